@@ -1,0 +1,31 @@
+"""API objects: the base classes, and the built-in kinds by group (`from ctrlruntime.api import apps, core, meta`).
+
+A group's package gives its preferred version and is loaded when it is imported, not before.
+"""
+
+from __future__ import annotations
+
+from ctrlruntime.api.kind import GroupVersionKind, GroupVersionResource, KindInfo, ScalePaths, Scope
+from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey, OwnerRecord
+from ctrlruntime.api.object import Object, ObjectList, PartialObjectMetadata, Unstructured, gvk, key, kind_of
+from ctrlruntime.api.wire import Wire
+
+__all__ = [
+    "GroupVersionKind",
+    "GroupVersionResource",
+    "KindInfo",
+    "Metadata",
+    "NamespacedName",
+    "Object",
+    "ObjectKey",
+    "ObjectList",
+    "OwnerRecord",
+    "PartialObjectMetadata",
+    "ScalePaths",
+    "Scope",
+    "Unstructured",
+    "Wire",
+    "gvk",
+    "key",
+    "kind_of",
+]

@@ -1,0 +1,188 @@
+"""The second try at an object that does not fit its class, and reading YAML.
+
+Decoding is pydantic's, in one pass over the bytes. Only when that fails does this module look closer: a required field
+that is absent gets the zero of its type, as in Go, and an explicit null where none is allowed is dropped. Whatever else
+is wrong is the reader's to hear.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+
+from ctrlruntime.errors import DecodeError
+from ctrlruntime.field import Duration, Quantity
+
+if typing.TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+__all__ = ["allows_none", "bare", "load_yaml", "second_try"]
+
+M = TypeVar("M", bound=BaseModel)
+
+# Dropping a null can uncover a missing field, and filling that one its own missing fields: one round for each level of
+# nesting.
+_ROUNDS = 16
+_NONE = object()
+
+
+def second_try(cls: type[M], raw: bytes, error: ValidationError) -> M:
+    """Return the object after mending what may be mended.
+
+    Raises: DecodeError, which names the fields and keeps the bytes.
+    """
+    first = error
+    try:
+        document = msgspec.json.decode(raw)
+    except msgspec.DecodeError as broken:
+        raise DecodeError(f"cannot read a {cls.__name__}: the bytes are not JSON ({broken})", raw=raw) from broken
+    for _ in range(_ROUNDS):
+        if not _mend(cls, document, error.errors(include_url=False, include_context=False)):
+            break
+        try:
+            return cls.model_validate_json(msgspec.json.encode(document))
+        except ValidationError as again:
+            error = again
+    raise DecodeError(_complaint(cls, document, first), raw=raw) from first
+
+
+def _mend(cls: type[BaseModel], document: Any, errors: Sequence[ErrorDetails]) -> bool:
+    """Fill and drop in place; False when an error is of another sort."""
+    for error in errors:
+        *path, last = error["loc"] or (None,)
+        parent = _walk(document, path)
+        if not isinstance(parent, dict) or not isinstance(last, str):
+            return False
+        if error["type"] == "missing":
+            zero = _zero(_annotation_at(cls, error["loc"]))
+            if zero is _NONE:
+                return False
+            parent[last] = zero
+        elif last in parent and parent[last] is None:
+            del parent[last]
+        else:
+            return False
+    return True
+
+
+def _walk(tree: Any, path: Sequence[Any]) -> Any:
+    for step in path:
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return tree
+
+
+def _annotation_at(annotation: Any, path: Sequence[int | str]) -> Any:
+    for step in path:
+        kind = bare(annotation)
+        arguments = get_args(kind)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            annotation = _field_annotation(kind, str(step))
+        elif get_origin(kind) in {list, dict} and arguments:
+            annotation = arguments[-1]
+        else:
+            return _NONE
+    return annotation
+
+
+def _field_annotation(cls: type[BaseModel], alias: str) -> Any:
+    for name, info in cls.model_fields.items():
+        if alias in {name, info.serialization_alias, info.validation_alias}:
+            return info.annotation
+    return _NONE
+
+
+def bare(annotation: Any) -> Any:
+    """Return an annotation without Annotated and without `| None`."""
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) in {Union, types.UnionType}:
+        members = [member for member in get_args(annotation) if member is not type(None)]
+        if len(members) == 1:
+            return bare(members[0])
+    return annotation
+
+
+def allows_none(annotation: Any) -> bool:
+    """Return whether None is a value of an annotation."""
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) in {Union, types.UnionType}:
+        return any(allows_none(member) for member in get_args(annotation))
+    return annotation in {None, type(None), Any}
+
+
+def _zero(annotation: Any) -> Any:
+    if allows_none(annotation):
+        return None
+    annotation = bare(annotation)
+    if get_origin(annotation) in {Union, types.UnionType}:
+        annotation = get_args(annotation)[0]
+    annotation = get_origin(annotation) or annotation
+    if not isinstance(annotation, type):
+        return _NONE
+    if issubclass(annotation, BaseModel):
+        return {}
+    zeros: Mapping[type[Any], Any] = {
+        str: "", int: 0, float: 0.0, bool: False, bytes: "", list: [], dict: {}, Quantity: "0", Duration: "0s",
+    }  # fmt: skip
+    return zeros.get(annotation, _NONE)
+
+
+def _complaint(cls: type[BaseModel], document: Any, error: ValidationError) -> str:
+    parts = [_describe(detail) for detail in error.errors(include_url=False, include_context=False)]
+    shown = "; ".join(parts[:5]) + (f"; and {len(parts) - 5} more" if len(parts) > 5 else "")
+    return f"{_name(cls, document)} does not fit the class {cls.__name__}: {shown}"
+
+
+def _describe(detail: ErrorDetails) -> str:
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"]).removeprefix(".")
+    if detail["type"] == "missing":
+        return f"{path} is missing"
+    value = repr(detail["input"])
+    return f"{path}: {detail['msg']}, not {value if len(value) <= 60 else value[:57] + '…'}"
+
+
+def _name(cls: type[BaseModel], document: Any) -> str:
+    metadata = _walk(document, ["metadata"])
+    if not isinstance(metadata, dict):
+        return "the object"
+    known = cast("dict[str, Any]", metadata)
+    names = [str(part) for part in (known.get("namespace"), known.get("name")) if part]
+    return f"{cls.__name__} {'/'.join(names)}" if names else "the object"
+
+
+def load_yaml(text: str) -> dict[str, Any]:
+    """Return the tree of the one YAML document in `text`. Raises: DecodeError."""
+    import yaml
+
+    try:
+        documents = [tree for tree in yaml.load_all(text, Loader=_loader()) if tree is not None]
+    except yaml.YAMLError as error:
+        raise DecodeError(f"the text is not YAML: {error}", raw=text.encode()) from error
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        what = f"{len(documents)} documents" if len(documents) != 1 else f"a {type(documents[0]).__name__}"
+        raise DecodeError(f"one YAML mapping is needed, not {what}; split the text first", raw=text.encode())
+    return cast("dict[str, Any]", documents[0])
+
+
+@functools.cache
+def _loader() -> Any:
+    """A safe loader that leaves dates text, as Kubernetes does: YAML there is another spelling of JSON."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers = {  # noqa: RUF012 - the name and form PyYAML looks for
+            first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    return Loader

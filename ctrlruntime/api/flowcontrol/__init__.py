@@ -1,0 +1,51 @@
+"""The classes of flowcontrol.apiserver.k8s.io/v1. Written by scripts/generate-api; do not edit."""
+
+from __future__ import annotations
+
+from ctrlruntime.api.flowcontrol.v1 import (
+    ExemptPriorityLevelConfiguration,
+    FlowDistinguisherMethod,
+    FlowSchema,
+    FlowSchemaCondition,
+    FlowSchemaSpec,
+    FlowSchemaStatus,
+    GroupSubject,
+    LimitedPriorityLevelConfiguration,
+    LimitResponse,
+    NonResourcePolicyRule,
+    PolicyRulesWithSubjects,
+    PriorityLevelConfiguration,
+    PriorityLevelConfigurationCondition,
+    PriorityLevelConfigurationReference,
+    PriorityLevelConfigurationSpec,
+    PriorityLevelConfigurationStatus,
+    QueuingConfiguration,
+    ResourcePolicyRule,
+    ServiceAccountSubject,
+    Subject,
+    UserSubject,
+)
+
+__all__ = [
+    "ExemptPriorityLevelConfiguration",
+    "FlowDistinguisherMethod",
+    "FlowSchema",
+    "FlowSchemaCondition",
+    "FlowSchemaSpec",
+    "FlowSchemaStatus",
+    "GroupSubject",
+    "LimitResponse",
+    "LimitedPriorityLevelConfiguration",
+    "NonResourcePolicyRule",
+    "PolicyRulesWithSubjects",
+    "PriorityLevelConfiguration",
+    "PriorityLevelConfigurationCondition",
+    "PriorityLevelConfigurationReference",
+    "PriorityLevelConfigurationSpec",
+    "PriorityLevelConfigurationStatus",
+    "QueuingConfiguration",
+    "ResourcePolicyRule",
+    "ServiceAccountSubject",
+    "Subject",
+    "UserSubject",
+]

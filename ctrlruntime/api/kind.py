@@ -1,0 +1,107 @@
+"""What a kind is: its group, version and names, and what its custom resource definition says beyond its schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+__all__ = ["GroupVersionKind", "GroupVersionResource", "KindInfo", "ScalePaths", "Scope", "guess_plural"]
+
+Scope: TypeAlias = Literal["Namespaced", "Cluster"]
+
+
+class GroupVersionKind(NamedTuple):
+    """The full name of a kind. The core group is the empty text."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or the version alone for the core group: what objects carry as apiVersion."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @classmethod
+    def parse(cls, api_version: str, kind: str) -> GroupVersionKind:
+        """Return the kind that an object's apiVersion and kind name."""
+        group, _, version = api_version.rpartition("/")
+        return cls(group, version, kind)
+
+    def __str__(self) -> str:
+        return f"{self.api_version}, Kind={self.kind}"
+
+
+class GroupVersionResource(NamedTuple):
+    """The full name of a resource: what stands in a URL. `resource` is the plural."""
+
+    group: str
+    version: str
+    resource: str
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or the version alone for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __str__(self) -> str:
+        return f"{self.api_version}, Resource={self.resource}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where the scale subresource finds its numbers: paths like `.spec.replicas`."""
+
+    spec_replicas: str
+    status_replicas: str
+    label_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindInfo:
+    """What the class keywords of an `Object` said."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    list_kind: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    scope: Scope = "Namespaced"
+    scale: ScalePaths | None = None
+    status_subresource: bool | None = None
+    """Whether status is a subresource; None: it is when the class has a field `status`."""
+    storage: bool | None = None
+    """Whether this version is the one that is stored; None: it is when it is the only one."""
+    served: bool = True
+    deprecated: bool | str = False
+    """True, or the warning clients shall see."""
+    selectable_fields: tuple[str, ...] = ()
+    skip: bool = False
+    """Whether this version is left out of the custom resource definition."""
+    labels: tuple[tuple[str, str], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        return GroupVersionResource(self.group, self.version, self.plural)
+
+    @property
+    def api_version(self) -> str:
+        return self.gvk.api_version
+
+
+def guess_plural(kind: str) -> str:
+    """Return the plural that Kubernetes would guess: `Ingress` → `ingresses`, `NetworkPolicy` → `networkpolicies`."""
+    name = kind.lower()
+    if name.endswith("endpoints"):
+        return name
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"

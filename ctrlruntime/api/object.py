@@ -1,0 +1,438 @@
+"""Object: a thing with a kind, a name and a life of its own in the API server; and the forms for kinds without a class.
+
+Class keywords say what the kind is (`class Memcached(Object, group="cache.example.com", version="v1alpha1")`).
+`Unstructured.of(...)` gives a class for a kind that has none, `PartialObjectMetadata.of(...)` one that holds a kind's
+metadata only. So a kind is a class everywhere.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, Self, TypeVar, cast, overload
+
+import msgspec
+from pydantic import ConfigDict, Field
+from typing_extensions import override
+
+from ctrlruntime.api.kind import GroupVersionKind, KindInfo, ScalePaths, Scope, guess_plural
+from ctrlruntime.api.meta.v1 import ListMeta, ObjectMeta
+from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.wire import Wire, refuse_keywords
+from ctrlruntime.errors import DecodeError, NotRegisteredError
+
+__all__ = ["Object", "ObjectList", "PartialObjectMetadata", "Unstructured", "gvk", "key", "kind_of"]
+
+_KEYWORDS = (*KindInfo.__dataclass_fields__, "always_sent")
+_NAMES = frozenset({"plural", "singular", "list_kind", "short_names"})
+_OF_ONE_VERSION = frozenset({"storage", "skip", "deprecated"})
+# What the server assigns. None of it may be applied, or the apply would own it or fail (api-conventions: Server-Side
+# Apply).
+_SERVER_METADATA = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+
+
+class Object(Wire, always_sent=("api_version", "kind")):
+    """An API object. A subclass names its kind by class keywords and declares `spec`, `status` or whatever it holds.
+
+    `group` and `version` make a class a kind; the other keywords have defaults. All are inherited, but for the names
+    when the kind is another one, and `storage`, `skip`, `deprecated` when the version is.
+    """
+
+    __slots__ = ("_from_server",)
+
+    if TYPE_CHECKING:
+        __keywords__: ClassVar[Mapping[str, Any]]
+        __kind_info__: ClassVar[KindInfo | None]
+    else:  # annotations would be evaluated again for every subclass
+        __keywords__ = {}
+        __kind_info__ = None
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
+
+    def __init_subclass__(
+        cls,
+        *,
+        group: str | None = None,
+        version: str | None = None,
+        kind: str | None = None,
+        plural: str | None = None,
+        singular: str | None = None,
+        list_kind: str | None = None,
+        short_names: Sequence[str] | None = None,
+        categories: Sequence[str] | None = None,
+        scope: Scope | None = None,
+        scale: ScalePaths | None = None,
+        status_subresource: bool | None = None,
+        storage: bool | None = None,
+        served: bool | None = None,
+        deprecated: bool | str | None = None,
+        selectable_fields: Sequence[str] | None = None,
+        skip: bool | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        always_sent: Iterable[str] = (),
+        **unknown: Never,
+    ) -> None:
+        """Declare a kind.
+
+        Raises: TypeError for a keyword that does not exist, with the nearest one, or for a value that cannot be.
+        """
+        refuse_keywords(cls, unknown, known=_KEYWORDS)
+        super().__init_subclass__(always_sent=always_sent)
+        said = {
+            "group": group,
+            "version": version,
+            "kind": kind,
+            "plural": plural,
+            "singular": singular,
+            "list_kind": list_kind,
+            "short_names": _names(cls, "short_names", short_names),
+            "categories": _names(cls, "categories", categories),
+            "scope": scope,
+            "scale": scale,
+            "status_subresource": status_subresource,
+            "storage": storage,
+            "served": served,
+            "deprecated": deprecated,
+            "selectable_fields": _names(cls, "selectable_fields", selectable_fields),
+            "skip": skip,
+            "labels": None if labels is None else tuple(labels.items()),
+            "annotations": None if annotations is None else tuple(annotations.items()),
+        }
+        cls.__keywords__ = _inherited(cls, said) | {name: value for name, value in said.items() if value is not None}
+        cls.__kind_info__ = _info(cls)
+
+    @classmethod
+    @override
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        info = cls.__kind_info__
+        if info is not None:
+            cls.__pydantic_fields__["api_version"].default = info.api_version
+            cls.__pydantic_fields__["kind"].default = info.kind
+
+    @classmethod
+    @override
+    def from_json(cls, raw: bytes | str) -> Self:
+        decoded = super().from_json(raw)
+        cls._settle_kind(decoded, raw)
+        if decoded.metadata.uid:
+            object.__setattr__(decoded, "_from_server", True)
+        return decoded
+
+    @classmethod
+    def _settle_kind(cls, decoded: Self, raw: bytes | str) -> None:
+        info = cls.__kind_info__
+        if info is not None and (decoded.kind != info.kind or decoded.api_version != info.api_version):
+            raise DecodeError(
+                f"the object is a {decoded.api_version} {decoded.kind}, "
+                f"and {cls.__name__} is {info.api_version} {info.kind}",
+                raw=raw.encode() if isinstance(raw, str) else raw,
+            )
+
+    def apply_payload(self, *, subresource: str = "") -> dict[str, Any]:
+        """Return the body of a server-side apply: what the code set, and nothing that is the server's to say.
+
+        For the object itself status is left out; for `subresource="status"` it is all there is besides the name.
+        Raises: ValueError for an object that was read from the server, or one without a name.
+        """
+        if getattr(self, "_from_server", False) or self.metadata.uid:
+            raise ValueError(
+                f"{self.kind} {key(self)} was read from the server; applying it would claim every field it has. "
+                f"Build a fresh {type(self).__name__}(metadata=ObjectMeta(name=…, namespace=…)) "
+                f"and set only what you own"
+            )
+        if not self.metadata.name:
+            raise ValueError(f"the {self.kind} has no metadata.name, and an apply needs one")
+        form = self.apply_form()
+        metadata: dict[str, Any] = form.pop("metadata", {})
+        status = form.pop("status", None)
+        tree: dict[str, Any] = {"apiVersion": self.api_version, "kind": self.kind}
+        if subresource == "status":
+            tree["metadata"] = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
+            return tree if status is None else {**tree, "status": status}
+        tree["metadata"] = {name: value for name, value in metadata.items() if name not in _SERVER_METADATA}
+        return {**tree, **{name: value for name, value in form.items() if name not in tree}}
+
+    @override
+    def deep_copy(self) -> Self:
+        fresh = super().deep_copy()
+        if getattr(self, "_from_server", False):
+            object.__setattr__(fresh, "_from_server", True)
+        return fresh
+
+    @override
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self.deep_copy()
+
+    @override
+    def _assign_from(self, other: Self) -> None:
+        super()._assign_from(other)
+        object.__setattr__(self, "_from_server", getattr(other, "_from_server", False))
+
+
+def _names(cls: type[Object], keyword: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(values, str):
+        raise TypeError(f"class {cls.__name__}: {keyword} is a sequence of texts: {keyword}=({values!r},)")
+    return None if values is None else tuple(values)
+
+
+def _inherited(cls: type[Object], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The parent's keywords that still hold for this class."""
+    parent = next(base for base in cls.__mro__[1:] if issubclass(base, Object))
+    kept = dict(parent.__keywords__)
+    kind = said["kind"] or kept.get("kind") or cls.__name__
+    if parent.__kind_info__ is not None and parent.__kind_info__.kind != kind:
+        kept = {name: value for name, value in kept.items() if name not in _NAMES}
+    if said["version"] is not None:
+        kept = {name: value for name, value in kept.items() if name not in _OF_ONE_VERSION}
+    return kept
+
+
+def _info(cls: type[Object]) -> KindInfo | None:
+    words = dict(cls.__keywords__)
+    if "group" not in words or "version" not in words:
+        return None
+    if not words["version"] or "/" in words["version"] or "/" in words["group"]:
+        raise TypeError(
+            f"class {cls.__name__}: give group='apps', version='v1', not {words['group']!r}, {words['version']!r}"
+        )
+    if words.get("scope", "Namespaced") not in {"Namespaced", "Cluster"}:
+        raise TypeError(f"class {cls.__name__}: scope is 'Namespaced' or 'Cluster', not {words['scope']!r}")
+    kind = words.setdefault("kind", cls.__name__)
+    words.setdefault("plural", guess_plural(kind))
+    words.setdefault("singular", kind.lower())
+    words.setdefault("list_kind", f"{kind}List")
+    return KindInfo(**words)
+
+
+class Unstructured(Object):
+    """An object of a kind that has no class: typed metadata, and the rest by its wire name: `obj["spec"]["size"]`.
+
+    `Unstructured.of("v1", "ConfigMap")` is the class of one kind, for reads and watches;
+    `Unstructured.from_wire({...})` holds any kind.
+    """
+
+    if TYPE_CHECKING:  # content of any name is right here
+
+        def __init__(
+            self, *, api_version: str = "", kind: str = "", metadata: ObjectMeta | None = None, **content: Any
+        ) -> None: ...
+
+    else:
+        __open__ = True
+
+    @classmethod
+    def of(cls, api_version: str, kind: str) -> type[Unstructured]:
+        """Return the class of one kind; the same class each time."""
+        return _unstructured(api_version, kind)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Everything but apiVersion, kind and metadata, by wire name; changes are changes of the object."""
+        if self.__pydantic_extra__ is None:
+            object.__setattr__(self, "__pydantic_extra__", {})
+        return cast("dict[str, Any]", self.__pydantic_extra__)
+
+    def __getitem__(self, name: str) -> Any:
+        _refuse_typed(name)
+        return self.content[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_typed(name)
+        self.content[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        _refuse_typed(name)
+        del self.content[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.content
+
+    def get_path(self, *path: str | int, default: Any = None) -> Any:
+        """Return the value at a path of names and list positions, or `default` when a step of it is not there."""
+        value: Any = self.content
+        for step in path:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return default
+        return value
+
+    def set_path(self, *path: str, value: Any) -> None:
+        """Set the value at a path of names; mappings on the way are made.
+
+        Raises: TypeError when something else stands in the way.
+        """
+        tree = self.content
+        for step in path[:-1]:
+            tree = tree.setdefault(step, {})
+            if not isinstance(tree, dict):
+                raise TypeError(f"{'.'.join(path)} cannot be set: {step} holds a {type(tree).__name__}")
+        tree[path[-1]] = value
+
+
+def _refuse_typed(name: str) -> None:
+    if name in {"apiVersion", "kind", "metadata"}:
+        attribute = "api_version" if name == "apiVersion" else name
+        raise KeyError(f"{name} of an Unstructured is typed: use .{attribute}, or to_wire() for the whole tree")
+
+
+@functools.cache
+def _unstructured(api_version: str, kind: str) -> type[Unstructured]:
+    name = GroupVersionKind.parse(api_version, kind)
+    words = {"group": name.group, "version": name.version, "kind": kind}
+    return cast("type[Unstructured]", types.new_class(kind, (Unstructured,), words, _in_this_module))
+
+
+def _in_this_module(namespace: dict[str, Any]) -> None:
+    namespace["__module__"] = __name__
+
+
+class PartialObjectMetadata(Object):
+    """An object's apiVersion, kind and metadata; the rest is dropped when it is read.
+
+    It is to be patched or deleted, not updated: an update would be the object without the rest.
+    `PartialObjectMetadata.of(apps.Deployment)` is the class for one kind.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    @classmethod
+    def of(cls, kind: type[Object]) -> type[PartialObjectMetadata]:
+        """Return the metadata-only class of a kind; the same class each time."""
+        return _partial(kind)
+
+    @classmethod
+    @override
+    def _settle_kind(cls, decoded: Self, raw: bytes | str) -> None:
+        # The server names the kind of the answer, PartialObjectMetadata; what matters is whose metadata it is.
+        info = cls.__kind_info__
+        if info is not None:
+            decoded.api_version, decoded.kind = info.api_version, info.kind
+
+
+@functools.cache
+def _partial(kind: type[Object]) -> type[PartialObjectMetadata]:
+    info = kind_of(kind)
+    words = {
+        name: getattr(info, name) for name in ("group", "version", "kind", "plural", "singular", "list_kind", "scope")
+    }
+    name = f"PartialObjectMetadata[{info.kind}]"
+    return cast("type[PartialObjectMetadata]", types.new_class(name, (PartialObjectMetadata,), words, _in_this_module))
+
+
+def kind_of(kind: type[Object] | Object) -> KindInfo:
+    """Return what is known of the kind of a class or an object. Raises: NotRegisteredError when it has none."""
+    cls = kind if isinstance(kind, type) else type(kind)
+    if cls.__kind_info__ is not None:
+        return cls.__kind_info__
+    if isinstance(kind, Object) and kind.kind and kind.api_version:
+        name = GroupVersionKind.parse(kind.api_version, kind.kind)
+        return KindInfo(
+            group=name.group,
+            version=name.version,
+            kind=name.kind,
+            plural=guess_plural(name.kind),
+            singular=name.kind.lower(),
+            list_kind=f"{name.kind}List",
+        )
+    advice = {
+        "Unstructured": "use Unstructured.of(api_version, kind)",
+        "PartialObjectMetadata": "use PartialObjectMetadata.of(kind)",
+    }.get(cls.__name__, f"declare it as class {cls.__name__}(Object, group=…, version=…)")
+    raise NotRegisteredError(f"{cls.__name__} says no group and version, so it is no kind: {advice}")
+
+
+def gvk(kind: type[Object] | Object) -> GroupVersionKind:
+    """Return group, version and kind of a class or an object. Raises: NotRegisteredError when it has none."""
+    return kind_of(kind).gvk
+
+
+def key(obj: Object) -> NamespacedName:
+    """Return namespace and name: the hashable form of an object."""
+    return NamespacedName(obj.metadata.namespace, obj.metadata.name)
+
+
+T = TypeVar("T", bound=Object)
+K = TypeVar("K", bound=Object)
+
+
+class _ListEnvelope(msgspec.Struct, rename="camel"):
+    items: list[msgspec.Raw] | None = None
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_decode_list = msgspec.json.Decoder(_ListEnvelope).decode
+
+
+class ObjectList(Sequence[T], Generic[T]):
+    """Objects of one kind and the list's own metadata; a sequence of its items.
+
+    `items` is a list and the caller's to change.
+    """
+
+    __slots__ = ("items", "kind", "metadata")
+
+    def __init__(self, kind: type[T], items: Iterable[T] = (), *, metadata: ListMeta | None = None) -> None:
+        self.kind = kind
+        self.items = list(items)
+        self.metadata = metadata or ListMeta()
+
+    @staticmethod
+    def from_json(kind: type[K], raw: bytes) -> ObjectList[K]:
+        """Return the list that JSON holds, items of type `kind`. Raises: DecodeError, which names item and fields."""
+        try:
+            envelope = _decode_list(raw)
+        except msgspec.DecodeError as error:
+            raise DecodeError(f"cannot read a list of {kind.__name__}: {error}", raw=raw) from error
+        items = [kind.from_json(bytes(item)) for item in envelope.items or ()]
+        return ObjectList(kind, items, metadata=ListMeta.from_json(bytes(envelope.metadata)))
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the wire form as a new tree of JSON values."""
+        info = kind_of(self.kind)
+        return {
+            "apiVersion": info.api_version,
+            "kind": info.list_kind,
+            "metadata": self.metadata.to_wire(),
+            "items": [item.to_wire() for item in self.items],
+        }
+
+    def to_json(self) -> bytes:
+        """Return the wire form as compact JSON."""
+        return msgspec.json.encode(self.to_wire())
+
+    @override
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        return self.items[index]
+
+    @override
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    @override
+    def __repr__(self) -> str:
+        return f"ObjectList({self.kind.__name__}, {self.items!r})"

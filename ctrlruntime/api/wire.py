@@ -1,0 +1,423 @@
+"""Wire: the base of every class that stands for a part of an API object.
+
+From below it takes pydantic (bytes → objects) and `field` (the scalar types). Upwards it gives two written forms of an
+object:
+
+* the *wire form* (`to_wire`, `to_json`), which is what a Go client would send. A field is sent when it is required;
+  when it may be None and is not; when its value is not the zero of its type; or when its default is not that zero. A
+  nested object that may not be None is left out when its own form is empty. None is never sent. Unknown fields are kept
+  and sent.
+* the *apply form* (`apply_form`, and `Object.apply_payload` for a whole object), which holds what the code set and
+  nothing else.
+
+Both walk a plan that is made once for each class, at its first use.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import difflib
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from enum import Enum
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Never, Self, TypeAlias, TypeVar, cast
+
+import msgspec
+from pydantic import AliasGenerator, BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticUndefined, to_jsonable_python
+from typing_extensions import override
+
+from ctrlruntime.api.decoding import allows_none, bare, load_yaml, second_try
+from ctrlruntime.field import Duration, MicroTime, Quantity, Time
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+__all__ = ["Wire", "camel", "refuse_keywords"]
+
+
+@functools.cache
+def camel(name: str) -> str:
+    """Return the wire name of an attribute: `pod_ip` is `podIp`, `from_` is `from`."""
+    first, *rest = name.rstrip("_").split("_")
+    return first + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+_encode_json = msgspec.json.Encoder().encode
+
+
+# When a field is part of the wire form. ALWAYS means: whenever it is not None.
+_ALWAYS, _UNLESS_ZERO, _UNLESS_EMPTY = range(3)
+
+
+class _Step(NamedTuple):
+    """One field of a plan.
+
+    `coerce` is the scalar class a value must have; users may assign its plain relative (a datetime, a str).
+    """
+
+    name: str
+    alias: str
+    send: int
+    coerce: type[Any] | None
+
+
+class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.api.key(obj)` is the hashable form
+    """A part of an API object: attributes in snake_case, camelCase on the wire, unknown fields kept.
+
+    A subclass declares fields and nothing else. `X | None` is Go's pointer: None is absent, any value is sent, zeros
+    too. A field without a default is required and always sent. Odd wire names are given with `Field(validation_alias=…,
+    serialization_alias=…)`.
+
+    Objects are mutable and unhashable, and equal when their content is; a field that is absent equals one that holds
+    its default.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+        alias_generator=AliasGenerator(validation_alias=camel, serialization_alias=camel),
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        val_json_bytes="base64",
+        ser_json_bytes="base64",
+        defer_build=True,
+        protected_namespaces=(),
+    )
+
+    if TYPE_CHECKING:
+        __always_sent__: ClassVar[frozenset[str]]
+        __plan__: ClassVar[tuple[_Step, ...] | None]
+        __defaults__: ClassVar[dict[str, Any] | None]
+        __open__: ClassVar[bool]  # whether the constructor takes names that are no fields
+    else:  # pydantic would evaluate the annotations again for every subclass: 25 ms for core
+        __always_sent__ = frozenset()
+        __plan__ = None
+        __defaults__ = None
+        __open__ = False
+
+    def __init_subclass__(cls, *, always_sent: Iterable[str] = (), **unknown: Never) -> None:
+        """Declare a part of an API object.
+
+        `always_sent`: fields that are written even when they hold their type's zero.
+        """
+        refuse_keywords(cls, unknown, known=("always_sent",))
+        super().__init_subclass__()
+        cls.__always_sent__ |= frozenset(always_sent)
+        cls.__plan__ = None
+        cls.__defaults__ = None
+
+    if not TYPE_CHECKING:  # the type checkers derive the constructor from the fields
+
+        def __init__(self, /, **data: Any) -> None:
+            self.__pydantic_validator__.validate_python(data, self_instance=self)
+            if self.__pydantic_extra__ and not self.__open__:
+                raise TypeError(_unknown_arguments(type(self), self.__pydantic_extra__))
+
+        # Without this mark pydantic would call __init__ for every nested object it decodes.
+        __init__.__pydantic_base_init__ = True
+
+    # Reading.
+
+    @classmethod
+    def from_json(cls, raw: bytes | str) -> Self:
+        """Return the object that JSON holds; required fields it lacks get their type's zero.
+
+        Raises: DecodeError, which names the fields.
+        """
+        try:
+            return cls.model_validate_json(raw)
+        except ValidationError as error:
+            return second_try(cls, raw.encode() if isinstance(raw, str) else raw, error)
+
+    @classmethod
+    def from_wire(cls, document: dict[str, Any]) -> Self:
+        """Return the object that a tree of JSON values (wire names) holds. Raises: DecodeError."""
+        return cls.from_json(_encode_json(document))
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Self:
+        """Return the object that a YAML document holds. Raises: DecodeError."""
+        return cls.from_wire(load_yaml(text))
+
+    # Writing.
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the wire form as a new tree of JSON values."""
+        cls = self.__class__
+        plan = cls.__plan__ or _compile(cls)
+        values = self.__dict__
+        tree: dict[str, Any] = {}
+        for name, alias, send, coerce in plan:
+            value = values[name]
+            if not value and (send or value is None):  # an object is never falsy, so this is UNLESS_ZERO or None
+                continue
+            if coerce is not None and value.__class__ is not coerce:
+                value = _coerced(cls, name, value, coerce)
+            encode = _encoders[value.__class__]
+            if encode is not None:
+                value = encode(value)
+                if send == _UNLESS_EMPTY and not value:
+                    continue
+            tree[alias] = value
+        if self.__pydantic_extra__:
+            for alias, value in self.__pydantic_extra__.items():
+                encode = _encoders[value.__class__]
+                tree[alias] = value if encode is None else encode(value)
+        return tree
+
+    def to_json(self) -> bytes:
+        """Return the wire form as compact JSON."""
+        return _encode_json(self.to_wire())
+
+    def apply_form(self) -> dict[str, Any]:
+        """Return the apply form: fields that the code assigned, or whose value is not their default; a null never."""
+        cls = self.__class__
+        plan = cls.__plan__ or _compile(cls)
+        values, assigned, defaults = self.__dict__, self.__pydantic_fields_set__, _defaults(cls)
+        tree: dict[str, Any] = {}
+        for name, alias, _send, coerce in plan:
+            value = values[name]
+            if value is None:
+                continue
+            default = defaults[name]
+            if isinstance(value, Wire):
+                form = value.apply_form()
+                if form or default is None or name in assigned:
+                    tree[alias] = form
+            elif name in assigned or value != default:
+                if coerce is not None and value.__class__ is not coerce:
+                    value = _coerced(cls, name, value, coerce)
+                tree[alias] = _apply_value(value)
+        for alias, value in (self.__pydantic_extra__ or {}).items():
+            if value is not None:
+                tree[alias] = _apply_value(value)
+        return tree
+
+    # Content.
+
+    def deep_copy(self) -> Self:
+        """Return a copy that shares nothing with this object."""
+        return _deep_copy_wire(self)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return _deep_copy_wire(self)
+
+    def refresh(self, other: Self) -> None:
+        """Replace all content by a copy of `other`'s, in place."""
+        self._assign_from(other.deep_copy())
+
+    def _assign_from(self, other: Self) -> None:
+        """Take over all content of `other`, which must not be used afterwards: the two would share it."""
+        if type(other) is not type(self):
+            raise TypeError(f"a {type(self).__name__} cannot take the content of a {type(other).__name__}")
+        object.__setattr__(self, "__dict__", other.__dict__)
+        object.__setattr__(self, "__pydantic_extra__", other.__pydantic_extra__)
+        object.__setattr__(self, "__pydantic_fields_set__", other.__pydantic_fields_set__)
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Wire) or type(self) is not type(other):
+            return NotImplemented
+        return self.__dict__ == other.__dict__ and (self.__pydantic_extra__ or {}) == (other.__pydantic_extra__ or {})
+
+    @override
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        defaults = _defaults(type(self))
+        for name, value in self.__dict__.items():
+            if name in defaults and (defaults[name] is PydanticUndefined or value != defaults[name]):
+                yield name, value
+        yield from (self.__pydantic_extra__ or {}).items()
+
+
+# Plans.
+
+
+def _compile(cls: type[Wire]) -> tuple[_Step, ...]:
+    if not cls.__pydantic_complete__:
+        cls.model_rebuild()
+    cls.__plan__ = tuple(_step(cls, name, info) for name, info in cls.model_fields.items())
+    return cls.__plan__
+
+
+def _step(cls: type[Wire], name: str, info: FieldInfo) -> _Step:
+    annotation = bare(info.annotation)
+    coerce = annotation if annotation in _COERCED else None
+    return _Step(name, info.serialization_alias or camel(name), _send(cls, name, info), coerce)
+
+
+def _send(cls: type[Wire], name: str, info: FieldInfo) -> int:
+    if name in cls.__always_sent__ or info.is_required() or allows_none(info.annotation):
+        return _ALWAYS
+    default = _default(info)
+    if isinstance(default, Wire):
+        return _ALWAYS if default.to_wire() else _UNLESS_EMPTY
+    return _ALWAYS if default else _UNLESS_ZERO
+
+
+def _default(info: FieldInfo) -> Any:
+    if info.default_factory is not None and info.default_factory_takes_validated_data:
+        return PydanticUndefined
+    return info.get_default(call_default_factory=True)
+
+
+def _defaults(cls: type[Wire]) -> dict[str, Any]:
+    if cls.__defaults__ is None:
+        cls.__defaults__ = {name: _default(info) for name, info in cls.model_fields.items()}
+    return cls.__defaults__
+
+
+_COERCED = frozenset({Time, MicroTime, Quantity, Duration})
+
+
+def _coerced(cls: type[Wire], name: str, value: Any, coerce: type[Any]) -> Any:
+    try:
+        return coerce.convert(value)
+    except ValueError as error:
+        raise ValueError(f"{cls.__name__}.{name}: {error}") from error
+
+
+# Values.
+
+_Convert: TypeAlias = Callable[[Any], Any]
+
+
+class _ByClass(dict[type[Any], _Convert | None]):
+    """What to do with a value, by its exact class; None means nothing. Unknown classes are looked up once."""
+
+    def __init__(self, find: Callable[[type[Any]], _Convert | None]) -> None:
+        super().__init__()
+        self._find = find
+        for scalar in (str, int, float, bool, type(None)):
+            self[scalar] = None
+
+    def __missing__(self, cls: type[Any]) -> _Convert | None:
+        convert = self[cls] = self._find(cls)
+        return convert
+
+
+def _encode_list(values: Iterable[Any]) -> list[Any]:
+    return [value if (encode := _encoders[value.__class__]) is None else encode(value) for value in values]
+
+
+def _encode_dict(values: dict[Any, Any]) -> dict[str, Any]:
+    return {
+        key if key.__class__ is str else _encode_key(key): value
+        if (encode := _encoders[value.__class__]) is None
+        else encode(value)
+        for key, value in values.items()
+    }
+
+
+def _encode_key(key: Any) -> str:
+    return str(key.value if isinstance(key, Enum) else key)
+
+
+def _encode_bytes(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
+
+
+def _encode_enum(value: Enum) -> Any:
+    encode = _encoders[value.value.__class__]
+    return value.value if encode is None else encode(value.value)
+
+
+def _encode_datetime(value: datetime) -> str:
+    moment = MicroTime.of(value)
+    return (moment if moment.microsecond else Time.of(value)).text
+
+
+def _find_encoder(cls: type[Any]) -> _Convert | None:
+    if issubclass(cls, Wire):
+        return cls.to_wire
+    if issubclass(cls, BaseModel):
+        return lambda value: value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    kinds: tuple[tuple[Any, _Convert], ...] = (
+        (Enum, _encode_enum),
+        ((Quantity, Time, Duration), attrgetter("text")),
+        (datetime, _encode_datetime),
+        ((bytes, bytearray), _encode_bytes),
+        (dict, _encode_dict),
+        ((list, tuple, set, frozenset), _encode_list),
+        (str, str.__str__),
+        (int, int),
+        (float, float),
+    )
+    return next((encode for kind, encode in kinds if issubclass(cls, kind)), to_jsonable_python)
+
+
+_encoders = _ByClass(_find_encoder)
+
+
+def _apply_value(value: Any) -> Any:
+    if isinstance(value, Wire):
+        return value.apply_form()
+    if isinstance(value, (list, tuple)):
+        return [_apply_value(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _apply_value(item) for key, item in cast("dict[str, Any]", value).items()}
+    encode = _encoders[value.__class__]
+    return value if encode is None else encode(value)
+
+
+_W = TypeVar("_W", bound=Wire)
+
+
+def _deep_copy_wire(original: _W) -> _W:
+    fresh = object.__new__(original.__class__)
+    put = object.__setattr__
+    put(fresh, "__dict__", _copy_dict(original.__dict__))
+    put(fresh, "__pydantic_fields_set__", set(original.__pydantic_fields_set__))
+    extra = original.__pydantic_extra__
+    put(fresh, "__pydantic_extra__", _copy_dict(extra) if extra else extra)
+    put(fresh, "__pydantic_private__", copy.copy(original.__pydantic_private__))
+    return fresh
+
+
+def _copy_list(values: list[Any]) -> list[Any]:
+    return [value if (again := _copiers[value.__class__]) is None else again(value) for value in values]
+
+
+def _copy_dict(values: dict[Any, Any]) -> dict[Any, Any]:
+    return {
+        key: value if (again := _copiers[value.__class__]) is None else again(value) for key, value in values.items()
+    }
+
+
+def _find_copier(cls: type[Any]) -> _Convert | None:
+    if issubclass(cls, Wire):
+        return cls.deep_copy
+    if issubclass(cls, (Quantity, Time, Duration, bytes, Enum)):
+        return None
+    known: dict[type[Any], _Convert] = {list: _copy_list, dict: _copy_dict}
+    return known.get(cls) or copy.deepcopy
+
+
+_copiers = _ByClass(_find_copier)
+
+
+# Complaints.
+
+
+def refuse_keywords(cls: type[Any], unknown: Mapping[str, object], *, known: Iterable[str]) -> None:
+    """Raise TypeError for class keywords that do not exist, with the nearest one that does."""
+    for name in unknown:
+        raise TypeError(f"class {cls.__name__}: there is no class keyword {name!r}{_nearest(name, known)}")
+
+
+def _unknown_arguments(cls: type[Wire], extra: Mapping[str, Any]) -> str:
+    name = next(iter(extra))
+    return (
+        f"{cls.__name__} has no field {name!r}{_nearest(name, cls.model_fields)}; "
+        f"content this class does not know goes through {cls.__name__}.from_wire({{…}})"
+    )
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,61 @@
+"""Chooses the controllers that run, by name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from ctrlruntime.apiserver.controllers.deployments import Deployments
+from ctrlruntime.apiserver.controllers.endpointslices import EndpointSlices
+from ctrlruntime.apiserver.controllers.garbage import GarbageCollector
+from ctrlruntime.apiserver.controllers.keyed import KeyedController, Reconciler
+from ctrlruntime.apiserver.controllers.kubelet import Kubelet
+from ctrlruntime.apiserver.controllers.namespaces import Furniture, Namespaces
+from ctrlruntime.apiserver.controllers.nodes import Nodes, Scheduler
+from ctrlruntime.apiserver.controllers.objects import Now, utc_now
+from ctrlruntime.apiserver.controllers.replicasets import ReplicaSets
+from ctrlruntime.apiserver.interfaces import Controller
+from ctrlruntime.errors import ConfigError
+
+SYSTEM: Final = ("garbage-collector", "namespace", "service-account", "root-ca")
+WORKLOADS: Final = ("deployment", "replicaset", "endpointslice")
+NODES: Final = ("node", "scheduler", "kubelet")
+ALL: Final = (*SYSTEM, *WORKLOADS, *NODES)
+
+
+def build(
+    names: Collection[str] | None = None,
+    *,
+    pod_ready_delay: float = 0.0,
+    nodes: bool = True,
+    root_ca: str = "",
+    now: Now = utc_now,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Controller]:
+    """Return the controllers to run; None means all of them (see ALL).
+
+    `pod_ready_delay` is the seconds from a pod's binding to its readiness. Without `nodes` there is no node, no scheduler and no kubelet,
+    and pods stay Pending. `root_ca` is the PEM text for `kube-root-ca.crt`.
+
+    Raises:
+        ConfigError: a name is no controller's.
+
+    """
+    chosen = ALL if names is None else tuple(names)
+    unknown = [name for name in chosen if name not in ALL]
+    if unknown:
+        raise ConfigError(f"there is no controller {', '.join(unknown)}; choose from {', '.join(ALL)}")
+    makers: Mapping[str, Callable[[], Reconciler]] = {
+        "garbage-collector": lambda: GarbageCollector(now),
+        "namespace": lambda: Namespaces(now),
+        "service-account": Furniture.service_account,
+        "root-ca": lambda: Furniture.root_ca(root_ca),
+        "deployment": lambda: Deployments(now),
+        "replicaset": lambda: ReplicaSets(now),
+        "endpointslice": EndpointSlices,
+        "node": lambda: Nodes(now),
+        "scheduler": lambda: Scheduler(now),
+        "kubelet": lambda: Kubelet(ready_delay=pod_ready_delay, now=now, clock=clock),
+    }
+    return [KeyedController(makers[name]()) for name in ALL if name in chosen and (nodes or name not in NODES)]

@@ -1,0 +1,125 @@
+"""The one simulated node, always ready, and the scheduler that binds pods to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from ctrlruntime.apiserver.controllers.events import Recorder
+from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
+from ctrlruntime.apiserver.controllers.objects import Now, is_deleting, key_of, own_key, timestamp, write_status
+from ctrlruntime.apiserver.interfaces import API, Document
+
+NODE_NAME: Final = "node-1"
+NODE_ADDRESS: Final = "10.0.1.1"
+_NODE_KEY: Final = ("", NODE_NAME)
+_CAPACITY: Final = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "10k"}
+_PRESSURES: Final = (("MemoryPressure", "Memory"), ("DiskPressure", "Disk"), ("PIDPressure", "PID"))
+
+
+class Nodes:
+    """Keeps the node registered and ready, whoever deletes it."""
+
+    name = "node"
+
+    def __init__(self, now: Now) -> None:
+        self._now = now
+
+    def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
+        return [_once(_NODE_KEY), keys_of(api.watch("", "nodes"), own_key)]
+
+    async def reconcile(self, api: API, key: Key) -> float | None:
+        if key != _NODE_KEY:
+            return None
+        node = api.get("", "nodes", *key) or await api.create("", "nodes", "", _new_node())
+        if is_deleting(node):
+            return None
+        if not (node.get("status") or {}).get("conditions"):
+            node = await write_status(api, "", "nodes", node, self._status())
+        taints = (node.get("spec") or {}).get("taints") or []
+        kept = [taint for taint in taints if taint.get("key") != "node.kubernetes.io/not-ready"]
+        if kept != taints:
+            await api.merge_patch("", "nodes", "", NODE_NAME, {"spec": {"taints": kept or None}})
+        return None
+
+    def _status(self) -> Document:
+        moment = timestamp(self._now())
+        conditions = [
+            {"type": kind, "status": "False", "reason": f"KubeletHasSufficient{what}", "message": ""}
+            for kind, what in _PRESSURES
+        ]
+        conditions.append(
+            {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "the node is simulated"}
+        )
+        for condition in conditions:
+            condition.update({"lastHeartbeatTime": moment, "lastTransitionTime": moment})
+        return {
+            "capacity": dict(_CAPACITY),
+            "allocatable": dict(_CAPACITY),
+            "conditions": conditions,
+            "addresses": [{"type": "InternalIP", "address": NODE_ADDRESS}, {"type": "Hostname", "address": NODE_NAME}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+            "nodeInfo": {
+                "machineID": "",
+                "systemUUID": "",
+                "bootID": "",
+                "kernelVersion": "simulated",
+                "osImage": "simulated",
+                "containerRuntimeVersion": "simulated://1",
+                "kubeletVersion": "v1.36.1",
+                "kubeProxyVersion": "",
+                "operatingSystem": "linux",
+                "architecture": "amd64",
+            },
+        }
+
+
+class Scheduler:
+    """Binds each pod of `default-scheduler` that nothing holds back to the node."""
+
+    name = "scheduler"
+
+    def __init__(self, now: Now) -> None:
+        self._now = now
+        self._events = Recorder("default-scheduler", now)
+
+    def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
+        return [keys_of(api.watch("", "pods"), own_key)]
+
+    async def reconcile(self, api: API, key: Key) -> float | None:
+        pod = api.get("", "pods", *key)
+        if pod is None or not _is_schedulable(pod):
+            return None
+        namespace, name = key_of(pod)
+        meta, conditions = pod["metadata"], (pod.get("status") or {}).get("conditions") or ()
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp(self._now())}
+        others = [condition for condition in conditions if condition["type"] != "PodScheduled"]
+        patch: Document = {
+            "metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]},
+            "spec": {"nodeName": NODE_NAME},
+            "status": {"conditions": [*others, scheduled]},
+        }
+        await api.merge_patch("", "pods", namespace, name, patch, subresource="binding")
+        await self._events.normal(api, pod, "Scheduled", f"Successfully assigned {namespace}/{name} to {NODE_NAME}")
+        return None
+
+
+def _is_schedulable(pod: Document) -> bool:
+    spec = pod["spec"]
+    is_ours = spec.get("schedulerName", "default-scheduler") == "default-scheduler"
+    return is_ours and not spec.get("nodeName") and not spec.get("schedulingGates") and not is_deleting(pod)
+
+
+def _new_node() -> Document:
+    labels = {
+        "kubernetes.io/hostname": NODE_NAME,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "beta.kubernetes.io/arch": "amd64",
+    }
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE_NAME, "labels": labels}, "spec": {}}
+
+
+async def _once(key: Key) -> AsyncIterator[Key]:
+    yield key

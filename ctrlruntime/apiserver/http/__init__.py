@@ -1,0 +1,1 @@
+"""HTTP: paths, negotiation, options, and the handlers that turn requests into registry calls."""

@@ -1,0 +1,110 @@
+"""One request, taken apart: path, query, identity and the resource it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote
+
+from ctrlruntime.apiserver.authorization import Attributes, User
+from ctrlruntime.apiserver.registry import Resource
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get", "HEAD": "get"}
+_NAMESPACE_PARTS = frozenset({"status", "finalize"})
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePath:
+    """What a path below /api or /apis names; `resource` is the plural."""
+
+    group: str
+    version: str
+    namespace: str
+    resource: str
+    name: str
+    subresource: str
+    rest: str
+    is_watch: bool
+
+
+@dataclass(slots=True)
+class Call:
+    """A request on its way through the server."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    queries: Mapping[str, list[str]]
+    headers: Mapping[str, str]
+    user: User
+    body: bytes = b""
+    target: ResourcePath | None = None
+    resource: Resource | None = None
+    warnings: list[str] = field(default_factory=list[str])
+
+    @property
+    def is_watch(self) -> bool:
+        target = self.target
+        if target is None or self.method != "GET" or (target.name and not target.is_watch):
+            return False
+        return target.is_watch or self.query.get("watch", "false").lower() not in {"false", "0"}
+
+    @property
+    def verb(self) -> str:
+        target = self.target
+        if target is None:
+            return self.method.lower()
+        if self.method in {"GET", "HEAD"} and not target.name:
+            return "watch" if self.is_watch else "list"
+        if self.method == "DELETE" and not target.name:
+            return "deletecollection"
+        return _VERBS.get(self.method, self.method.lower())
+
+    def attributes(self) -> Attributes:
+        """Return what authorization is asked."""
+        target = self.target
+        if target is None:
+            return Attributes(verb=self.method.lower(), path=self.path)
+        namespace = target.namespace
+        if target.resource == "namespaces" and not target.group and target.name:
+            namespace = target.name
+        return Attributes(
+            verb=self.verb,
+            group=target.group,
+            version=target.version,
+            resource=target.resource,
+            subresource=target.subresource,
+            namespace=namespace,
+            name=target.name,
+        )
+
+
+def split_query(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return (first value by name, all values by name)."""
+    first: dict[str, str] = {}
+    every: dict[str, list[str]] = {}
+    for key, value in parse_qsl(text, keep_blank_values=True):
+        first.setdefault(key, value)
+        every.setdefault(key, []).append(value)
+    return first, every
+
+
+def resource_path(path: str) -> ResourcePath | None:
+    """Return what the path names, or None when it lies outside of the resource paths."""
+    parts = path.strip("/").split("/")
+    if "%" in path:
+        parts = [unquote(part) for part in parts]
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    is_watch = rest[0] == "watch" and len(rest) > 1
+    if is_watch:
+        rest = rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and not (len(rest) == 3 and rest[2] in _NAMESPACE_PARTS):
+        namespace, rest = rest[1], rest[2:]
+    padded = [*rest, "", "", ""]
+    return ResourcePath(group, version, namespace, padded[0], padded[1], padded[2], "/".join(rest[3:]), is_watch)

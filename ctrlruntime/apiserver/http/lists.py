@@ -1,0 +1,197 @@
+"""Lists: selectors, resourceVersion rules, pages with continue tokens, and consistent reads of the recent past."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.http.calls import Call
+from ctrlruntime.apiserver.http.options import ListOptions
+from ctrlruntime.apiserver.http.views import View
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry import Registry, Resource
+from ctrlruntime.apiserver.registry.strategies import strategy_of
+from ctrlruntime.apiserver.storage import Key, Record
+from ctrlruntime.errors import APIStatusError, BadRequest
+from ctrlruntime.selector import FieldSelector
+
+_Reader: TypeAlias = Callable[[Document], str]
+_FRESH = 3.0
+"""Seconds a read waits for a resourceVersion that has not been reached."""
+_CONTINUE_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the "
+    "continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with "
+    "the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
+)
+
+
+class Match:
+    """Tells whether a record satisfies the selectors of a request."""
+
+    def __init__(self, resource: Resource, options: ListOptions, key: Key | None) -> None:
+        self.labels = options.labels
+        self.resource = resource
+        self.key = key
+        self._readers = _field_readers(resource, options.fields)
+        self.fields = options.fields
+        self.is_trivial = not options.labels and not options.fields and key is None
+
+    def __call__(self, record: Record) -> bool:
+        if self.is_trivial:
+            return True
+        if self.key is not None and record.key != self.key:
+            return False
+        if not self.labels.matches(record.labels):
+            return False
+        if not self.fields:
+            return True
+        known = {"metadata.name": record.key[1], "metadata.namespace": record.key[0]}
+        if self._readers:
+            document = record.writer.tree(record) if not self.resource.is_custom else self.resource.tree(record)
+            if record.writer.to_canonical is not None:
+                document = record.writer.to_canonical(document)
+            known.update({path: reader(document) for path, reader in self._readers.items()})
+        return self.fields.matches(known)
+
+
+def _field_readers(resource: Resource, fields: FieldSelector) -> dict[str, _Reader]:
+    readers: dict[str, _Reader] = {}
+    known = strategy_of(*resource.stored_as, is_custom=resource.is_custom).fields
+    for path in fields.paths:
+        if path in {"metadata.name", "metadata.namespace"}:
+            continue
+        if resource.is_custom and path in resource.selectable_fields:
+            readers[path] = _selectable(path)
+        elif known is not None and path in known:
+            readers[path] = known[path]
+        elif known is not None or resource.is_custom:
+            raise BadRequest(f"field label not supported: {path}")
+        else:
+            raise BadRequest(
+                f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+            )
+    return readers
+
+
+def _selectable(path: str) -> _Reader:
+    keys = path.split(".")
+
+    def read(document: Document) -> str:
+        node: object = document
+        for key in keys:
+            node = node.get(key) if isinstance(node, dict) else None
+        if node is None:
+            return ""
+        return str(node).lower() if isinstance(node, bool) else str(node)
+
+    return read
+
+
+def named_key(call: Call, options: ListOptions) -> Key | None:
+    """Return the one key a request can concern, when its field selector names it."""
+    assert call.target is not None
+    name = options.fields.exact("metadata.name")
+    if name is None or (call.resource is not None and call.resource.namespaced and not call.target.namespace):
+        return None
+    return (call.target.namespace, name)
+
+
+async def list_body(registry: Registry, call: Call, options: ListOptions, view: View) -> bytes:
+    """Return the body of the list. Raises: APIStatusError."""
+    resource = view.resource
+    assert call.target is not None
+    store = registry.store
+    table = store.table(*resource.stored_as)
+    match = Match(resource, options, None)
+    start: Key | None = None
+    exact: int | None = None
+    limit = options.limit
+    version = options.resource_version
+    if options.continue_:
+        if version:
+            raise BadRequest("specifying resource version is not allowed when using continue")
+        exact, start = _read_token(options.continue_, call.target.namespace)
+    elif version not in {"", "0"}:
+        wanted = parse_version(version)
+        if options.match == "Exact" or (limit and not options.match):
+            exact = wanted
+        if not await store.wait_for(wanted, _FRESH):
+            raise failures.too_large_resource_version(wanted, store.revision)
+    if version == "0":
+        limit = 0
+    if exact is None or exact < 0:
+        revision = store.revision
+        records: Iterable[Record] = (table.records[key] for key in table.keys(call.target.namespace))
+    else:
+        revision = exact
+        snapshot = table.snapshot(exact)
+        if snapshot is None:
+            raise _expired(options, start, call.target.namespace)
+        namespace = call.target.namespace
+        records = (record for key, record in snapshot.items() if not namespace or key[0] == namespace)
+    return _page(view, match, records, start, limit, revision, call.target.namespace)
+
+
+def _page(
+    view: View, match: Match, records: Iterable[Record], start: Key | None, limit: int, revision: int, namespace: str
+) -> bytes:
+    metadata: Document = {"resourceVersion": str(revision)}
+    if start is not None:
+        records = (record for record in records if record.key >= start)
+    matching: Iterator[Record] = (record for record in records if match(record))
+    if not limit:
+        return view.list(matching, metadata)
+    page: list[Record] = []
+    for record in matching:
+        if len(page) == limit:
+            rest = 1 + sum(1 for _ in matching)
+            metadata = {"resourceVersion": str(revision), "continue": _token(revision, page[-1].key, namespace)}
+            if match.is_trivial:
+                metadata["remainingItemCount"] = rest
+            break
+        page.append(record)
+    return view.list(page, metadata)
+
+
+def parse_version(text: str) -> int:
+    """Return a resourceVersion as a number. Raises: BadRequest."""
+    if not text.isdigit():
+        raise BadRequest(f'invalid resource version: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+    return int(text)
+
+
+def _expired(options: ListOptions, start: Key | None, namespace: str) -> APIStatusError:
+    if start is None:
+        return failures.too_old("The resourceVersion for the provided list is too old.")
+    token = _encode_token(-1, f"{start[0]}/{start[1]}" if not namespace and start[0] else start[1])
+    return failures.too_old(_CONTINUE_TOO_OLD, continue_=token)
+
+
+def _token(revision: int, last: Key, namespace: str) -> str:
+    name = f"{last[0]}/{last[1]}" if not namespace and last[0] else last[1]
+    return _encode_token(revision, f"{name}\0")
+
+
+def _encode_token(revision: int, start: str) -> str:
+    text = json.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start}, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _read_token(token: str, namespace: str) -> tuple[int, Key]:
+    try:
+        value = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        revision, start = int(value["rv"]), str(value["start"])
+        if value.get("v") != "meta.k8s.io/v1" or not start:
+            raise ValueError("server expected a v1 continue key")
+    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+        raise BadRequest(f"invalid continue token: continue key is not valid: {error}") from None
+    if namespace:
+        return revision, (namespace, start)
+    before, slash, name = start.partition("/")
+    return revision, (before, name) if slash else ("", start)
+

@@ -1,0 +1,119 @@
+"""Content negotiation: what an Accept header asks for, and what a Content-Type says the body is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from ctrlruntime.errors import NotAcceptable, UnsupportedMediaType
+
+Form: TypeAlias = Literal["object", "table", "metadata"]
+
+_JSON_TYPES = frozenset({"application/json", "*/*", "application/*"})
+_SUPPORTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+
+@dataclass(frozen=True, slots=True)
+class MediaRange:
+    """One entry of an Accept header."""
+
+    type: str
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """How the answer is to look: the view of the object, and JSON or YAML."""
+
+    form: Form = "object"
+    is_yaml: bool = False
+    is_list_form: bool = False
+    """The client asked for PartialObjectMetadataList, which fits only a list."""
+
+
+def media_ranges(accept: str) -> Iterator[MediaRange]:
+    """Yield the entries, preferred first (by q, then by position)."""
+    entries: list[tuple[float, MediaRange]] = []
+    for part in accept.split(","):
+        name, *rest = (piece.strip() for piece in part.split(";"))
+        parameters = dict(pair.split("=", 1) for pair in rest if "=" in pair)
+        parameters = {key.strip(): value.strip().strip('"') for key, value in parameters.items()}
+        quality = parameters.pop("q", "1")
+        try:
+            entries.append((-float(quality), MediaRange(name.lower(), parameters)))
+        except ValueError:
+            entries.append((0.0, MediaRange(name.lower(), parameters)))
+    for _, entry in sorted(entries, key=lambda item: item[0]):
+        if entry.type:
+            yield entry
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept: str) -> Representation:
+    """Return the first representation in the Accept header that the server has. Raises: NotAcceptable."""
+    if not accept:
+        return Representation()
+    saw_parameters = False
+    for entry in media_ranges(accept):
+        if entry.type not in _JSON_TYPES and entry.type != "application/yaml":
+            saw_parameters = saw_parameters or entry.type == "application/vnd.kubernetes.protobuf"
+            continue
+        form = _form(entry.parameters)
+        if form is not None:
+            return Representation(form, entry.type == "application/yaml", entry.parameters.get("as", "").endswith("List"))
+        saw_parameters = True
+    if saw_parameters:
+        raise NotAcceptable(f"only the following media types are accepted: {_SUPPORTED}")
+    raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {_SUPPORTED}")
+
+
+def _form(parameters: Mapping[str, str]) -> Form | None:
+    wanted = parameters.get("as")
+    if wanted is None:
+        return "object"
+    if parameters.get("g") != "meta.k8s.io" or parameters.get("v") not in {"v1", "v1beta1"}:
+        return None
+    match wanted:
+        case "Table":
+            return "table"
+        case "PartialObjectMetadata" | "PartialObjectMetadataList":
+            return "metadata"
+        case _:
+            return None
+
+
+def body_type(content_type: str) -> Literal["json", "yaml", "protobuf"]:
+    """Return how a body is written; none given means JSON. Raises: UnsupportedMediaType."""
+    match content_type.partition(";")[0].strip().lower():
+        case "" | "application/json" | "*/*":
+            return "json"
+        case "application/yaml" | "text/yaml" | "application/x-yaml":
+            return "yaml"
+        case "application/vnd.kubernetes.protobuf":
+            return "protobuf"
+        case _:
+            raise UnsupportedMediaType(
+                "the body of the request was in an unknown format - accepted media types include: " + _SUPPORTED
+            )
+
+
+def patch_type(content_type: str, *, is_custom: bool) -> Literal["json", "merge", "strategic", "apply"]:
+    """Return which kind of patch a body is. Raises: UnsupportedMediaType."""
+    match content_type.partition(";")[0].strip().lower():
+        case "application/json-patch+json":
+            return "json"
+        case "application/merge-patch+json":
+            return "merge"
+        case "application/strategic-merge-patch+json" if not is_custom:
+            return "strategic"
+        case "application/apply-patch+yaml":
+            return "apply"
+        case _ if is_custom:
+            raise UnsupportedMediaType(
+                "the body of the request was in an unknown format - accepted media types include: "
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+            )
+        case _:
+            raise UnsupportedMediaType("415: Unsupported Media Type")

@@ -1,0 +1,180 @@
+"""Query options of lists, watches, writes and deletes: parsed and checked with upstream's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.http.calls import Call
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry import DeleteOptions, WriteOptions
+from ctrlruntime.errors import BadRequest, StatusCause
+from ctrlruntime.selector import FieldSelector, LabelSelector, parse_fields, parse_labels
+
+_POLICIES = ("Background", "Foreground", "Orphan")
+_MATCHES = ("Exact", "NotOlderThan")
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What a list or watch asks for."""
+
+    labels: LabelSelector
+    fields: FieldSelector
+    resource_version: str
+    match: str
+    limit: int
+    continue_: str
+    timeout: float | None
+    allows_bookmarks: bool
+    initial_events: bool | None
+
+
+def list_options(call: Call) -> ListOptions:
+    """Raises: BadRequest, Invalid."""
+    query = call.query
+    try:
+        labels = parse_labels(query.get("labelSelector", ""))
+        fields = parse_fields(query.get("fieldSelector", ""))
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+    initial = query.get("sendInitialEvents")
+    seconds = query.get("timeoutSeconds")
+    options = ListOptions(
+        labels=labels,
+        fields=fields,
+        resource_version=query.get("resourceVersion", ""),
+        match=query.get("resourceVersionMatch", ""),
+        limit=max(_integer(query.get("limit"), "limit"), 0),
+        continue_=query.get("continue", ""),
+        timeout=float(_integer(seconds, "timeoutSeconds")) if seconds else None,
+        allows_bookmarks=_truth(query.get("allowWatchBookmarks")),
+        initial_events=None if initial is None else _truth(initial),
+    )
+    causes = _watch_causes(options) if call.is_watch else _list_causes(options)
+    if causes:
+        raise failures.bad_option("ListOptions", causes)
+    return options
+
+
+def _integer(text: str | None, name: str) -> int:
+    if not text:
+        return 0
+    try:
+        return int(text)
+    except ValueError:
+        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def _truth(text: str | None) -> bool:
+    return text is not None and text.lower() not in {"false", "0"}
+
+
+def _list_causes(options: ListOptions) -> list[StatusCause]:
+    causes: list[StatusCause] = []
+    if options.initial_events is not None:
+        causes.append(failures.forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if not options.match:
+        return causes
+    path = "resourceVersionMatch"
+    if options.continue_:
+        causes.append(failures.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
+    if not options.resource_version:
+        text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        causes.append(failures.forbidden_field(path, text))
+    if options.match not in _MATCHES:
+        causes.append(failures.not_supported(path, options.match, ("Exact", "NotOlderThan", "")))
+    if options.match == "Exact" and options.resource_version == "0":
+        text = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        causes.append(failures.forbidden_field(path, text))
+    return causes
+
+
+def _watch_causes(options: ListOptions) -> list[StatusCause]:
+    causes: list[StatusCause] = []
+    path = "resourceVersionMatch"
+    if options.initial_events is not None:
+        if not options.match:
+            text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            causes.append(failures.forbidden_field(path, text))
+        elif options.match != "NotOlderThan":
+            causes.append(failures.not_supported(path, options.match, ("NotOlderThan",)))
+    elif options.match:
+        text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(failures.forbidden_field(path, text))
+    if options.continue_:
+        causes.append(failures.forbidden_field("continue", "continue is forbidden for watch"))
+    return causes
+
+
+def write_options(call: Call, kind: str) -> WriteOptions:
+    """Return the options of a write; `kind` names them in failures (`CreateOptions`, …). Raises: Invalid."""
+    query = call.query
+    if not query:
+        return WriteOptions(warnings=call.warnings)
+    causes: list[StatusCause] = []
+    dry_run = _dry_run(call.queries.get("dryRun") or [], causes)
+    validation = query.get("fieldValidation") or "Warn"
+    if validation not in {"Ignore", "Warn", "Strict"}:
+        causes.append(failures.not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+    manager = query.get("fieldManager", "")
+    if len(manager.encode()) > 128:
+        causes.append(failures.too_long("fieldManager", 128))
+    if not manager.isprintable():
+        causes.append(failures.invalid_value("fieldManager", manager, "should only contain printable characters"))
+    if "force" in query and kind == "PatchOptions" and "apply" not in call.headers.get("Content-Type", ""):
+        causes.append(failures.forbidden_field("force", "may not be specified for non-apply patch"))
+    if causes:
+        raise failures.bad_option(kind, causes)
+    return WriteOptions(
+        dry_run=dry_run, field_validation=validation, field_manager=manager, warnings=call.warnings
+    )
+
+
+def _dry_run(values: list[str], causes: list[StatusCause]) -> bool:
+    for value in values:
+        if value != "All":
+            causes.append(failures.not_supported("dryRun", value, ("All",)))
+    return bool(values)
+
+
+def delete_options(call: Call, body: Document) -> DeleteOptions:
+    """Return the options of a delete: of the body where there is one, else of the query. Raises: BadRequest, Invalid."""
+    if body.get("kind") not in {None, "", "DeleteOptions"}:
+        raise BadRequest(
+            f"the object provided is unrecognized (must be of type DeleteOptions): couldn't get version/kind; got {body['kind']}"
+        )
+    given: Mapping[str, Any] = body or _query_options(call)
+    causes: list[StatusCause] = []
+    policy = given.get("propagationPolicy")
+    if policy is not None and policy not in _POLICIES:
+        causes.append(failures.not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if policy is not None and given.get("orphanDependents") is not None:
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        causes.append(failures.invalid_value("propagationPolicy", policy, text))
+    dry_run = _dry_run(list(given.get("dryRun") or call.queries.get("dryRun") or []), causes)
+    if causes:
+        raise failures.bad_option("DeleteOptions", causes)
+    preconditions: Mapping[str, Any] = given.get("preconditions") or {}
+    return DeleteOptions(
+        dry_run=dry_run,
+        grace_period_seconds=given.get("gracePeriodSeconds"),
+        propagation_policy=policy,
+        orphan_dependents=given.get("orphanDependents"),
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+    )
+
+
+def _query_options(call: Call) -> Document:
+    options: Document = {}
+    query = call.query
+    if query.get("gracePeriodSeconds"):
+        options["gracePeriodSeconds"] = _integer(query["gracePeriodSeconds"], "gracePeriodSeconds")
+    if query.get("propagationPolicy"):
+        options["propagationPolicy"] = query["propagationPolicy"]
+    if query.get("orphanDependents"):
+        options["orphanDependents"] = _truth(query["orphanDependents"])
+    return options

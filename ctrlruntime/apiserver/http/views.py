@@ -1,0 +1,134 @@
+"""How stored records are shown: whole, as metadata, as table rows; alone, in lists, in watch frames.
+
+Bytes are made once: a record's view is kept with the record, a frame with its event, so a thousand watchers cost one encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+from ctrlruntime.apiserver import tables
+from ctrlruntime.apiserver.encoding import decode, encode
+from ctrlruntime.apiserver.http.negotiation import Form
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry import Resource
+from ctrlruntime.apiserver.storage import Event, Record
+from ctrlruntime.errors import BadRequest
+
+INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
+
+
+class View:
+    """One resource in one form; `include` is the `includeObject` of tables."""
+
+    def __init__(self, resource: Resource, form: Form, include: str, now: Callable[[], datetime]) -> None:
+        if include not in {"", "None", "Metadata", "Object"}:
+            raise BadRequest(f"unrecognized includeObject value: {include!r}".replace("'", '"'))
+        self.resource = resource
+        self.form = form
+        self._include = include or "Metadata"
+        self._now = now
+
+    def single(self, record: Record) -> bytes:
+        """Return the body of an answer about one object."""
+        if self.form == "object":
+            return self.resource.body(record)
+        if self.form == "metadata":
+            return self.resource.metadata_body(record)
+        return encode(self.table([record], {"resourceVersion": str(record.revision)}))
+
+    def list(self, records: Iterable[Record], metadata: Document) -> bytes:
+        """Return the body of a list."""
+        if self.form == "table":
+            return encode(self.table(records, metadata))
+        resource = self.resource
+        meta = encode(metadata)
+        if self.form == "metadata":
+            items = b",".join([resource.metadata_body(record) for record in records])
+            head = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
+            return b"".join((head, meta, b',"items":[', items, b"]}"))
+        items = b",".join([resource.item(record) for record in records])
+        kind, version = encode(resource.list_kind), encode(resource.api_version)
+        if resource.is_custom:
+            return b"".join(
+                (b'{"apiVersion":', version, b',"items":[', items, b'],"kind":', kind, b',"metadata":', meta, b"}")
+            )
+        return b"".join((b'{"kind":', kind, b',"apiVersion":', version, b',"metadata":', meta, b',"items":[', items, b"]}"))
+
+    def frame(self, type: str, event: Event, record: Record) -> bytes:
+        """Return a watch frame for an event, kept with the event for the other watchers."""
+        if self.form == "table":
+            return b"".join((b'{"type":"', type.encode(), b'","object":', encode(self.table([record], {}, columns=False)), b"}\n"))
+        key = (self.resource, self.form, type, record.revision)
+        frames = event.frames
+        if frames is None:
+            frames = event.frames = {}
+        cached = frames.get(key)
+        if cached is None:
+            cached = frames[key] = self.loose_frame(type, record)
+        return cached
+
+    def loose_frame(self, type: str, record: Record) -> bytes:
+        """Return a watch frame that belongs to no event: the initial state."""
+        return b"".join((b'{"type":"', type.encode(), b'","object":', self.single(record), b"}\n"))
+
+    def bookmark(self, revision: int, *, ends_initial: bool = False) -> bytes:
+        """Return a BOOKMARK frame: nothing up to `revision` is missing."""
+        metadata: Document = {"resourceVersion": str(revision)}
+        if ends_initial:
+            metadata["annotations"] = INITIAL_EVENTS_END
+        head = {"kind": self.resource.kind, "apiVersion": self.resource.api_version}
+        if self.form == "metadata":
+            head = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+        body: Document = {**head, "metadata": metadata}
+        if self.form == "table":
+            body = {
+                "kind": "Table",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": {"resourceVersion": str(revision)},
+                "columnDefinitions": None,
+                "rows": [{"cells": [], "object": body}],
+            }
+        return encode({"type": "BOOKMARK", "object": body}) + b"\n"
+
+    def columns(self) -> list[Document]:
+        resource = self.resource
+        if resource.is_custom:
+            return tables.custom_columns(resource.printer_columns)
+        return tables.columns(resource.group, resource.version, resource.plural)
+
+    def table(self, records: Iterable[Record], metadata: Document, *, columns: bool = True) -> Document:
+        """Return a Table of the records."""
+        return {
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": metadata,
+            "columnDefinitions": self.columns() if columns else None,
+            "rows": [self._row(record) for record in records],
+        }
+
+    def _row(self, record: Record) -> Document:
+        resource = self.resource
+        document: Document = decode(resource.body(record))
+        if resource.is_custom:
+            cells = tables.custom_cells(resource.printer_columns, document, self._now())
+        else:
+            cells = tables.cells(resource.group, resource.version, resource.plural, document, self._now())
+        row: Document = {"cells": cells}
+        if self._include == "Object":
+            row["object"] = document
+        elif self._include == "Metadata":
+            row["object"] = {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": document.get("metadata", {}),
+            }
+        else:
+            row["object"] = None
+        return row
+
+
+def error_frame(status: Any) -> bytes:
+    return encode({"type": "ERROR", "object": status}) + b"\n"

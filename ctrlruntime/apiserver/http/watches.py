@@ -1,0 +1,192 @@
+"""Watches: the present state or the missed events, then live frames, bookmarks, a clean end.
+
+A watch subscribes to its table and reads what it missed in one step, so nothing falls between. It ends when its time is over, when it
+is too slow, when its resource goes or changes, or when the server stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from random import Random
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.http.calls import Call
+from ctrlruntime.apiserver.http.lists import Match, named_key
+from ctrlruntime.apiserver.http.options import ListOptions
+from ctrlruntime.apiserver.http.views import View, error_frame
+from ctrlruntime.apiserver.registry import Registry
+from ctrlruntime.apiserver.storage import Event, Record, Subscription, Table
+from ctrlruntime.errors import APIStatusError
+
+_BOOKMARK_INTERVAL = 60.0
+_CHUNK = 128 * 1024
+
+
+class Watch:
+    """One watch request; iterate `frames()` and write what it yields."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        call: Call,
+        options: ListOptions,
+        view: View,
+        *,
+        clock: Callable[[], float],
+        rng: Random,
+        bookmark_interval: float = _BOOKMARK_INTERVAL,
+    ) -> None:
+        assert call.target is not None
+        self._store = registry.store
+        self._table: Table = registry.store.table(*view.resource.stored_as)
+        self._namespace = call.target.namespace
+        self._options = options
+        self._view = view
+        key = named_key(call, options)
+        if call.target.name:
+            key = (call.target.namespace, call.target.name)
+        self._key = key
+        self._match = Match(view.resource, options, key)
+        self._clock = clock
+        self._length = options.timeout if options.timeout else 1800.0 + 1800.0 * rng.random()
+        self._interval = bookmark_interval
+        self._start = self._parse(options.resource_version)
+        self._sent_columns = False
+
+    @staticmethod
+    def _parse(version: str) -> int:
+        if version in {"", "0"}:
+            return 0
+        if not version.isdigit():
+            text = f'invalid resource version: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+            raise failures.plain_internal(text)
+        return int(version)
+
+    async def frames(self) -> AsyncIterator[bytes]:
+        """Yield chunks of whole frames until the watch ends."""
+        begin = self._clock()
+        subscription = self._table.subscribe(self._namespace, self._key)
+        try:
+            try:
+                pending = self._beginning()
+            except APIStatusError as error:
+                yield error_frame(error.status)
+                return
+            for chunk in pending:
+                yield chunk
+            async for chunk in self._live(subscription, begin + self._length):
+                yield chunk
+        finally:
+            self._table.unsubscribe(subscription)
+
+    def _beginning(self) -> Iterator[bytes]:
+        """Return what comes before live events, as chunks; taken now, so that later writes come from the subscription."""
+        options = self._options
+        initial = options.initial_events
+        sends_state = initial if initial is not None else not self._start
+        if sends_state:
+            frames = self._state()
+        elif not self._start:
+            frames = []
+        else:
+            missed = self._table.since(self._start)
+            if missed is None:
+                text = f"too old resource version: {self._start} ({self._table.compacted})"
+                raise failures.too_old(text)
+            frames = [frame for event in missed if (frame := self._render(event))]
+        if initial and options.allows_bookmarks:
+            frames.append(self._view.bookmark(self._store.revision, ends_initial=True))
+        return _chunks(frames)
+
+    def _state(self) -> list[bytes]:
+        records = self._table.records
+        keys = [self._key] if self._key is not None else self._table.keys(self._namespace)
+        present = [records[key] for key in keys if key in records]
+        return [self._first(self._view.loose_frame, "ADDED", record) for record in present if self._match(record)]
+
+    def _first(self, render: Callable[[str, Record], bytes], type: str, record: Record) -> bytes:
+        # Only the first Table of a watch has column definitions.
+        if self._view.form == "table" and self._sent_columns:
+            return self._view.frame(type, Event("ADDED", record, None, record.revision), record)
+        self._sent_columns = True
+        return render(type, record)
+
+    async def _live(self, subscription: Subscription, end: float) -> AsyncIterator[bytes]:
+        options = self._options
+        next_bookmark = min(self._clock() + self._interval, max(end - 2.0, self._clock()))
+        while True:
+            events = subscription.events
+            if events:
+                frames: list[bytes] = []
+                while events:
+                    event = events.popleft()
+                    if event.revision > self._start:
+                        frame = self._render(event)
+                        if frame:
+                            frames.append(frame)
+                for chunk in _chunks(frames):
+                    yield chunk
+                continue
+            if subscription.closed:
+                return
+            now = self._clock()
+            if now >= end:
+                return
+            if options.allows_bookmarks and now >= next_bookmark:
+                yield self._view.bookmark(self._store.revision)
+                next_bookmark = now + self._interval
+                if next_bookmark > end - 2.0 > now:
+                    next_bookmark = end - 2.0
+                continue
+            subscription.wake.clear()
+            until = min(end, next_bookmark) if options.allows_bookmarks else end
+            await _wait(subscription.wake, until - now)
+
+    def _render(self, event: Event) -> bytes | None:
+        """Return the event as this watcher's selectors see it: an object that leaves them is deleted, one that enters added."""
+        match = self._match
+        if match.is_trivial:
+            return self._frame(event.type, event, event.record)
+        now_matches = event.type != "DELETED" and match(event.record)
+        did_match = event.old is not None and match(event.old)
+        if now_matches:
+            return self._frame("MODIFIED" if did_match else "ADDED", event, event.record)
+        if not did_match:
+            return None
+        if event.type == "DELETED":
+            return self._frame("DELETED", event, event.record)
+        assert event.old is not None
+        return self._frame("DELETED", event, self._left(event, event.old))
+
+    @staticmethod
+    def _left(event: Event, old: Record) -> Record:
+        """Return the old state under the revision of the event that took it out of the selector."""
+        document = old.writer.tree(old)
+        document["metadata"]["resourceVersion"] = str(event.revision)
+        return Record(old.key, event.revision, old.writer.encode(document), old.writer, old.labels, old.uid)
+
+    def _frame(self, type: str, event: Event, record: Record) -> bytes:
+        if self._view.form == "table":
+            return self._first(self._view.loose_frame, type, record)
+        return self._view.frame(type, event, record)
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+def _chunks(frames: list[bytes]) -> Iterator[bytes]:
+    """Join frames into writes of moderate size."""
+    start, size = 0, 0
+    for index, frame in enumerate(frames):
+        size += len(frame)
+        if size >= _CHUNK:
+            yield b"".join(frames[start : index + 1])
+            start, size = index + 1, 0
+    if start < len(frames):
+        yield b"".join(frames[start:])

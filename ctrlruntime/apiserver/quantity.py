@@ -1,0 +1,66 @@
+"""Kubernetes quantities: read `1.5Gi`, write the canonical form `1536Mi`.
+
+A quantity keeps its kind of suffix (decimal, binary, exponent) and is written with the largest suffix that leaves no fraction.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any, Final
+
+_FORM: Final = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?")
+_DECIMAL: Final = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_SUFFIX_EXPONENT: Final = {suffix: exponent for exponent, suffix in _DECIMAL.items()}
+_NANO: Final = Decimal("1e-9")
+_LARGEST: Final = Decimal(2**63 - 1)
+
+
+def parse(text: Any) -> Decimal:
+    """Return the value of a quantity, rounded away from zero to billionths. Raises: ValueError."""
+    return _parts(text)[0]
+
+
+def canonical(text: Any) -> str:
+    """Return the quantity as the API server writes it. Raises: ValueError."""
+    value, suffix = _parts(text)
+    if value == 0:
+        return "0"
+    if suffix.endswith("i") and abs(value) >= 1024:
+        return _binary(value)
+    return _decimal(value, exponent_form=suffix[:1] in {"e", "E"} and len(suffix) > 1)
+
+
+def _parts(text: Any) -> tuple[Decimal, str]:
+    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+        raise ValueError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+    match = _FORM.fullmatch(str(text).strip())
+    if match is None:
+        raise ValueError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+    suffix = match["suffix"] or ""
+    number = Decimal(match["number"])
+    if suffix in _BINARY:
+        value = number * 1024 ** _BINARY.index(suffix)
+    elif suffix in _SUFFIX_EXPONENT:
+        value = number.scaleb(_SUFFIX_EXPONENT[suffix])
+    else:
+        value = number.scaleb(max(-30, min(30, int(suffix[1:]))))
+    value = max(-_LARGEST, min(_LARGEST, value))
+    return value.quantize(_NANO, ROUND_CEILING if value > 0 else ROUND_FLOOR), suffix
+
+
+def _binary(value: Decimal) -> str:
+    whole, step = int(value.to_integral_value(ROUND_CEILING if value > 0 else ROUND_FLOOR)), 0
+    while whole % 1024 == 0 and step < len(_BINARY) - 1:
+        whole, step = whole // 1024, step + 1
+    return f"{whole}{_BINARY[step]}"
+
+
+def _decimal(value: Decimal, *, exponent_form: bool) -> str:
+    whole, exponent = int(value.scaleb(9)), -9
+    while whole % 1000 == 0 and exponent < 18:
+        whole, exponent = whole // 1000, exponent + 3
+    if exponent_form:
+        return f"{whole}e{exponent}" if exponent else str(whole)
+    return f"{whole}{_DECIMAL[exponent]}"

@@ -1,0 +1,223 @@
+"""The registry: which resources are served, and the server's inside door (`API`) for its own controllers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from random import Random
+from typing import Generic, TypeVar
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.encoding import copy_tree
+from ctrlruntime.apiserver.interfaces import Change, Document
+from ctrlruntime.apiserver.registry.definitions import Definitions, version_priority
+from ctrlruntime.apiserver.registry.resources import Resource, built_in
+from ctrlruntime.apiserver.registry.writer import DEFINITIONS, DeleteOptions, Writer, WriteOptions, Written
+from ctrlruntime.apiserver.storage import Record, Store
+from ctrlruntime.patch import apply_merge_patch
+
+T = TypeVar("T")
+
+
+class Registry:
+    """All served resources by group, version and plural; implements `API`."""
+
+    def __init__(self, store: Store, *, now: Callable[[], float] = time.time, rng: Random | None = None) -> None:
+        self.store = store
+        self.writer = Writer(store, self, now=now, rng=rng)
+        self.definitions = Definitions(self, self.writer, store, now=now)
+        self.writer.hooks[DEFINITIONS] = self.definitions
+        self.generation = 0
+        """Counts changes of what is served; discovery and OpenAPI are cached by it."""
+        self._served: dict[tuple[str, str, str], Resource] = {}
+        self._canonical: dict[tuple[str, str], Resource] = {}
+        self._by_definition: dict[str, list[Resource]] = {}
+        for resource in built_in():
+            self._served[resource.group, resource.version, resource.plural] = resource
+            if resource.from_canonical is None:
+                self._canonical[resource.group, resource.plural] = resource
+
+    # What is served
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        return self._served.get((group, version, plural))
+
+    def find_kind(self, group: str, version: str, kind: str) -> Resource | None:
+        for resource in self._served.values():
+            if (resource.group, resource.version, resource.kind) == (group, version, kind):
+                return resource
+        return None
+
+    def canonical(self, group: str, plural: str) -> Resource:
+        """Return the resource by which the inside reads a table. Raises: NotFound."""
+        resource = self._canonical.get((group, plural))
+        if resource is None:
+            raise failures.no_such_resource()
+        return resource
+
+    def all_resources(self) -> Iterator[Resource]:
+        return iter(self._served.values())
+
+    def custom_resources(self) -> list[Resource]:
+        return [resource for resources in self._by_definition.values() for resource in resources]
+
+    def serves_group(self, group: str, version: str = "") -> bool:
+        return any(r.group == group and version in {"", r.version} for r in self._served.values())
+
+    def serve(self, definition: str, resources: list[Resource]) -> None:
+        """Replace what a definition serves."""
+        self.stop_serving(definition)
+        if not resources:
+            return
+        self._by_definition[definition] = resources
+        for resource in resources:
+            self._served[resource.group, resource.version, resource.plural] = resource
+        stored = min(resources, key=lambda resource: version_priority(resource.version))
+        self._canonical[stored.group, stored.plural] = stored
+        self.generation += 1
+
+    def stop_serving(self, definition: str) -> list[Resource]:
+        resources = self._by_definition.pop(definition, [])
+        for resource in resources:
+            self._served.pop((resource.group, resource.version, resource.plural), None)
+            self._canonical.pop((resource.group, resource.plural), None)
+        if resources:
+            self.generation += 1
+        return resources
+
+    def served_by(self, definition: str) -> list[Resource]:
+        return self._by_definition.get(definition, [])
+
+    def record(self, resource: Resource, namespace: str, name: str) -> Record:
+        """Return the stored record. Raises: NotFound."""
+        record = self.store.table(*resource.stored_as).records.get((namespace, name))
+        if record is None:
+            raise failures.not_found(resource.plural, resource.group, name)
+        return record
+
+    # API: the inside door
+
+    def get(self, group: str, resource: str, namespace: str, name: str) -> Document | None:
+        found = self._canonical.get((group, resource))
+        if found is None:
+            return None
+        record = self.store.table(*found.stored_as).records.get((namespace, name))
+        return None if record is None else found.tree(record)
+
+    def list(
+        self, group: str, resource: str, namespace: str = "", *, labels: Mapping[str, str] | None = None
+    ) -> list[Document]:
+        found = self._canonical.get((group, resource))
+        if found is None:
+            return []
+        table = self.store.table(*found.stored_as)
+        records = (table.records[key] for key in table.keys(namespace))
+        if labels:
+            wanted = labels.items()
+            return [found.tree(record) for record in records if record.labels and wanted <= record.labels.items()]
+        return [found.tree(record) for record in records]
+
+    def resources(self) -> list[tuple[str, str]]:
+        return [key for key, resource in self._canonical.items() if "watch" in resource.verbs]
+
+    async def watch(self, group: str, resource: str) -> AsyncIterator[Change]:
+        found = self.canonical(group, resource)
+        table = self.store.table(*found.stored_as)
+        queue = _Queue[Change]()
+        stop = table.listen(queue.put)
+        try:
+            for change in [self._added(found, table.records[key]) for key in table.keys()]:
+                yield change
+            while True:
+                yield await queue.take()
+        finally:
+            stop()
+
+    async def watch_all(self) -> AsyncIterator[tuple[str, str, Change]]:
+        queue = _Queue[tuple[str, str, Change]]()
+
+        def listener(group: str, plural: str, change: Change) -> None:
+            queue.put((group, plural, change))
+
+        self.writer.on_change.append(listener)
+        try:
+            for group, plural in self.resources():
+                found = self.canonical(group, plural)
+                table = self.store.table(*found.stored_as)
+                for change in [self._added(found, table.records[key]) for key in table.keys()]:
+                    yield group, plural, change
+            while True:
+                yield await queue.take()
+        finally:
+            self.writer.on_change.remove(listener)
+
+    async def create(self, group: str, resource: str, namespace: str, document: Document) -> Document:
+        found = self.canonical(group, resource)
+        return self._answer(found, self.writer.create(found, namespace, _headed(found, document), WriteOptions()))
+
+    async def update(self, group: str, resource: str, document: Document, *, subresource: str = "") -> Document:
+        found = self.canonical(group, resource)
+        metadata = document.get("metadata") or {}
+        namespace = metadata.get("namespace", "")
+        written = self.writer.update(
+            found, namespace, metadata.get("name", ""), _headed(found, document), WriteOptions(), subresource
+        )
+        return self._answer(found, written)
+
+    async def merge_patch(
+        self, group: str, resource: str, namespace: str, name: str, patch: Document, *, subresource: str = ""
+    ) -> Document:
+        found = self.canonical(group, resource)
+        document = copy_tree(apply_merge_patch(found.tree(self.record(found, namespace, name)), patch))
+        written = self.writer.update(found, namespace, name, document, WriteOptions(is_patch=True), subresource)
+        return self._answer(found, written)
+
+    async def delete(
+        self,
+        group: str,
+        resource: str,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        grace_period_seconds: int | None = None,
+        propagation_policy: str | None = None,
+    ) -> Document:
+        found = self.canonical(group, resource)
+        options = DeleteOptions(
+            uid=uid or None, grace_period_seconds=grace_period_seconds, propagation_policy=propagation_policy
+        )
+        return self._answer(found, self.writer.delete(found, namespace, name, options))
+
+    @staticmethod
+    def _answer(resource: Resource, written: Written) -> Document:
+        return resource.tree(written.record)
+
+    @staticmethod
+    def _added(resource: Resource, record: Record) -> Change:
+        return Change("ADDED", resource.tree(record), None, record.revision)
+
+
+class _Queue(Generic[T]):
+    """A deque and an event: what a write leaves for a reader inside the server."""
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self._wake = asyncio.Event()
+
+    def put(self, item: T) -> None:
+        self._items.append(item)
+        self._wake.set()
+
+    async def take(self) -> T:
+        while not self._items:
+            self._wake.clear()
+            await self._wake.wait()
+        return self._items.popleft()
+
+
+def _headed(resource: Resource, document: Document) -> Document:
+    """Return a copy that names its kind; callers inside may leave that out and keep their tree."""
+    return copy_tree({**document, "kind": resource.kind, "apiVersion": resource.api_version})

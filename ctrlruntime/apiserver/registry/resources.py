@@ -1,0 +1,222 @@
+"""What the server serves: one `Resource` for every served version of every kind.
+
+Built-in resources come from the recorded discovery documents; custom ones are made by `customresources` from their definitions. A
+resource knows how trees of its kind are read (`fit`), written (`encode`) and shown from a stored record (`body`, `tree`).
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeAlias
+
+from ctrlruntime.apiserver import messages
+from ctrlruntime.apiserver.encoding import cut_metadata, decode, encode, encode_sorted
+from ctrlruntime.apiserver.failures import bad_request
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.schema import Misfit, Structural, Typed
+from ctrlruntime.apiserver.schema.typed import object_meta, typed
+from ctrlruntime.apiserver.storage import Record
+from ctrlruntime.data import open_data
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+Converter: TypeAlias = Callable[[Document], Document]
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A path below an object (`status`, `scale`, …) and the kind it speaks."""
+
+    name: str
+    kind: str
+    group: str
+    version: str
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where a custom resource keeps what its scale subresource shows, as simple JSON paths (`.spec.replicas`)."""
+
+    spec_replicas: str
+    status_replicas: str
+    label_selector: str = ""
+
+
+@dataclass(eq=False)
+class Resource:
+    """A kind in one served version. `stored_as` names the table; several versions (and `events`' two groups) share one."""
+
+    group: str
+    version: str
+    plural: str
+    singular: str
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...] = ALL_VERBS
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: Mapping[str, Subresource] = field(default_factory=dict[str, Subresource])
+    list_kind: str = ""
+    stored_as: tuple[str, str] = ("", "")
+    schema: Structural | None = None
+    is_custom: bool = False
+    scale: ScalePaths | None = None
+    selectable_fields: tuple[str, ...] = ()
+    printer_columns: Sequence[Document] | None = None
+    deprecation_warning: str = ""
+    definition_name: str = ""
+    is_terminating: bool = False
+    from_canonical: Converter | None = None
+    to_canonical: Converter | None = None
+
+    def __post_init__(self) -> None:
+        self.list_kind = self.list_kind or f"{self.kind}List"
+        if self.stored_as == ("", ""):
+            self.stored_as = (self.group, self.plural)
+        self.api_version = f"{self.group}/{self.version}" if self.group else self.version
+        self.head = b'{"kind":' + encode(self.kind) + b',"apiVersion":' + encode(self.api_version) + b","
+        self.has_status = "status" in self.subresources
+        self.qualified = f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def __repr__(self) -> str:
+        return f"<{self.api_version} {self.kind}>"
+
+    @property
+    def shape(self) -> Typed | None:
+        """The Go type of a built-in kind."""
+        found = None if self.is_custom else messages.message_of(self.api_version, self.kind)
+        return typed(found.name) if found else None
+
+    def fit(self, document: Document, unknown: list[str]) -> Document:
+        """Return the document as the server's own types hold it; fields they do not have are reported in `unknown`.
+
+        A custom resource is changed in place. Raises: BadRequest when a JSON type is wrong.
+        """
+        if self.is_custom:
+            return self._fit_custom(document, unknown)
+        head = {"kind": self.kind, "apiVersion": self.api_version}
+        shape = self.shape
+        if shape is None:
+            return {**head, **{key: value for key, value in document.items() if key not in head}}
+        body = {key: value for key, value in document.items() if key not in head}
+        try:
+            return head | shape.read(body, "", unknown)
+        except Misfit as misfit:
+            raise bad_request(
+                f'{self.kind} in version "{self.version}" cannot be handled as a {self.kind}: {misfit}'
+            ) from None
+
+    def _fit_custom(self, document: Document, unknown: list[str]) -> Document:
+        metadata = document.get("metadata")
+        try:
+            document["metadata"] = object_meta().read(metadata if metadata is not None else {}, "metadata", unknown)
+        except Misfit as misfit:
+            raise bad_request(f"{misfit}") from None
+        if self.schema is not None:
+            self.schema.fit(document, "", unknown, is_root=True)
+        return document
+
+    def encode(self, document: Document) -> bytes:
+        """Return the bytes at rest: keys sorted for custom resources, in Go's order for built-ins."""
+        return encode_sorted(document) if self.is_custom else encode(document)
+
+    def body(self, record: Record) -> bytes:
+        """Return the record's bytes in this version; conversion and newer defaults are applied on the way and kept."""
+        if record.writer is self:
+            return record.body
+        views = record.views
+        if views is None:
+            views = record.views = {}
+        cached: bytes | None = views.get(self)
+        if cached is None:
+            cached = views[self] = self.encode(self._converted(record))
+        return cached
+
+    def tree(self, record: Record) -> Document:
+        """Return a fresh tree of the record in this version."""
+        if record.writer is self:
+            tree: Document = decode(record.body)
+            return tree
+        return self._converted(record)
+
+    def _converted(self, record: Record) -> Document:
+        document: Document = decode(record.body)
+        writer: Resource = record.writer
+        if self.is_custom:
+            document["apiVersion"] = self.api_version
+            if self.schema is not None:
+                self.schema.fit(document, "", [], is_root=True)
+            return document
+        if writer.to_canonical is not None:
+            document = writer.to_canonical(document)
+        if self.from_canonical is not None:
+            document = self.from_canonical(document)
+        return self.fit({**document, "kind": self.kind, "apiVersion": self.api_version}, [])
+
+    def item(self, record: Record) -> bytes:
+        """Return the record's bytes as an item of a list: built-in kinds leave out kind and apiVersion there."""
+        body = self.body(record)
+        return body if self.is_custom else b"{" + body[len(self.head) :]
+
+    def metadata_body(self, record: Record) -> bytes:
+        """Return the record as a PartialObjectMetadata."""
+        views = record.views
+        if views is None:
+            views = record.views = {}
+        cached: bytes | None = views.get("metadata")
+        if cached is None:
+            head = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
+            cached = views["metadata"] = head + cut_metadata(record.body) + b"}"
+        return cached
+
+
+@cache
+def recorded_discovery() -> Mapping[str, Any]:
+    """Return the recorded discovery documents (`aggregated`, `legacy`)."""
+    recorded: Mapping[str, Any] = decode(gzip.decompress(open_data("kubernetes-1.36/discovery.json.gz")))
+    return recorded
+
+
+def built_in() -> list[Resource]:
+    """Return the built-in resources in the order of discovery."""
+    aggregated = recorded_discovery()["aggregated"]
+    found: list[Resource] = []
+    for group in (*aggregated["/api"]["items"], *aggregated["/apis"]["items"]):
+        name = group["metadata"].get("name", "")
+        for version in group["versions"]:
+            found.extend(_from_discovery(name, version["version"], entry) for entry in version["resources"])
+    return found
+
+
+def _from_discovery(group: str, version: str, entry: Mapping[str, Any]) -> Resource:
+    from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
+
+    subresources = {
+        sub["subresource"]: Subresource(
+            sub["subresource"],
+            sub["responseKind"]["kind"],
+            sub["responseKind"]["group"] or group,
+            sub["responseKind"]["version"] or version,
+            tuple(sub["verbs"]),
+        )
+        for sub in entry.get("subresources") or ()
+    }
+    resource = Resource(
+        group=group,
+        version=version,
+        plural=entry["resource"],
+        singular=entry["singularResource"],
+        kind=entry["responseKind"]["kind"],
+        namespaced=entry["scope"] == "Namespaced",
+        verbs=tuple(entry["verbs"]),
+        short_names=tuple(entry.get("shortNames") or ()),
+        categories=tuple(entry.get("categories") or ()),
+        subresources=subresources,
+    )
+    conversion = CONVERSIONS.get((group, version, resource.plural))
+    if conversion is not None:
+        resource.stored_as, resource.to_canonical, resource.from_canonical = conversion
+    return resource

@@ -1,0 +1,322 @@
+"""Built-in kinds as kube-apiserver's Go types read and write them.
+
+A tree from outside becomes the tree that decoding it into the Go type and encoding it again would give: unknown fields go (and are
+reported), wrong JSON types are refused with encoding/json's words, nulls and empty `omitempty` fields go, structs and fields without
+`omitempty` are filled with their zero, keys stand in the order of the Go struct. The result shares nothing with what came in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.messages import (
+    DURATION,
+    EITHER_OR,
+    INT_OR_STRING,
+    MICRO_TIME,
+    QUANTITY,
+    RAW_JSON,
+    TIME,
+    Field,
+    Message,
+    message,
+)
+
+Reader: TypeAlias = Callable[[Any, str, list[str]], Any]
+"""(value, its path, where unknown fields are reported) → the value as Go would write it."""
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z")
+_MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)\Z")
+_OBJECT_META = "k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_CLAIM = "k8s.io.api.core.v1.PersistentVolumeClaim"
+_SCHEMA = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+_RANGES = {"int32": 2**31, "int64": 2**63}
+_ABSENT: Any = object()
+
+
+class Misfit(ValueError):
+    """A value does not fit the Go type; the text is what encoding/json says."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+        self.is_located = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Typed:
+    """One message type, compiled."""
+
+    __slots__ = ("_fields", "_name", "_ready", "_short")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._short = name.rpartition(".")[2]
+        self._ready = False
+        self._fields: list[tuple[str, Reader, bool, Any]] = []
+
+    def read(self, value: Any, path: str, unknown: list[str]) -> Document:
+        if type(value) is not dict:
+            if value is None:  # a null element of a list or map is the zero value
+                return self.zero()
+            raise Misfit(_cannot(value, path, f"v1.{self._short}"))
+        if not self._ready:
+            self._compile()
+        try:
+            return self._read(value, path, unknown)
+        except Misfit as misfit:
+            if not misfit.is_located:  # encoding/json names the innermost struct before the path
+                misfit.text = misfit.text.replace(" struct field ", f" struct field {self._short}.")
+                misfit.is_located = True
+            raise
+
+    def _read(self, value: Document, path: str, unknown: list[str]) -> Document:
+        result: Document = {}
+        prefix = f"{path}." if path else ""
+        left = len(value)
+        for name, reader, drops_empty, absent in self._fields:
+            item = value.get(name, _ABSENT)
+            if item is _ABSENT:
+                if absent is not _ABSENT:
+                    result[name] = absent() if callable(absent) else absent
+                continue
+            left -= 1
+            if item is None:
+                if absent is not _ABSENT:
+                    result[name] = absent() if callable(absent) else absent
+                continue
+            item = reader(item, prefix + name, unknown)
+            if not drops_empty or item:
+                result[name] = item
+        if left:
+            known = {field[0] for field in self._fields}
+            unknown.extend(prefix + key for key in value if key not in known)
+        return result
+
+    def zero(self) -> Document:
+        """Return the empty struct as Go writes it."""
+        return self.read({}, "", [])
+
+    def _compile(self) -> None:
+        shape = message(self._name)
+        if self._name == _CLAIM:  # stands inside StatefulSets with its own type
+            self._fields.extend((key, _string, True, _ABSENT) for key in ("kind", "apiVersion"))
+        self._fields.extend(_compile_field(field) for field in shape.by_name.values())
+        self._ready = True
+
+
+@cache
+def typed(name: str) -> Typed:
+    """Return the compiled type of a message by its full protobuf name."""
+    return Typed(name)
+
+
+def object_meta() -> Typed:
+    return typed(_OBJECT_META)
+
+
+def _compile_field(field: Field) -> tuple[str, Reader, bool, Any]:
+    element = _element_reader(field.type, field.is_message)
+    if field.repeated:
+        reader = _list_of(element, _go_name(field))
+        return field.name, reader, field.omitempty and not field.pointer, _ABSENT if field.omitempty else None
+    if field.is_map:
+        return field.name, _map_of(element, _go_name(field)), field.omitempty, _ABSENT if field.omitempty else None
+    if field.pointer:
+        return field.name, element, False, _ABSENT if field.omitempty else None
+    if field.is_message:
+        return field.name, element, *_struct_rules(field)
+    return field.name, element, field.omitempty, _ABSENT if field.omitempty else field.zero
+
+
+def _struct_rules(field: Field) -> tuple[bool, Any]:
+    """Return (drop when empty, what stands for an absent one): Go's omitempty does not leave out a struct."""
+    name = field.type
+    if name in {TIME, MICRO_TIME}:
+        return False, _ABSENT if field.name == "creationTimestamp" else None
+    if name == QUANTITY:
+        return False, "0"
+    if name == INT_OR_STRING:
+        return False, _ABSENT if field.omitempty else 0
+    if name == DURATION:
+        return False, "0s"
+    if name in RAW_JSON or name in EITHER_OR:
+        return False, _ABSENT if field.omitempty else None
+    if _is_bare_list(message(name)):
+        return field.omitempty, _ABSENT if field.omitempty else None
+    return False, typed(name).zero
+
+
+def _is_bare_list(shape: Message) -> bool:
+    return [field.name for field in shape.by_number.values()] == ["items"] and not shape.name.endswith("List")
+
+
+def _element_reader(name: str, is_message: bool) -> Reader:
+    if not is_message:
+        return _SCALARS[name]
+    if name in _SPECIAL:
+        return _SPECIAL[name]
+    if name in RAW_JSON:
+        return _anything
+    if name in EITHER_OR:
+        return _schema_or_other
+    if _is_bare_list(message(name)):
+        return _list_of(_string, "string")
+    return typed(name).read
+
+
+def _go_name(field: Field) -> str:
+    return f"v1.{field.type.rpartition('.')[2]}" if field.is_message else field.type
+
+
+def _list_of(element: Reader, go_name: str) -> Reader:
+    def read(value: Any, path: str, unknown: list[str]) -> Any:
+        if type(value) is not list:
+            raise Misfit(_cannot(value, path, f"[]{go_name}"))
+        return [element(item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+
+    return read
+
+
+def _map_of(element: Reader, go_name: str) -> Reader:
+    def read(value: Any, path: str, unknown: list[str]) -> Any:
+        if type(value) is not dict:
+            raise Misfit(_cannot(value, path, f"map[string]{go_name}"))
+        return {key: element(value[key], f"{path}.{key}", unknown) for key in sorted(value)}
+
+    return read
+
+
+def _cannot(value: Any, path: str, go_type: str) -> str:
+    words = {bool: "bool", dict: "object", list: "array", str: "string"}
+    got = words.get(type(value)) or (f"number {value}" if isinstance(value, float) else "number")
+    bare = re.sub(r"\[\d+\]", "", path)
+    return f"json: cannot unmarshal {got} into Go struct field {bare or '.'} of type {go_type}"
+
+
+def _string(value: Any, path: str, unknown: list[str]) -> Any:
+    if type(value) is not str:
+        if value is None:  # a null element of a list or map is the zero value
+            return ""
+        raise Misfit(_cannot(value, path, "string"))
+    return value
+
+
+def _bool(value: Any, path: str, unknown: list[str]) -> Any:
+    if type(value) is not bool:
+        raise Misfit(_cannot(value, path, "bool"))
+    return value
+
+
+def _integer(name: str) -> Reader:
+    limit = _RANGES[name]
+
+    def read(value: Any, path: str, unknown: list[str]) -> Any:
+        if type(value) is float and value.is_integer():
+            value = int(value)
+        if type(value) is not int or not -limit <= value < limit:
+            raise Misfit(_cannot(value, path, name))
+        return value
+
+    return read
+
+
+def _double(value: Any, path: str, unknown: list[str]) -> Any:
+    if type(value) not in {int, float}:
+        raise Misfit(_cannot(value, path, "float64"))
+    return value
+
+
+def _bytes(value: Any, path: str, unknown: list[str]) -> Any:
+    import base64
+    import binascii
+
+    if type(value) is not str:
+        if value is None:
+            return ""
+        raise Misfit(_cannot(value, path, "[]uint8"))
+    try:
+        raw = base64.b64decode(value, validate=True)
+    except binascii.Error:
+        bad = re.search(r"[^A-Za-z0-9+/]", value)
+        raise Misfit(f"illegal base64 data at input byte {bad.start() if bad else len(value) // 4 * 4}") from None
+    return base64.b64encode(raw).decode()
+
+
+def _anything(value: Any, path: str, unknown: list[str]) -> Any:
+    return value
+
+
+def _schema_or_other(value: Any, path: str, unknown: list[str]) -> Any:
+    if type(value) is dict:
+        return typed(_SCHEMA).read(value, path, unknown)
+    if type(value) is list:
+        return [_schema_or_other(item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+    return value
+
+
+def _time(value: Any, path: str, unknown: list[str]) -> Any:
+    if type(value) is not str:
+        raise Misfit(_cannot(value, path, "v1.Time"))
+    if not _RFC3339.match(value):
+        raise Misfit(_not_a_time(value, "2006-01-02T15:04:05Z07:00"))
+    return _in_utc(value, 0)
+
+
+def _micro_time(value: Any, path: str, unknown: list[str]) -> Any:
+    if type(value) is not str:
+        raise Misfit(_cannot(value, path, "v1.MicroTime"))
+    if not _MICRO.match(value):
+        raise Misfit(_not_a_time(value, "2006-01-02T15:04:05.000000Z07:00"))
+    return _in_utc(value, 6)
+
+
+def _not_a_time(value: str, layout: str) -> str:
+    return f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "{layout}"'
+
+
+def _in_utc(value: str, digits: int) -> str:
+    if value[-1] == "Z" and len(value) == (27 if digits else 20):
+        return value
+    from datetime import UTC, datetime
+
+    moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if digits else "%Y-%m-%dT%H:%M:%SZ")
+
+
+def _quantity(value: Any, path: str, unknown: list[str]) -> Any:
+    from ctrlruntime.apiserver.quantity import canonical
+
+    try:
+        return canonical(value)
+    except ValueError as error:
+        raise Misfit(str(error)) from None
+
+
+def _int_or_string(value: Any, path: str, unknown: list[str]) -> Any:
+    if type(value) is str:
+        return value
+    return _SCALARS["int32"](value, path, unknown)
+
+
+_SCALARS: dict[str, Reader] = {
+    "string": _string,
+    "bool": _bool,
+    "int32": _integer("int32"),
+    "int64": _integer("int64"),
+    "double": _double,
+    "bytes": _bytes,
+}
+_SPECIAL: dict[str, Reader] = {
+    TIME: _time,
+    MICRO_TIME: _micro_time,
+    DURATION: _string,
+    QUANTITY: _quantity,
+    INT_OR_STRING: _int_or_string,
+}

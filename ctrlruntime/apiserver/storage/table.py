@@ -1,0 +1,175 @@
+"""One stored resource: its records, their history, and who watches it.
+
+Records hold bytes. A write swaps the record, appends an event and wakes the subscriptions, without an await in between: there are no
+locks. Below the history lies nothing: a reader who asks for an older revision is told that it is gone (None).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from ctrlruntime.apiserver.interfaces import Change, EventType
+
+Key: TypeAlias = tuple[str, str]
+
+
+class Record:
+    """One state of one object: its bytes in the version that wrote it, and what selectors ask for."""
+
+    __slots__ = ("body", "key", "labels", "revision", "uid", "views", "writer")
+
+    def __init__(
+        self, key: Key, revision: int, body: bytes, writer: Any, labels: dict[str, str] | None = None, uid: str = ""
+    ) -> None:
+        self.key = key
+        self.revision = revision
+        self.body = body
+        self.writer = writer
+        self.labels = labels
+        self.uid = uid
+        self.views: dict[Any, Any] | None = None
+
+
+class Event:
+    """One write: `old` is the record before it (None for a create), `record` the one after (for a delete the last state)."""
+
+    __slots__ = ("frames", "old", "record", "revision", "type")
+
+    def __init__(self, type: EventType, record: Record, old: Record | None, revision: int) -> None:
+        self.type = type
+        self.record = record
+        self.old = old
+        self.revision = revision
+        self.frames: dict[Any, bytes] | None = None
+
+
+class Subscription:
+    """A watcher's queue. When the watcher is too slow the queue is cut: `closed` is set and the watch ends."""
+
+    __slots__ = ("closed", "events", "key", "limit", "namespace", "wake")
+
+    def __init__(self, namespace: str, key: Key | None, limit: int) -> None:
+        self.namespace = namespace
+        self.key = key
+        self.limit = limit
+        self.events: deque[Event] = deque()
+        self.wake = asyncio.Event()
+        self.closed = False
+
+    def wants(self, key: Key) -> bool:
+        if self.key is not None:
+            return key == self.key
+        return not self.namespace or key[0] == self.namespace
+
+    def put(self, event: Event) -> None:
+        if len(self.events) >= self.limit:
+            self.closed = True
+        else:
+            self.events.append(event)
+        self.wake.set()
+
+    def close(self) -> None:
+        self.closed = True
+        self.wake.set()
+
+
+class Table:
+    """All objects of one resource, by (namespace, name)."""
+
+    def __init__(self, group: str, plural: str, *, history: int, revision: int) -> None:
+        self.group = group
+        self.plural = plural
+        self.records: dict[Key, Record] = {}
+        self.compacted = revision
+        self._keys: list[Key] = []
+        self._history: deque[Event] = deque()
+        self._limit = history
+        self._subscriptions: set[Subscription] = set()
+        self._listeners: list[Callable[[Change], None]] = []
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def has_listeners(self) -> bool:
+        return bool(self._listeners)
+
+    def write(self, event: Event, change: Change | None) -> None:
+        """Make the event's record the present state, remember the event and wake everybody."""
+        key = event.record.key
+        if event.type == "DELETED":
+            del self.records[key]
+            del self._keys[bisect_left(self._keys, key)]
+        else:
+            if event.old is None:
+                insort(self._keys, key)
+            self.records[key] = event.record
+        self._history.append(event)
+        if len(self._history) > self._limit:
+            self.compacted = self._history.popleft().revision
+        for subscription in self._subscriptions:
+            if subscription.wants(key):
+                subscription.put(event)
+        if change is not None:
+            for listener in tuple(self._listeners):
+                listener(change)
+
+    def keys(self, namespace: str = "") -> Iterator[Key]:
+        """Yield the keys in order, of one namespace or of all; the table must not change meanwhile."""
+        if not namespace:
+            return iter(self._keys)
+        return iter(self._keys[bisect_left(self._keys, (namespace, "")) : bisect_left(self._keys, (namespace + "\0", ""))])
+
+    def snapshot(self, revision: int) -> dict[Key, Record] | None:
+        """Return the records as they were at `revision`, sorted by key; None when that is out of the history."""
+        if revision < self.compacted:
+            return None
+        records = dict(self.records)
+        for event in reversed(self._history):
+            if event.revision <= revision:
+                break
+            if event.old is None:
+                records.pop(event.record.key, None)
+            else:
+                records[event.record.key] = event.old
+        return dict(sorted(records.items()))
+
+    def since(self, revision: int) -> list[Event] | None:
+        """Return the events after `revision`; None when some of them are forgotten."""
+        if revision < self.compacted:
+            return None
+        events: list[Event] = []
+        for event in reversed(self._history):
+            if event.revision <= revision:
+                break
+            events.append(event)
+        events.reverse()
+        return events
+
+    def forget_history(self, revision: int) -> None:
+        """Compact: nothing before `revision` can be read any more."""
+        self._history.clear()
+        self.compacted = revision
+
+    def subscribe(self, namespace: str = "", key: Key | None = None, *, limit: int = 20_000) -> Subscription:
+        subscription = Subscription(namespace, key, limit)
+        self._subscriptions.add(subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        self._subscriptions.discard(subscription)
+
+    def close_subscriptions(self) -> int:
+        """End every watch of this resource; return how many there were."""
+        for subscription in self._subscriptions:
+            subscription.close()
+        return len(self._subscriptions)
+
+    def listen(self, listener: Callable[[Change], None]) -> Callable[[], None]:
+        """Call `listener` with every change, in order, inside the write; return what ends it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None

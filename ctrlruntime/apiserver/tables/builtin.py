@@ -1,0 +1,146 @@
+"""Columns of the built-in kinds as recorded, and the cells of an object under them.
+
+A kind has a printer function, or a row of simple columns (`_SIMPLE`); any other kind shows its name and age and leaves the rest empty.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.tables import printers
+from ctrlruntime.apiserver.tables.custom import find
+from ctrlruntime.apiserver.tables.durations import age
+from ctrlruntime.data import open_data
+
+_Printer: TypeAlias = Callable[[Document, datetime], list[Any]]
+_NAME_AND_AGE: Final[list[Document]] = [
+    {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},
+    {"name": "Age", "type": "string", "format": "", "description": "", "priority": 0},
+]
+_ADMISSION: Final = "admissionregistration.k8s.io"
+
+_PRINTERS: Final[Mapping[tuple[str, str], _Printer]] = {
+    ("", "configmaps"): printers.config_map,
+    ("", "endpoints"): printers.endpoints,
+    ("", "events"): printers.event,
+    ("", "namespaces"): printers.namespace,
+    ("", "nodes"): printers.node,
+    ("", "persistentvolumeclaims"): printers.persistent_volume_claim,
+    ("", "persistentvolumes"): printers.persistent_volume,
+    ("", "pods"): printers.pod,
+    ("", "podtemplates"): printers.pod_template,
+    ("", "replicationcontrollers"): printers.replica_set,
+    ("", "resourcequotas"): printers.resource_quota,
+    ("", "secrets"): printers.secret,
+    ("", "services"): printers.service,
+    ("apps", "controllerrevisions"): printers.controller_revision,
+    ("apps", "daemonsets"): printers.daemon_set,
+    ("apps", "deployments"): printers.deployment,
+    ("apps", "replicasets"): printers.replica_set,
+    ("apps", "statefulsets"): printers.stateful_set,
+    ("autoscaling", "horizontalpodautoscalers"): printers.horizontal_pod_autoscaler,
+    ("batch", "cronjobs"): printers.cron_job,
+    ("batch", "jobs"): printers.job,
+    ("discovery.k8s.io", "endpointslices"): printers.endpoint_slice,
+    ("events.k8s.io", "events"): printers.event,
+    ("networking.k8s.io", "ingresses"): printers.ingress,
+    ("networking.k8s.io", "networkpolicies"): printers.network_policy,
+    ("policy", "poddisruptionbudgets"): printers.pod_disruption_budget,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): printers.role_binding,
+    ("rbac.authorization.k8s.io", "rolebindings"): printers.role_binding,
+}
+
+# Columns that are one field each: {column: (path, what an absent value shows)}.
+_SIMPLE: Final[Mapping[tuple[str, str], Mapping[str, tuple[str, Any]]]] = {
+    ("coordination.k8s.io", "leases"): {"Holder": (".spec.holderIdentity", "")},
+    ("networking.k8s.io", "ingressclasses"): {
+        "Controller": (".spec.controller", ""),
+        "Parameters": (".none", "<none>"),
+    },
+    ("scheduling.k8s.io", "priorityclasses"): {
+        "Value": (".value", 0),
+        "Global-Default": (".globalDefault", False),
+        "PreemptionPolicy": (".preemptionPolicy", ""),
+    },
+    ("storage.k8s.io", "storageclasses"): {
+        "Provisioner": (".provisioner", ""),
+        "ReclaimPolicy": (".reclaimPolicy", "Delete"),
+        "VolumeBindingMode": (".volumeBindingMode", "Immediate"),
+        "AllowVolumeExpansion": (".allowVolumeExpansion", False),
+    },
+    ("storage.k8s.io", "csidrivers"): {
+        "AttachRequired": (".spec.attachRequired", True),
+        "PodInfoOnMount": (".spec.podInfoOnMount", False),
+        "StorageCapacity": (".spec.storageCapacity", False),
+        "TokenRequests": (".none", "<unset>"),
+        "RequiresRepublish": (".spec.requiresRepublish", False),
+        "Modes": (".spec.volumeLifecycleModes[0]", "<none>"),
+    },
+    ("storage.k8s.io", "volumeattributesclasses"): {"DriverName": (".driverName", "")},
+    ("node.k8s.io", "runtimeclasses"): {"Handler": (".handler", "")},
+    ("certificates.k8s.io", "certificatesigningrequests"): {
+        "SignerName": (".spec.signerName", "<none>"),
+        "Requestor": (".spec.username", ""),
+        "RequestedDuration": (".none", "<none>"),
+        "Condition": (".status.conditions[-1].type", "Pending"),
+    },
+    ("apiregistration.k8s.io", "apiservices"): {
+        "Service": (".none", "Local"),
+        "Available": ('.status.conditions[?(@.type=="Available")].status', "Unknown"),
+    },
+}
+_COUNTED: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
+    (_ADMISSION, "mutatingwebhookconfigurations"): ("Webhooks", "webhooks"),
+    (_ADMISSION, "validatingwebhookconfigurations"): ("Webhooks", "webhooks"),
+}
+_BY_TYPE: Final[Mapping[str, Any]] = {"integer": 0, "boolean": False, "string": ""}
+
+
+def columns(group: str, version: str, resource: str) -> list[Document]:
+    """Return the column definitions of a built-in kind, of any kind Name and Age."""
+    return [dict(column) for column in _columns(group, version, resource)]
+
+
+def cells(group: str, version: str, resource: str, document: Document, now: datetime) -> list[Any]:
+    """Return the row of one object, as many cells as the kind has columns."""
+    printer = _PRINTERS.get((group, resource))
+    if printer is not None:
+        return printer(document, now)
+    return [_simple(group, resource, column, document, now) for column in _columns(group, version, resource)]
+
+
+def _simple(group: str, resource: str, column: Document, document: Document, now: datetime) -> Any:
+    name = column["name"]
+    metadata = document.get("metadata", {})
+    if name == "Name":
+        return metadata.get("name", "")
+    if name == "Age":
+        return age(metadata.get("creationTimestamp"), now)
+    if name == "Created At":
+        return metadata.get("creationTimestamp")
+    counted = _COUNTED.get((group, resource))
+    if counted is not None and counted[0] == name:
+        return len(document.get(counted[1]) or ())
+    path, absent = _SIMPLE.get((group, resource), {}).get(name, (".none", _BY_TYPE.get(column["type"], "")))
+    found = find(path, document)
+    return found[0] if found and found[0] is not None else absent
+
+
+@cache
+def _columns(group: str, version: str, resource: str) -> list[Document]:
+    key = f"{group}/{version}/{resource}" if group else f"{version}/{resource}"
+    return [{"description": "", **column} for column in _recorded().get(key, _NAME_AND_AGE)]
+
+
+@cache
+def _recorded() -> Mapping[str, list[Document]]:
+    recorded: Mapping[str, list[Document]] = json.loads(
+        gzip.decompress(open_data("kubernetes-1.36/table-columns.json.gz"))
+    )
+    return recorded

@@ -1,0 +1,174 @@
+"""Key pairs: a certificate authority, server and client certificates, all P-256 and in PEM.
+
+`cryptography` does the work and is imported when a pair is made, so nobody pays for it who makes none. Webhook servers and the
+embedded API server take their pairs from here; nothing is written to disk.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ctrlruntime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+__all__ = ["Authority", "KeyPair", "make_authority"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its private key (PKCS 8, not encrypted), both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """A certificate authority in memory; `pair.certificate` is what clients trust."""
+
+    pair: KeyPair
+    _certificate: x509.Certificate
+    _key: ec.EllipticCurvePrivateKey
+    _lifetime: datetime.timedelta
+
+    @property
+    def pem(self) -> bytes:
+        return self.pair.certificate
+
+    def server(self, names: Iterable[str]) -> KeyPair:
+        """Return a server pair for these DNS names and IP addresses (the first is its common name)."""
+        from cryptography import x509
+
+        hosts = list(names)
+        alternatives = [_general_name(host) for host in hosts]
+        return self._issue(hosts[0], (), "server", x509.SubjectAlternativeName(alternatives))
+
+    def client(self, user: str, groups: Iterable[str] = ()) -> KeyPair:
+        """Return a client pair that authenticates as `user` (common name) in `groups` (organisations)."""
+        return self._issue(user, tuple(groups), "client", None)
+
+    def _issue(
+        self,
+        common_name: str,
+        organisations: tuple[str, ...],
+        usage: str,
+        alternatives: x509.SubjectAlternativeName | None,
+    ) -> KeyPair:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.x509.oid import ExtendedKeyUsageOID
+
+        key = ec.generate_private_key(ec.SECP256R1())
+        purpose = ExtendedKeyUsageOID.SERVER_AUTH if usage == "server" else ExtendedKeyUsageOID.CLIENT_AUTH
+        builder = (
+            _builder(_name(common_name, organisations), self._certificate.subject, key.public_key(), self._lifetime)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(signs_certificates=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+        )
+        if alternatives is not None:
+            builder = builder.add_extension(alternatives, critical=False)
+        return _pair(builder.sign(self._key, hashes.SHA256()), key)
+
+
+def make_authority(common_name: str = "ctrlruntime", *, lifetime: float = 365 * 86400.0) -> Authority:
+    """Return a new self-signed authority; it and what it issues are valid for `lifetime` seconds from an hour ago.
+
+    Raises:
+        ConfigError: the package `cryptography` is not installed.
+    """
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec
+    except ImportError as error:
+        raise ConfigError(
+            "making certificates needs the package cryptography: pip install 'ctrlruntime[apiserver]'"
+        ) from error
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name(common_name, ())
+    validity = datetime.timedelta(seconds=lifetime)
+    certificate = (
+        _builder(name, name, key.public_key(), validity)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(_key_usage(signs_certificates=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Authority(_pair(certificate, key), certificate, key, validity)
+
+
+def _name(common_name: str, organisations: Iterable[str]) -> x509.Name:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    return x509.Name(
+        [
+            *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organisation) for organisation in organisations),
+            x509.NameAttribute(NameOID.COMMON_NAME, common_name),
+        ]
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, lifetime: datetime.timedelta
+) -> x509.CertificateBuilder:
+    from cryptography import x509
+
+    start = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public_key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start + lifetime)
+    )
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=not signs_certificates,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _pair(certificate: x509.Certificate, key: Any) -> KeyPair:
+    from cryptography.hazmat.primitives import serialization
+
+    return KeyPair(
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+    )

@@ -1,0 +1,471 @@
+"""The direct client: every verb of the API, live, for every kind of class a caller may use.
+
+It turns verbs into requests and answers into objects. Names of resources come from the mapper, classes from the scheme, bytes from the codec;
+each write passes the gate.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Literal, cast
+
+import msgspec
+from typing_extensions import TypeVar
+
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey, metadata_of
+from ctrlruntime.client.codec import Codec, Codecs
+from ctrlruntime.client.gate import Gate, Ticket
+from ctrlruntime.client.interfaces import (
+    Fields,
+    FieldValidation,
+    Items,
+    Labels,
+    Propagation,
+    Reader,
+    SubresourceClient,
+    WatchEvent,
+)
+from ctrlruntime.client.options import default_owner, delete_options, write_options
+from ctrlruntime.client.patches import APPLY, Patch
+from ctrlruntime.client.selectors import fields_text, labels_of
+from ctrlruntime.client.subresource import Subresource
+from ctrlruntime.errors import AlreadyExists, APIStatusError, Expired, FencedError, NoMatchError, NotFound
+from ctrlruntime.rest.collection import METADATA_ITEM, Collection, resource_path
+from ctrlruntime.rest.mapper import APIResource, RESTMapper
+from ctrlruntime.rest.transport import JSON, Transport
+from ctrlruntime.scheme import Scheme
+
+T = TypeVar("T")
+
+PAGE_SIZE = 500
+NAME_TRIES = 8
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_BASE = 58  # with five random letters a label's 63 (k8s.io/apiserver/pkg/storage/names/generate.go)
+
+
+class APIClient:
+    """Reads and writes one cluster without a cache. Raises, from every verb: NotRegisteredError, NoMatchError, APIStatusError, TransportError."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        mapper: RESTMapper,
+        scheme: Scheme,
+        *,
+        gate: Gate | None = None,
+        random_letter: Callable[[str], str] = random.choice,
+    ) -> None:
+        self._transport = transport
+        self._mapper = mapper
+        self._scheme = scheme
+        self._gate = gate or Gate()
+        self._random_letter = random_letter
+        self._codecs = Codecs(scheme)
+
+    @property
+    def scheme(self) -> Scheme:
+        return self._scheme
+
+    @property
+    def mapper(self) -> RESTMapper:
+        return self._mapper
+
+    @property
+    def api_reader(self) -> Reader:
+        return self
+
+    @property
+    def status(self) -> SubresourceClient:
+        return Subresource(self, "status")
+
+    def subresource(self, name: str) -> SubresourceClient:
+        return Subresource(self, name)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    async def get(self, kind: type[T], key: ObjectKey) -> T:
+        codec = self._codecs.of(kind)
+        raw = await self._get(codec, key.namespace, key.name)
+        return codec.decode(raw)
+
+    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
+        try:
+            return await self.get(kind, key)
+        except NotFound:
+            return None
+
+    async def list(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        limit: int | None = None,
+        continue_token: str = "",
+    ) -> Items[T]:
+        """Without `limit` all objects are fetched, in pages of 500; with it, one page."""
+        codec = self._codecs.of(kind)
+        selector = None if labels is None else labels_of(labels)
+        if selector is not None and selector.is_nothing:
+            return Items((), codec.decode)
+        resource = await self._mapper.resource_for(codec.gvk)
+        self._gate.record("list", resource.group, resource.plural, "", namespace or "", "")
+        collection = Collection(
+            self._transport,
+            resource,
+            namespace=namespace or "",
+            labels="" if selector is None else str(selector),
+            fields=fields_text(fields),
+            metadata_only=codec.metadata_only,
+        )
+        with self._unserved(codec.gvk):
+            if limit or continue_token:
+                page = await collection.page(limit=limit, continue_token=continue_token)
+                raws, version, token = page.items, page.resource_version, page.continue_token
+                remaining = page.remaining_item_count
+            else:
+                raws, version = await _all_pages(collection)
+                token, remaining = "", None
+        return Items(
+            raws, codec.decode, resource_version=version, continue_token=token, remaining_item_count=remaining
+        )
+
+    async def watch(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        resource_version: str = "",
+        length: float = 300.0,
+    ) -> AsyncIterator[WatchEvent[T]]:
+        """Iterate over changes for `length` seconds, or until the server ends the watch."""
+        codec = self._codecs.of(kind)
+        resource = await self._mapper.resource_for(codec.gvk)
+        self._gate.record("watch", resource.group, resource.plural, "", namespace or "", "")
+        collection = Collection(
+            self._transport,
+            resource,
+            namespace=namespace or "",
+            labels="" if labels is None else str(labels_of(labels)),
+            fields=fields_text(fields),
+            metadata_only=codec.metadata_only,
+        )
+        async for batch in collection.watch(resource_version=resource_version, length=length):
+            for frame in batch:
+                type_ = cast('Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]', frame.type)
+                yield WatchEvent(type_, codec.decode(frame.object))
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    async def create(
+        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
+    ) -> T:
+        codec = self._codecs.for_object(obj)
+        codec.refuse_metadata_only("created")
+        tree = codec.tree(obj)
+        metadata = tree.setdefault("metadata", {})
+        resource = await self._mapper.resource_for(codec.gvk)
+        base = "" if metadata.get("name") else str(metadata.get("generateName") or "")
+        params = write_options(dry_run, field_owner, field_validation)
+        for attempt in range(NAME_TRIES):
+            if base:
+                # Completed here and not by the server: a create whose answer is lost can then be found again and is never doubled.
+                metadata["name"] = self._generated_name(base)
+            name = str(metadata.get("name") or "")
+            namespace = str(metadata.get("namespace") or "") if resource.namespaced else ""
+            try:
+                raw = await self._send(
+                    "create", "POST", codec.gvk, resource, namespace, name, body=msgspec.json.encode(tree), params=params,
+                    dry_run=dry_run, on_collection=True,
+                )  # fmt: skip
+            except AlreadyExists:
+                if not base or attempt == NAME_TRIES - 1:
+                    raise
+            else:
+                return codec.answer(obj, raw, keep=dry_run)
+        raise AssertionError("unreachable")
+
+    async def update(
+        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
+    ) -> T:
+        return await self.write(
+            "update", "PUT", obj, dry_run=dry_run, params=write_options(dry_run, field_owner, field_validation)
+        )
+
+    async def patch(
+        self,
+        obj: T,
+        patch: Patch,
+        *,
+        dry_run: bool = False,
+        field_owner: str = "",
+        force: bool = False,
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        return await self.write_patch(
+            obj, patch, "", write_options(dry_run, field_owner, field_validation, force=force), dry_run=dry_run
+        )
+
+    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
+        return await self.write_apply(obj, "", field_owner, force=force, dry_run=dry_run)
+
+    async def delete(
+        self,
+        obj: object,
+        *,
+        dry_run: bool = False,
+        grace_period_seconds: int | None = None,
+        propagation: Propagation | None = None,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> None:
+        codec = self._codecs.for_object(obj)
+        key = codec.key(obj)
+        resource = await self._mapper.resource_for(codec.gvk)
+        options = deletewrite_options(dry_run, grace_period_seconds, propagation, uid, resource_version)
+        await self._send(
+            "delete", "DELETE", codec.gvk, resource, key.namespace, _named(key), body=options, params=[], dry_run=dry_run
+        )
+
+    async def delete_all_of(
+        self,
+        kind: type[Any],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        dry_run: bool = False,
+        grace_period_seconds: int | None = None,
+        propagation: Propagation | None = None,
+    ) -> None:
+        codec = self._codecs.of(kind)
+        resource = await self._mapper.resource_for(codec.gvk)
+        if resource.namespaced and not namespace:
+            raise ValueError(f"delete_all_of({kind.__name__}) needs a namespace: the API deletes collections namespace by namespace")
+        selector = None if labels is None else labels_of(labels)
+        if selector is not None and selector.is_nothing:
+            return
+        params = [("labelSelector", str(selector))] if selector else []
+        if fields is not None:
+            params.append(("fieldSelector", fields_text(fields)))
+        self._gate.record("deletecollection", resource.group, resource.plural, "", namespace or "", "")
+        with self._unserved(codec.gvk):
+            await self._transport.request(
+                "DELETE",
+                resource_path(resource, namespace or ""),
+                params=params,
+                body=deletewrite_options(dry_run, grace_period_seconds, propagation, "", ""),
+            )
+
+    # --- what subresources and wrappers build on -----------------------------------------------------------------------
+
+    async def write(
+        self,
+        verb: str,
+        method: str,
+        obj: T,
+        *,
+        params: list[tuple[str, str]],
+        dry_run: bool,
+        subresource: str = "",
+    ) -> T:
+        """Send the whole object to its own path (or a subresource of it) and refresh it."""
+        codec = self._codecs.for_object(obj)
+        codec.refuse_metadata_only("updated")
+        key = codec.key(obj)
+        resource = await self._mapper.resource_for(codec.gvk)
+        raw = await self._send(
+            verb, method, codec.gvk, resource, key.namespace, _named(key), body=codec.encode(obj), params=params,
+            dry_run=dry_run, subresource=subresource,
+        )  # fmt: skip
+        return codec.answer(obj, raw, keep=dry_run)
+
+    async def write_patch(
+        self, obj: T, patch: Patch, subresource: str, params: list[tuple[str, str]], *, dry_run: bool
+    ) -> T:
+        codec = self._codecs.for_object(obj)
+        key = codec.key(obj)
+        resource = await self._mapper.resource_for(codec.gvk)
+        raw = await self._send(
+            "patch", "PATCH", codec.gvk, resource, key.namespace, _named(key), body=patch.data(codec.wire(obj)),
+            params=params, dry_run=dry_run, subresource=subresource, content_type=patch.content_type,
+            accept=codec.accept,
+        )  # fmt: skip
+        return codec.answer(obj, raw, keep=dry_run)
+
+    async def write_apply(self, obj: T, subresource: str, field_owner: str, *, force: bool, dry_run: bool) -> T:
+        codec = self._codecs.for_object(obj)
+        key = codec.key(obj)
+        owner = field_owner or default_owner()
+        if not owner:
+            raise ValueError("apply needs field_owner: the name under which this code owns the fields it sets")
+        resource = await self._mapper.resource_for(codec.gvk)
+        raw = await self._send(
+            "patch", "PATCH", codec.gvk, resource, key.namespace, _named(key),
+            body=msgspec.json.encode(codec.apply_payload(obj, subresource)),
+            params=write_options(dry_run, owner, None, force=force), dry_run=dry_run, subresource=subresource,
+            content_type=APPLY,
+        )  # fmt: skip
+        return codec.answer(obj, raw, keep=dry_run)
+
+    async def read_subresource(self, obj: object, subresource: str, body: type[T]) -> T:
+        codec = self._codecs.for_object(obj)
+        codec.refuse_metadata_only("asked for a subresource")
+        key = codec.key(obj)
+        resource = await self._mapper.resource_for(codec.gvk)
+        self._gate.record("get", resource.group, resource.plural, subresource, key.namespace, key.name)
+        response = await self._transport.request("GET", resource_path(resource, key.namespace, _named(key), subresource))
+        return self._codecs.of(body).decode(response.body)
+
+    async def write_subresource_body(
+        self, verb: str, method: str, obj: object, subresource: str, body: T, params: list[tuple[str, str]], *, dry_run: bool
+    ) -> T:
+        """Send another kind (Scale, Eviction, TokenRequest) to a subresource of `obj`, under the parent's name."""
+        codec, inner = self._codecs.for_object(obj), self._codecs.for_object(body)
+        key = codec.key(obj)
+        resource = await self._mapper.resource_for(codec.gvk)
+        tree = inner.tree(body)
+        metadata = tree.setdefault("metadata", {})
+        metadata.setdefault("name", key.name)
+        if resource.namespaced:
+            metadata.setdefault("namespace", key.namespace)
+        raw = await self._send(
+            verb, method, codec.gvk, resource, key.namespace, _named(key), body=msgspec.json.encode(tree),
+            params=params, dry_run=dry_run, subresource=subresource,
+        )  # fmt: skip
+        return inner.answer(body, raw, keep=dry_run) if inner.is_kind_of(raw) else body
+
+    # --- parts -----------------------------------------------------------------------------------------------------------
+
+    async def _get(self, codec: Codec[Any], namespace: str, name: str) -> bytes:
+        resource = await self._mapper.resource_for(codec.gvk)
+        self._gate.record("get", resource.group, resource.plural, "", namespace, name)
+        path = resource_path(resource, namespace, _named(NamespacedName(namespace, name)))
+        with self._unserved(codec.gvk):
+            response = await self._transport.request("GET", path, accept=METADATA_ITEM if codec.metadata_only else JSON)
+        return response.body
+
+    async def _send(
+        self,
+        verb: str,
+        method: str,
+        gvk: GroupVersionKind,
+        resource: APIResource,
+        namespace: str,
+        name: str,
+        *,
+        body: bytes,
+        params: list[tuple[str, str]],
+        dry_run: bool,
+        subresource: str = "",
+        content_type: str = JSON,
+        accept: str = JSON,
+        on_collection: bool = False,
+    ) -> bytes:
+        if resource.namespaced and not namespace:
+            raise ValueError(f"{gvk.kind} {name!r} has no metadata.namespace, and {resource.plural} live in namespaces; set it")
+        namespace = namespace if resource.namespaced else ""
+        self._gate.record(verb, resource.group, resource.plural, subresource, namespace, name)
+        path = resource_path(resource, namespace, "" if on_collection else name, subresource)
+        ticket = None if dry_run else self._gate.open(gvk, namespace, name)
+        try:
+            with self._unserved(gvk):
+                response = await self._transport.request(
+                    method, path, params=params, body=body, content_type=content_type, accept=accept
+                )
+        except (APIStatusError, NoMatchError, FencedError):
+            if ticket is not None:
+                ticket.failed()
+            raise
+        except BaseException:
+            # No answer, or cancelled while waiting for it: the write may have happened.
+            if ticket is not None:
+                ticket.lost()
+            raise
+        if ticket is not None:
+            _settle(ticket, verb, subresource, response.body)
+        return response.body
+
+    def _generated_name(self, base: str) -> str:
+        return base[:_LONGEST_BASE] + "".join(self._random_letter(_SUFFIX_ALPHABET) for _ in range(5))
+
+    def _unserved(self, gvk: GroupVersionKind) -> _Unserved:
+        return _Unserved(self._mapper, gvk)
+
+
+class _Unserved:
+    """Tells "the object does not exist" from "the kind is not served (any more)": the latter is a NoMatchError."""
+
+    __slots__ = ("_gvk", "_mapper")
+
+    def __init__(self, mapper: RESTMapper, gvk: GroupVersionKind) -> None:
+        self._mapper = mapper
+        self._gvk = gvk
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, NotFound) and not error.details.get("name"):
+            self._mapper.invalidate()
+            raise NoMatchError(
+                f"the API server does not serve {self._gvk} (any more); is its CustomResourceDefinition installed?"
+            ) from error
+
+
+class _DeleteAnswer(msgspec.Struct, gc=False):
+    kind: str = ""
+    metadata: Metadata | None = None
+    details: _DeleteDetails | None = None
+
+
+class _DeleteDetails(msgspec.Struct, gc=False):
+    uid: str = ""
+
+
+def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> None:
+    if verb != "delete" and not subresource:
+        ticket.stored(metadata_of(body))
+        return
+    answer = msgspec.json.decode(body, type=_DeleteAnswer)
+    if answer.kind == "Status":
+        if verb == "delete" and answer.details is not None and answer.details.uid:
+            ticket.deleted(answer.details.uid)
+        else:
+            ticket.failed()
+    elif answer.metadata is None or not answer.metadata.name:
+        ticket.failed()
+    elif verb == "delete" and answer.metadata.deletion_timestamp is None:
+        ticket.deleted(answer.metadata.uid)
+    else:
+        ticket.stored(answer.metadata)
+
+
+async def _all_pages(collection: Collection) -> tuple[list[bytes], str]:
+    """Return all items of one consistent list; when its continue token expires midway, begin again (once per page size doubled)."""
+    size = PAGE_SIZE
+    while True:
+        items: list[bytes] = []
+        token = ""
+        try:
+            while True:
+                page = await collection.page(limit=size, continue_token=token)
+                items += page.items
+                token = page.continue_token
+                if not token:
+                    return items, page.resource_version
+        except Expired:
+            if not token or size > 64 * PAGE_SIZE:
+                raise
+            size *= 2
+
+
+def _named(key: NamespacedName) -> str:
+    if not key.name:
+        raise ValueError("the object has no metadata.name; set it, or read the object first")
+    return key.name

@@ -1,0 +1,195 @@
+"""Between classes and bytes: what a client must know of a class to send and receive its objects.
+
+Two families of classes are understood: `Object` and its subclasses (typed, `Unstructured.of(…)`, `PartialObjectMetadata.of(…)`), and the
+`V1…` models of kubernetes_asyncio, which are accepted and returned as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, cast
+
+import msgspec
+from typing_extensions import TypeVar
+
+from ctrlruntime.api.interop import V1Model, from_kubernetes_asyncio, is_kubernetes_asyncio, to_kubernetes_asyncio
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, key
+from ctrlruntime.api.wire import Wire
+from ctrlruntime.data import open_data
+from ctrlruntime.errors import NotRegisteredError
+from ctrlruntime.rest.collection import METADATA_ITEM
+from ctrlruntime.rest.transport import JSON
+from ctrlruntime.scheme import Scheme
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[T]):
+    """How objects of one class are read and written."""
+
+    gvk: GroupVersionKind
+    metadata_only: bool
+    decode: Callable[[bytes], T]
+    is_v1: bool = False
+
+    @property
+    def accept(self) -> str:
+        return METADATA_ITEM if self.metadata_only else JSON
+
+    def tree(self, obj: T) -> dict[str, Any]:
+        """Return the wire form, with apiVersion and kind."""
+        if isinstance(obj, Object):
+            return obj.to_wire()
+        return {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind, **from_kubernetes_asyncio(obj)}
+
+    def encode(self, obj: T) -> bytes:
+        return obj.to_json() if isinstance(obj, Object) else msgspec.json.encode(self.tree(obj))
+
+    def wire(self, obj: T) -> Wire:
+        """Return the object as patches take it."""
+        return obj if isinstance(obj, Object) else Unstructured.from_wire(self.tree(obj))
+
+    def key(self, obj: T) -> NamespacedName:
+        if isinstance(obj, Object):
+            return key(obj)
+        metadata = getattr(obj, "metadata", None)
+        return NamespacedName(getattr(metadata, "namespace", None) or "", getattr(metadata, "name", None) or "")
+
+    def apply_payload(self, obj: T, subresource: str) -> dict[str, Any]:
+        if isinstance(obj, Object):
+            return obj.apply_payload(subresource=subresource)
+        # A V1 object holds None for all that the code did not set, which is exactly an apply payload.
+        return self.tree(obj)
+
+    def answer(self, obj: T, raw: bytes, *, keep: bool) -> T:
+        """Return the server's object; unless `keep`, `obj` takes over its content and is returned itself."""
+        fresh = self.decode(raw)
+        if keep:
+            return fresh
+        if isinstance(obj, Object):
+            obj.refresh(cast("Any", fresh))
+        else:
+            vars(obj).update(vars(fresh))
+        return obj
+
+    def is_kind_of(self, raw: bytes) -> bool:
+        """Whether an answer is an object of this kind (and not, say, a Status)."""
+        return msgspec.json.decode(raw, type=_Kind).kind == self.gvk.kind
+
+    def refuse_metadata_only(self, done: str) -> None:
+        if self.metadata_only:
+            raise TypeError(
+                f"metadata of a {self.gvk.kind} alone cannot be {done}: the rest would be lost; patch it, or use the whole kind"
+            )
+
+
+class _Kind(msgspec.Struct, gc=False):
+    kind: str = ""
+
+
+class Codecs:
+    """The codecs of one scheme, made once for each class."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        self._by_class: dict[type[Any], Codec[Any]] = {}
+
+    def of(self, kind: type[T]) -> Codec[T]:
+        """Return the codec of a class. Raises: NotRegisteredError, TypeError for what is no kind at all."""
+        codec = self._by_class.get(kind)
+        if codec is None:
+            codec = self._make(kind, kind)
+            self._by_class[kind] = codec
+        return cast("Codec[T]", codec)
+
+    def for_object(self, obj: T) -> Codec[T]:
+        """Return the codec of an object; a bare Unstructured is judged by its own apiVersion and kind. Raises: as `of`."""
+        cls: type[Any] = type(obj)
+        codec = self._by_class.get(cls)
+        if codec is None:
+            codec = self._make(cls, obj)
+            if not (isinstance(obj, Unstructured) and cls is Unstructured):
+                self._by_class[cls] = codec
+        return cast("Codec[T]", codec)
+
+    def _make(self, cls: type[Any], described_by: Any) -> Codec[Any]:
+        if not isinstance(cls, type):
+            raise TypeError(f"{cls!r} is no kind; pass a class such as apps.Deployment")
+        if issubclass(cls, Object):
+            gvk = self._scheme.gvk_for(described_by)
+            decode = cast("Callable[[bytes], Any]", cls.from_json)
+            return Codec(gvk, issubclass(cls, PartialObjectMetadata), decode)
+        if is_kubernetes_asyncio(cls):
+            return Codec(_v1_gvk(cls), metadata_only=False, decode=functools.partial(_decode_v1, cls), is_v1=True)
+        raise TypeError(f"{cls.__module__}.{cls.__qualname__} is no kind: a subclass of ctrl.Object is needed")
+
+
+def _decode_v1(cls: type[V1Model], raw: bytes) -> Any:
+    return to_kubernetes_asyncio(cls, msgspec.json.decode(raw))
+
+
+_V1_NAME = re.compile(r"(?P<prefix>[A-Z][a-z]+)?V(?P<version>[12](?:(?:alpha|beta)[0-9]+)?)(?P<kind>[A-Z]\w*)")
+
+
+def _v1_gvk(cls: type[Any]) -> GroupVersionKind:
+    match = _V1_NAME.fullmatch(cls.__name__)
+    if match is not None:
+        version, kind, prefix = f"v{match['version']}", match["kind"], (match["prefix"] or "").lower()
+        for group in _builtin_groups().get((version, kind), ()):
+            if not prefix or (group or "core").startswith(prefix):
+                return GroupVersionKind(group, version, kind)
+    raise NotRegisteredError(
+        f"{cls.__name__} of kubernetes_asyncio is no kind that a Kubernetes 1.36 server has at GA; use Unstructured.of(api_version, kind)"
+    )
+
+
+class _ResponseKind(msgspec.Struct):
+    kind: str
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    response_kind: _ResponseKind
+
+
+class _Version(msgspec.Struct):
+    version: str
+    resources: list[_Resource]
+
+
+class _GroupMeta(msgspec.Struct):
+    name: str = ""
+
+
+class _Group(msgspec.Struct):
+    metadata: _GroupMeta
+    versions: list[_Version]
+
+
+class _GroupList(msgspec.Struct):
+    items: list[_Group]
+
+
+class _Discovery(msgspec.Struct):
+    aggregated: dict[str, _GroupList]
+
+
+@functools.cache
+def _builtin_groups() -> dict[tuple[str, str], list[str]]:
+    """Return {(version, kind): groups} of the built-in kinds, from the recorded discovery."""
+    discovery = msgspec.json.decode(gzip.decompress(open_data("kubernetes-1.36/discovery.json.gz")), type=_Discovery)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for listed in discovery.aggregated.values():
+        for group in listed.items:
+            for version in group.versions:
+                for resource in version.resources:
+                    found = groups.setdefault((version.version, resource.response_kind.kind), [])
+                    if group.metadata.name not in found:
+                        found.append(group.metadata.name)
+    return groups

@@ -1,0 +1,263 @@
+"""The contracts of reading and writing: what reconcilers are given, and what caches, wrappers and tests implement.
+
+Kinds are classes: a typed one (`apps.Deployment`, your own), `Unstructured.of("v1", "ConfigMap")` or `PartialObjectMetadata.of(apps.Deployment)`.
+A read returns an object of that class which is the caller's to change. A write returns the server's object and refreshes the one passed in,
+so two writes in a row do not conflict; a failed or dry-run write leaves it untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, overload
+
+from typing_extensions import TypeVar
+
+from ctrlruntime.api.metadata import Metadata, ObjectKey, metadata_of
+from ctrlruntime.selector import FieldSelector, LabelSelector
+
+if TYPE_CHECKING:
+    from ctrlruntime.client.patches import Patch
+    from ctrlruntime.rest.mapper import RESTMapper
+    from ctrlruntime.scheme import Scheme
+
+T = TypeVar("T")
+
+Labels: TypeAlias = str | Mapping[str, str] | LabelSelector
+"""A label selector: text (`"app=web,tier in (a,b)"`), equalities as a mapping, or a parsed one."""
+
+Fields: TypeAlias = str | Mapping[str, str] | FieldSelector
+"""A field selector: text (`"spec.nodeName=n1"`), equalities as a mapping, or a parsed one."""
+
+FieldValidation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
+Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+
+
+class Items(Sequence[T], Generic[T]):
+    """A list as a read returned it: a sequence that decodes each item when it is touched, once.
+
+    `metas` are the metadata records of all items and decode nothing. `resource_version` is the list's own version, `continue_token` asks the
+    server for the next page (empty on the last one) and `remaining_item_count` is what the server says is left, if it says so.
+    """
+
+    __slots__ = ("_decode", "_decoded", "_metas", "_raws", "continue_token", "remaining_item_count", "resource_version")
+
+    def __init__(
+        self,
+        raws: Sequence[bytes],
+        decode: Callable[[bytes], T],
+        *,
+        metas: Sequence[Metadata] | None = None,
+        resource_version: str = "",
+        continue_token: str = "",
+        remaining_item_count: int | None = None,
+    ) -> None:
+        self._raws = raws
+        self._decode = decode
+        self._metas = metas
+        self._decoded: dict[int, T] = {}
+        self.resource_version = resource_version
+        self.continue_token = continue_token
+        self.remaining_item_count = remaining_item_count
+
+    @property
+    def metas(self) -> Sequence[Metadata]:
+        if self._metas is None:
+            self._metas = [metadata_of(raw) for raw in self._raws]
+        return self._metas
+
+    @property
+    def raws(self) -> Sequence[bytes]:
+        """The items' JSON as the server sent it (the cache cuts managedFields)."""
+        return self._raws
+
+    def __len__(self) -> int:
+        return len(self._raws)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self._raws)))]
+        position = range(len(self._raws))[index]
+        if position not in self._decoded:
+            self._decoded[position] = self._decode(self._raws[position])
+        return self._decoded[position]
+
+    def __iter__(self) -> Iterator[T]:
+        return (self[i] for i in range(len(self._raws)))
+
+    def __repr__(self) -> str:
+        return f"Items({', '.join(str(meta.key) for meta in self.metas[:5])}{', …' if len(self) > 5 else ''})"
+
+
+class WatchEvent(NamedTuple, Generic[T]):
+    """One change seen by `Client.watch`: ADDED, MODIFIED, DELETED, or BOOKMARK (then only the resourceVersion of `object` is meant)."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+    object: T
+
+
+class Reader(Protocol):
+    """Reads objects: from the cache (the manager's client) or from the API server (`api_reader`, a direct client)."""
+
+    async def get(self, kind: type[T], key: ObjectKey) -> T:
+        """Return the object at `key`. Raises: NotFound, NotRegisteredError, NoMatchError, DecodeError, CacheError."""
+        ...
+
+    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
+        """Return the object at `key`, or None when there is none. Raises: as get, but NotFound."""
+        ...
+
+    async def list(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        limit: int | None = None,
+        continue_token: str = "",
+    ) -> Items[T]:
+        """Return the objects of one namespace (None: of all) that match both selectors, at most `limit` of them."""
+        ...
+
+
+class SubresourceClient(Protocol):
+    """Reads and writes one subresource (`status`, `scale`, `eviction`, …) of objects."""
+
+    async def get(self, obj: object, body: type[T]) -> T:
+        """Return the subresource of `obj` as `body`, for example `autoscaling.v1.Scale`."""
+        ...
+
+    async def create(self, obj: object, body: T, *, dry_run: bool = False, field_owner: str = "") -> T:
+        """POST `body` to the subresource of `obj` (an Eviction, a TokenRequest, a Binding) and return the answer."""
+        ...
+
+    async def update(
+        self,
+        obj: T,
+        *,
+        body: object | None = None,
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        """PUT the subresource of `obj` (with another `body` for kinds like scale); refreshes `obj`, or `body` when it is given."""
+        ...
+
+    async def patch(
+        self,
+        obj: T,
+        patch: Patch,
+        *,
+        dry_run: bool = False,
+        field_owner: str = "",
+        force: bool = False,
+        field_validation: FieldValidation | None = None,
+    ) -> T: ...
+
+    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T: ...
+
+
+class Writer(Protocol):
+    """Writes objects to the API server; always live."""
+
+    @property
+    def status(self) -> SubresourceClient: ...
+
+    def subresource(self, name: str) -> SubresourceClient: ...
+
+    async def create(
+        self,
+        obj: T,
+        *,
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        """Create the object. Raises: AlreadyExists, Invalid, Forbidden, …"""
+        ...
+
+    async def update(
+        self,
+        obj: T,
+        *,
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        """Replace the object (not its status, where that is a subresource). Raises: Conflict when it changed since it was read."""
+        ...
+
+    async def patch(
+        self,
+        obj: T,
+        patch: Patch,
+        *,
+        dry_run: bool = False,
+        field_owner: str = "",
+        force: bool = False,
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        """Change parts of the object; see `ctrlruntime.client.patches`."""
+        ...
+
+    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
+        """Server-side apply: own exactly the fields the code set on `obj`. Raises: Conflict naming the other owners, unless `force`."""
+        ...
+
+    async def delete(
+        self,
+        obj: object,
+        *,
+        dry_run: bool = False,
+        grace_period_seconds: int | None = None,
+        propagation: Propagation | None = None,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> None:
+        """Delete the object; `uid` and `resource_version` are preconditions. Raises: NotFound, Conflict."""
+        ...
+
+    async def delete_all_of(
+        self,
+        kind: type[Any],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        dry_run: bool = False,
+        grace_period_seconds: int | None = None,
+        propagation: Propagation | None = None,
+    ) -> None:
+        """Delete every object of a kind in a namespace that matches the selectors. Raises: ValueError for a namespaced kind without `namespace`."""
+        ...
+
+
+class Client(Reader, Writer, Protocol):
+    """Reads and writes, and what they are resolved with."""
+
+    @property
+    def scheme(self) -> Scheme: ...
+
+    @property
+    def mapper(self) -> RESTMapper: ...
+
+    @property
+    def api_reader(self) -> Reader:
+        """Reads that bypass the cache."""
+        ...
+
+    def watch(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        resource_version: str = "",
+    ) -> AsyncIterator[WatchEvent[T]]:
+        """Iterate over changes until the server ends the watch. For a reconciler, informers do better: they resume. Raises: Expired, …"""
+        ...

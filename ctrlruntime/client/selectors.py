@@ -1,0 +1,45 @@
+"""Selectors as callers may write them, brought to one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ctrlruntime.selector import (
+    FieldSelector,
+    LabelSelector,
+    from_fields,
+    from_labels,
+    parse_fields,
+    parse_labels,
+)
+
+if TYPE_CHECKING:
+    from ctrlruntime.client.interfaces import Fields, Labels
+
+
+def labels_of(labels: Labels) -> LabelSelector:
+    """Return the parsed selector. Raises: ValueError with the server's text for one that does not parse."""
+    if isinstance(labels, LabelSelector):
+        return labels
+    if isinstance(labels, Mapping):
+        return from_labels(labels)
+    return parse_labels(labels)
+
+
+def fields_of(fields: Fields) -> FieldSelector:
+    """Return the parsed selector. Raises: ValueError with the server's text for one that does not parse."""
+    if isinstance(fields, FieldSelector):
+        return fields
+    if isinstance(fields, Mapping):
+        return from_fields(fields)
+    return parse_fields(fields)
+
+
+def labels_text(labels: Labels | None) -> str:
+    """Return what goes into the URL; a selector that selects nothing cannot be written there and must not be sent."""
+    return "" if labels is None else str(labels_of(labels))
+
+
+def fields_text(fields: Fields | None) -> str:
+    return "" if fields is None else str(fields_of(fields))

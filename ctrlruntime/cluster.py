@@ -1,0 +1,101 @@
+"""Everything that belongs to one API server: configuration, scheme, mapper, gate, clients, cache and recorder.
+
+The manager has one for its own cluster; further ones may be added to it, and their caches then start and stop with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Any
+
+import anyio
+
+from ctrlruntime.cache.cache import Cache
+from ctrlruntime.cache.options import CacheOptions
+from ctrlruntime.client.api import APIClient
+from ctrlruntime.client.gate import Gate
+from ctrlruntime.client.interfaces import Client, Reader
+from ctrlruntime.client.split import SplitClient
+from ctrlruntime.metrics import Metrics
+from ctrlruntime.recorder import EventRecorder
+from ctrlruntime.rest.config import Config
+from ctrlruntime.rest.fence import Fence
+from ctrlruntime.rest.mapper import RESTMapper
+from ctrlruntime.rest.transport import Transport
+from ctrlruntime.scheme import Scheme
+
+
+class Cluster:
+    """One API server and what is needed to work with it. `name` is "" for the manager's own; requests carry it.
+
+    `live_kinds`: classes that `client` reads from the server and never caches. `read_your_writes_wait`: seconds a cached read waits for
+    this process's own writes to arrive before it is answered by the server.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        name: str = "",
+        scheme: Scheme | None = None,
+        cache: CacheOptions | None = None,
+        live_kinds: Collection[type[Any]] = (),
+        read_your_writes_wait: float = 5.0,
+        fence: Fence | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.config = config
+        self.name = name
+        self.scheme = scheme or Scheme()
+        metrics = metrics or Metrics()
+        self.transport = Transport(config, fence=fence, counter=metrics.rest)
+        # Elections, events and reviews must go on while writes that belong to the leader are refused.
+        self._unfenced = Transport(config, counter=metrics.rest)
+        self.mapper = RESTMapper(self.transport.fetch)
+        self.gate = Gate(wait=read_your_writes_wait)
+        self._api = APIClient(self.transport, self.mapper, self.scheme, gate=self.gate)
+        self.cache = Cache(self.transport, self.mapper, self.scheme, options=cache, metrics=metrics)
+        self.gate.watch_horizons(self.cache.horizon)
+        self.client: Client = SplitClient(self._api, self.cache, self.gate, live_kinds=live_kinds)
+        self._recorders: list[EventRecorder] = []
+
+    @property
+    def api_reader(self) -> Reader:
+        """Reads that bypass the cache; they work before the manager starts, too."""
+        return self._api
+
+    def unfenced_client(self) -> Client:
+        """Return a direct client whose writes need no leadership: for elections, events and reviews only."""
+        return APIClient(self._unfenced, self.mapper, self.scheme)
+
+    def event_recorder(self, controller: str) -> EventRecorder:
+        """Return a recorder of Events in the name of `controller`; it writes while the cluster runs."""
+        recorder = EventRecorder(self.unfenced_client(), controller)
+        self._recorders.append(recorder)
+        return recorder
+
+    async def run(self) -> None:
+        """Run the cache until cancelled."""
+        await self.cache.run()
+
+    async def run_recorders(self) -> None:
+        """Write recorded Events until cancelled; then what is queued is still tried for a moment."""
+        started: set[EventRecorder] = set()
+        async with anyio.create_task_group() as group:
+            while True:
+                for recorder in self._recorders:
+                    if recorder not in started:
+                        started.add(recorder)
+                        group.start_soon(recorder.run)
+                await anyio.sleep(1.0)
+
+    async def wait_running(self) -> None:
+        """Wait until the cache accepts reads."""
+        while not self.cache.is_running:
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop."""
+        await self.transport.close()
+        await self._unfenced.close()

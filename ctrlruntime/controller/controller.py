@@ -1,0 +1,539 @@
+"""The controller: sources fill its queue, workers empty it, results decide when a request comes again.
+
+It takes requests from below (`source`, `workqueue`), runs user code (`reconcile`) and hands up to the manager `warmup`, `start` and `stop`. No
+worker starts before every source has handed over its initial list. Workers are plain tasks and not children of an anyio scope, because
+user code is cancelled edge-wise only (see `running`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, cast
+
+import anyio
+from typing_extensions import TypeVar
+
+from ctrlruntime.controller.options import ControllerOptions
+from ctrlruntime.controller.running import (
+    Deadline,
+    Job,
+    ReconcileCancelledError,
+    ReconcileTimeoutError,
+    Threads,
+    finish,
+    is_async,
+    where,
+)
+from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError, TerminalError
+from ctrlruntime.journal import Journal
+from ctrlruntime.log import bound, get_logger
+from ctrlruntime.metrics import Metrics
+from ctrlruntime.reconcile import Reconciler, Request, Result
+from ctrlruntime.rest.fence import Actor, acting
+from ctrlruntime.source import Source
+from ctrlruntime.workqueue import ItemExponentialBackoff, PriorityQueue, ShutDown
+
+R = TypeVar("R", default=Request)
+
+_SLICE = 0.005  # seconds of reconciles in a row before other tasks get their turn
+_FIRST_SYNC_REPORT = 5.0  # seconds until the log says what a controller waits for
+_SYNC_REPORT = 60.0  # and how often it says so again
+_ABANDON_AFTER = 3  # cancellations at stop that may be ignored
+_ABANDON_INTERVAL = 1.0  # and the longest time between two of them, in seconds
+
+
+class Watch(Generic[R]):
+    """One source of a controller, as a handle: wait for it, or stop it while the controller goes on."""
+
+    def __init__(self, source: Source[R]) -> None:
+        self.source = source
+        self._bring_up: asyncio.Task[None] | None = None
+        self.is_started = False
+        self._is_stopped = False
+        self._on_stop: Callable[[Watch[R]], None] = lambda _: None
+
+    @property
+    def is_synced(self) -> bool:
+        """The initial list has been handed over."""
+        task = self._bring_up
+        return task is not None and task.done() and not task.cancelled() and task.exception() is None
+
+    def __repr__(self) -> str:
+        state = "synced" if self.is_synced else "not synced" if self.is_started else "start has not returned"
+        return f"{self.source!r} ({state})"
+
+    async def stop(self) -> None:
+        """Stop the source; requests that are queued already are still reconciled. May be called twice."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        self._on_stop(self)
+        if self._bring_up is not None:
+            self._bring_up.cancel()
+            await asyncio.wait({self._bring_up})
+        await self.source.stop()
+
+
+class _Run(Generic[R]):
+    """A reconcile under way."""
+
+    __slots__ = ("deadline", "id", "job", "request", "started", "task", "warn_at")
+
+    def __init__(self, request: R, identity: str, task: asyncio.Task[Any], started: float, warn_at: float) -> None:
+        self.request = request
+        self.id = identity
+        self.task = task
+        self.started = started
+        self.warn_at = warn_at
+        self.job: Job[Any] | None = None
+        self.deadline: Deadline | None = None
+
+
+class Controller(Generic[R]):
+    """Reconciles requests from its sources; see `ControllerOptions` for how. It needs no manager: give it sources and `await start()`.
+
+    `name` labels its metrics and log lines and is the default field owner of its writes. `group` and `kind` are those of the objects it
+    reconciles and stand in its log lines. Raises: ValueError without a name, TypeError without a reconciler.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconciler: Reconciler[R] | Callable[[R], Any],
+        *,
+        options: ControllerOptions[R] | None = None,
+        metrics: Metrics | None = None,
+        journal: Journal | None = None,
+        group: str = "",
+        kind: str = "",
+        clock: Callable[[], float] = time.monotonic,
+        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:
+        if not name:
+            raise ValueError(
+                "a controller needs a name: it labels its metrics and log lines and owns the fields it applies"
+            )
+        self.name = name
+        self.group = group
+        self.kind = kind
+        self.options: ControllerOptions[R] = options or ControllerOptions()
+        self._reconcile = _reconcile_of(reconciler)
+        self._is_async = is_async(self._reconcile)
+        metrics = metrics or Metrics()
+        self._metrics = metrics.controller(name)
+        self._queue_metrics = metrics.workqueue(name)
+        self._journal = journal
+        self._clock = clock
+        self._new_id = new_id
+        self._log = get_logger("controller").bind(**self._fields(None))
+        self._queue: PriorityQueue[R] | None = None
+        self._watches: list[Watch[R]] = []
+        self._workers: set[asyncio.Task[None]] = set()
+        self._running: dict[R, _Run[R]] = {}
+        self._slow_timer: asyncio.TimerHandle | None = None
+        self._threads = Threads(f"reconcile-{name}", self.options.max_concurrent_reconciles)
+        self._is_started = False
+        self._is_active = False
+        self._failure: asyncio.Future[None] | None = None
+        self._stop_requested = asyncio.Event()
+        self._grace: float | None = 0.0
+        self._grace_changed = asyncio.Event()
+        self._ending: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"Controller({self.name})"
+
+    # --- what the builder and the manager call ---------------------------------------------------------------------
+
+    @property
+    def needs_leader_election(self) -> bool:
+        return self.options.needs_leader_election
+
+    @property
+    def queue(self) -> PriorityQueue[R]:
+        """The queue, made on first use inside the event loop."""
+        if self._queue is None:
+            self._queue = PriorityQueue(
+                rate_limiter=self.options.rate_limiter or ItemExponentialBackoff(), metrics=self._queue_metrics
+            )
+        return self._queue
+
+    @property
+    def running(self) -> Mapping[R, float]:
+        """The requests being reconciled now, each with the seconds it has taken so far."""
+        now = self._clock()
+        return {request: now - run.started for request, run in self._running.items()}
+
+    @property
+    def watches(self) -> tuple[Watch[R], ...]:
+        return tuple(self._watches)
+
+    def watch(self, source: Source[R]) -> Watch[R]:
+        """Add a source. Before the start (or warm-up) it is kept, afterwards it starts at once. Raises: RuntimeError after the stop."""
+        if self._stop_requested.is_set():
+            raise RuntimeError(f"controller {self.name} has stopped: it takes no more watches")
+        watch = Watch(source)
+        watch._on_stop = self._watches.remove  # noqa: SLF001 - Watch is this class's other half
+        self._watches.append(watch)
+        if self._is_active:
+            self._begin(watch).add_done_callback(self._late_watch_ended)
+        return watch
+
+    async def warmup(self) -> None:
+        """Start the sources and wait until they have filled the queue; no worker runs. Does nothing unless `enable_warmup`."""
+        if self.options.enable_warmup and not self._stop_requested.is_set():
+            await self._sync()
+
+    async def start(self) -> None:
+        """Start sources, wait for them, run the workers; returns after `stop` and when all work has ended.
+
+        When it is cancelled instead, running reconciles get no grace. Raises: RuntimeError for a second start, CacheSyncTimeoutError, and
+        whatever a source's start raises.
+        """
+        if self._is_started:
+            raise RuntimeError(f"controller {self.name} was started before; a controller runs once")
+        self._is_started = True
+        try:
+            await self._until_stopped(self._sync())
+            if not self._stop_requested.is_set():
+                self._start_workers()
+                await self._until_stopped(None)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end()
+
+    async def stop(self, grace: float | None = 30.0) -> None:
+        """Take no new work, give running reconciles `grace` seconds (None: as long as they need), cancel the rest, wait for the end.
+
+        A reconcile that ignores cancellation is reported and left behind. A second call with a shorter grace shortens it.
+        """
+        self._grace = grace
+        self._stop_requested.set()
+        self._grace_changed.set()
+        await self._end()
+
+    # --- sources ---------------------------------------------------------------------------------------------------
+
+    def _begin(self, watch: Watch[R]) -> asyncio.Task[None]:
+        # One task a watch, made once: warm-up and start may race, the source is started by whoever comes first.
+        if watch._bring_up is None:  # noqa: SLF001 - as in watch()
+            watch._bring_up = asyncio.create_task(self._bring_up(watch), name=f"{self.name}: start {watch.source!r}")  # noqa: SLF001 - as above
+        return watch._bring_up  # noqa: SLF001 - as above
+
+    async def _bring_up(self, watch: Watch[R]) -> None:
+        await watch.source.start(self.queue)
+        watch.is_started = True
+        await watch.source.synced()
+
+    async def _sync(self) -> None:
+        """Start all sources at once and wait until each has handed over its initial list."""
+        self._is_active = True
+        self._metrics.max_concurrent_reconciles = self.options.max_concurrent_reconciles
+        began = self._clock()
+        limit = self.options.cache_sync_timeout
+        patience = _FIRST_SYNC_REPORT
+        while True:
+            tasks = {self._begin(watch): watch for watch in self._watches}
+            waiting = {task for task in tasks if not task.done()}
+            for task, watch in tasks.items():
+                if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                    error.add_note(f"while controller {self.name} started {watch.source!r}")
+                    raise error
+            if not waiting:
+                return
+            left = patience if limit is None else min(patience, began + limit - self._clock())
+            if left <= 0:
+                names = ", ".join(repr(tasks[task]) for task in waiting)
+                raise CacheSyncTimeoutError(
+                    f"controller {self.name}: {names} did not sync within {limit:g} s; the log of the cache says what stands in the way "
+                    "(a missing CRD or right, a server that does not answer)"
+                )
+            done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if not done and limit is None:
+                sources = [repr(tasks[task]) for task in waiting if not task.done()]
+                self._log.warning(
+                    "waiting for sources to sync; no reconcile before",
+                    sources=sources,
+                    seconds=round(self._clock() - began),
+                )
+                patience = _SYNC_REPORT
+
+    def _late_watch_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("a source added later did not start", task=task.get_name(), exc_info=error)
+
+    # --- workers ---------------------------------------------------------------------------------------------------
+
+    def _start_workers(self) -> None:
+        self._log.info("starting workers", workers=self.options.max_concurrent_reconciles)
+        for number in range(self.options.max_concurrent_reconciles):
+            worker = asyncio.create_task(self._work(), name=f"{self.name} worker {number}")
+            self._workers.add(worker)
+
+    async def _work(self) -> None:
+        queue = self.queue
+        turn_ends = 0.0
+        while not self._stop_requested.is_set():
+            item = queue.get_nowait()
+            if item is None:
+                try:
+                    item = await queue.get()
+                except ShutDown:
+                    return
+            await self._process(item.key, item.priority, item.triggers)
+            if (now := time.monotonic()) >= turn_ends:
+                # A reconcile that reads from the cache and finds nothing to do never suspends: let the others run.
+                await asyncio.sleep(0)
+                turn_ends = max(now, time.monotonic()) + _SLICE
+
+    async def _process(self, request: R, priority: int, triggers: tuple[object, ...]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        run = _Run(request, self._new_id(), task, self._clock(), self._clock() + self.options.slow_reconcile_warning)
+        self._running[request] = run
+        self._look_for_slow_ones()
+        self._metrics.active_workers += 1
+        try:
+            actor = Actor(self.name, request, run.id, fenced=self.options.needs_leader_election)
+            with bound(**self._fields(request), reconcileID=run.id), acting(actor):
+                result, error = await self._call(run)
+                self._settle(run, priority, triggers, result, error)
+        finally:
+            self._metrics.active_workers -= 1
+            self._metrics.observe(self._clock() - run.started)
+            del self._running[request]
+            self.queue.done(request)
+
+    async def _call(self, run: _Run[R]) -> tuple[Result | None, Exception | None]:
+        """Run the reconciler inside its deadline; return what it returned or raised. Raises: CancelledError when the controller stops."""
+        timeout = self.options.reconciliation_timeout
+        if timeout is not None:
+            run.deadline = Deadline(
+                run.task, timeout, self.options.cancel_interval, lambda times: self._ignored(run, times)
+            )
+        result: Result | None = None
+        error: Exception | None = None
+        was_cancelled = False
+        try:
+            result = _checked(await self._invoke(run), self._reconcile)
+        except Exception as raised:  # noqa: BLE001 - whatever user code raises becomes a retry
+            error = raised
+        except asyncio.CancelledError:
+            was_cancelled = True
+        has_timed_out = run.deadline is not None and run.deadline.close()
+        if has_timed_out:
+            self._metrics.timeouts += 1
+        if was_cancelled:
+            if run.task.cancelling():
+                raise asyncio.CancelledError
+            if has_timed_out:
+                error = ReconcileTimeoutError(
+                    f"the reconcile of {run.request} took longer than {timeout:g} s and was cancelled"
+                )
+            else:
+                error = ReconcileCancelledError(
+                    f"the reconcile of {run.request} was cancelled from inside: something it awaited was cancelled"
+                )
+        return result, error
+
+    async def _invoke(self, run: _Run[R]) -> object:
+        request = run.request
+        if self._is_async:
+            return await self._reconcile(request)
+        run.job = self._threads.submit(lambda: self._reconcile(request))
+        outcome: object = await finish(run.job)
+        run.job = None
+        # A plain function that wraps an async one returns its coroutine.
+        return await outcome if inspect.isawaitable(outcome) else outcome
+
+    def _settle(
+        self, run: _Run[R], priority: int, triggers: tuple[object, ...], result: Result | None, error: Exception | None
+    ) -> None:
+        """Decide what the outcome means for the request."""
+        queue = self.queue
+        request = run.request
+        if result is not None and result.priority is not None:
+            priority = result.priority
+        if isinstance(error, TerminalError):
+            # Nobody will retry: the next event starts with the first delay again.
+            queue.forget(request)
+            self._metrics.terminal_errors += 1
+            self._failed(error, "reconcile failed for good; it runs again when something changes")
+        elif error is not None:
+            queue.add(request, priority=priority, rate_limited=True)
+            self._failed(error, "reconcile failed; it is repeated with back-off", failures=queue.num_requeues(request))
+        elif result is not None and result.requeue_after > 0:
+            # Forget before adding: a delayed run must not count as a failure.
+            queue.forget(request)
+            queue.add(request, priority=priority, after=result.requeue_after)
+            self._metrics.count("requeue_after")
+        else:
+            queue.forget(request)
+            self._metrics.count("success")
+
+    def _failed(self, error: Exception, event: str, **fields: object) -> None:
+        self._metrics.errors += 1
+        self._metrics.count("error")
+        log = get_logger("controller")
+        if self._stop_requested.is_set() or isinstance(error, (Conflict, FencedError)):
+            # A conflict is how two writers learn of each other, a stop is planned: neither is anybody's alarm.
+            log.info(event, error=str(error), error_type=type(error).__name__, **fields)
+        elif isinstance(error, CtrlError):
+            log.error(event, error=str(error), error_type=type(error).__name__, **fields)
+        else:
+            log.error(event, error=str(error), error_type=type(error).__name__, exc_info=error, **fields)
+
+    def _fields(self, request: R | None) -> Mapping[str, object]:
+        if self.options.log_constructor is not None:
+            return self.options.log_constructor(request)
+        fields: dict[str, object] = {"controller": self.name}
+        if self.kind:
+            fields["controllerGroup"] = self.group
+            fields["controllerKind"] = self.kind
+        if isinstance(request, Request):
+            if self.kind:
+                fields[self.kind] = {"name": request.name, "namespace": request.namespace}
+            fields["namespace"] = request.namespace
+            fields["name"] = request.name
+            if request.cluster:
+                fields["cluster"] = request.cluster
+        elif request is not None:
+            fields["request"] = str(request)
+        return fields
+
+    # --- slow and stubborn reconciles ------------------------------------------------------------------------------
+
+    def _look_for_slow_ones(self) -> None:
+        if self._slow_timer is None and self.options.slow_reconcile_warning > 0:
+            self._slow_timer = asyncio.get_running_loop().call_later(
+                self.options.slow_reconcile_warning, self._warn_of_slow_ones
+            )
+
+    def _warn_of_slow_ones(self) -> None:
+        self._slow_timer = None
+        if not self._running:
+            return
+        now = self._clock()
+        for run in self._running.values():
+            if now >= run.warn_at:
+                age = now - run.started
+                # Each warning waits twice as long as the one before.
+                run.warn_at = run.started + 2 * age
+                self._log.warning(
+                    "reconcile is slow",
+                    request=str(run.request),
+                    reconcileID=run.id,
+                    seconds=round(age, 3),
+                    stands_at=where(run.task, run.job),
+                )
+        delay = max(min(run.warn_at for run in self._running.values()) - now, 0.001)
+        self._slow_timer = asyncio.get_running_loop().call_later(delay, self._warn_of_slow_ones)
+
+    def _ignored(self, run: _Run[R], times: int) -> None:
+        self._log.warning(
+            "reconcile ignores its cancellation; its request stays locked until it ends",
+            request=str(run.request),
+            reconcileID=run.id,
+            seconds=round(self._clock() - run.started, 3),
+            cancelled=times,
+            stands_at=where(run.task, run.job),
+        )
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    async def _until_stopped(self, work: Any) -> None:
+        """Await `work` (or for ever) until it ends or a stop is asked for."""
+        stop = asyncio.create_task(self._stop_requested.wait())
+        tasks: set[asyncio.Task[Any]] = {stop}
+        if work is not None:
+            tasks.add(asyncio.create_task(work, name=f"{self.name}: sync"))
+        tasks |= self._workers
+        try:
+            while not stop.done():
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done - {stop}:
+                    tasks.discard(task)
+                    if not task.cancelled():
+                        task.result()
+                if tasks == {stop} and not stop.done():
+                    return
+        finally:
+            for task in tasks - self._workers:
+                task.cancel()
+
+    async def _end(self) -> None:
+        self._stop_requested.set()
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._shut_down(), name=f"{self.name}: stop")
+        # The shutdown is shared by start and stop: cancelling one of them must not tear it down for the other.
+        await asyncio.shield(self._ending)
+
+    async def _shut_down(self) -> None:
+        self.queue.shut_down()
+        for watch in tuple(self._watches):
+            try:
+                await watch.stop()
+            except Exception as error:  # noqa: BLE001 - the other sources must stop, too
+                self._log.error("a source failed to stop", source=repr(watch.source), exc_info=error)
+        await self._drain()
+        for _ in range(_ABANDON_AFTER):
+            if not (pending := self._unfinished()):
+                break
+            for worker in pending:
+                worker.cancel("the controller stops")
+            await asyncio.wait(pending, timeout=min(self.options.cancel_interval, _ABANDON_INTERVAL))
+        for run in self._running.values():
+            self._log.warning(
+                "reconcile ignores its cancellation and is left behind",
+                request=str(run.request),
+                reconcileID=run.id,
+                seconds=round(self._clock() - run.started, 3),
+                stands_at=where(run.task, run.job),
+            )
+        if self._slow_timer is not None:
+            self._slow_timer.cancel()
+        self._threads.close()
+
+    async def _drain(self) -> None:
+        """Wait for running reconciles until the grace ends; the grace may be shortened meanwhile."""
+        began = self._clock()
+        while pending := self._unfinished():
+            self._grace_changed.clear()
+            left = None if self._grace is None else began + self._grace - self._clock()
+            if left is not None and left <= 0:
+                return
+            changed = asyncio.create_task(self._grace_changed.wait())
+            try:
+                await asyncio.wait({*pending, changed}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                changed.cancel()
+
+    def _unfinished(self) -> set[asyncio.Task[None]]:
+        return {worker for worker in self._workers if not worker.done()}
+
+
+def _reconcile_of(reconciler: Any) -> Callable[[Any], Any]:
+    method = getattr(reconciler, "reconcile", None)
+    function = method if callable(method) else reconciler
+    if isinstance(reconciler, type) or not callable(function):
+        what = (
+            f"the class {reconciler.__name__}: make an instance" if isinstance(reconciler, type) else repr(reconciler)
+        )
+        raise TypeError(
+            f"a controller needs a reconciler, an object with a method reconcile(request) or a function of one request; got {what}"
+        )
+    return cast("Callable[[Any], Any]", function)
+
+
+def _checked(outcome: object, reconcile: Callable[..., Any]) -> Result | None:
+    if outcome is None or isinstance(outcome, Result):
+        return outcome
+    name = getattr(reconcile, "__qualname__", repr(reconcile))
+    raise TypeError(
+        f"{name} returned {outcome!r}: return None when all is done, Result(requeue_after=seconds) to be called again after a time, "
+        "and raise an exception to be called again with back-off"
+    )

@@ -1,0 +1,77 @@
+"""The options of a controller, checked when they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypedDict
+
+from typing_extensions import TypeVar
+
+from ctrlruntime.reconcile import Request
+from ctrlruntime.workqueue import RateLimiter
+
+R = TypeVar("R", default=Request)
+
+LogFields: TypeAlias = Callable[[R | None], Mapping[str, object]]
+"""Returns the fields bound to every log line of a reconcile; with None, those of the controller's own lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerOptions(Generic[R]):
+    """How a controller works. Raises: ValueError for a value that cannot be meant."""
+
+    max_concurrent_reconciles: int = 1
+    """Requests reconciled at the same time; the same request never twice at once."""
+
+    rate_limiter: RateLimiter[R] | None = None
+    """Delays between failures of one request; None: 5 ms, doubled by each failure up to 1000 s. One instance serves one controller."""
+
+    reconciliation_timeout: float | None = None
+    """Seconds after which a reconcile is cancelled, counted as timed out and repeated with back-off; None: no limit."""
+
+    cache_sync_timeout: float | None = None
+    """Seconds the watches may take to sync before the controller fails with CacheSyncTimeoutError; None: wait, and say in the log for what."""
+
+    needs_leader_election: bool = True
+    """Reconcile only while this process is the leader (when the manager elects one)."""
+
+    enable_warmup: bool = False
+    """Start watches and fill the queue before the election is won, so that a new leader begins at once."""
+
+    slow_reconcile_warning: float = 60.0
+    """Seconds after which a running reconcile is reported with its age and the line it waits at; 0: never."""
+
+    cancel_interval: float = 5.0
+    """Seconds between two attempts to cancel a reconcile that does not end when cancelled."""
+
+    log_constructor: LogFields[R] | None = None
+    """Replaces the fields the controller binds to its log lines."""
+
+    def __post_init__(self) -> None:
+        if self.max_concurrent_reconciles < 1:
+            raise ValueError(f"max_concurrent_reconciles is {self.max_concurrent_reconciles}: give 1 or more")
+        for name in ("reconciliation_timeout", "cache_sync_timeout"):
+            seconds: float | None = getattr(self, name)
+            if seconds is not None and seconds <= 0:
+                raise ValueError(f"{name} is {seconds}: give seconds above 0, or None for no limit")
+        if self.slow_reconcile_warning < 0:
+            raise ValueError(
+                f"slow_reconcile_warning is {self.slow_reconcile_warning}: give seconds, or 0 for no warning"
+            )
+        if self.cancel_interval <= 0:
+            raise ValueError(f"cancel_interval is {self.cancel_interval}: give seconds above 0")
+
+
+class OptionKeywords(TypedDict, Generic[R], total=False):
+    """The fields of ControllerOptions as keywords, for `Builder.with_options`."""
+
+    max_concurrent_reconciles: int
+    rate_limiter: RateLimiter[R] | None
+    reconciliation_timeout: float | None
+    cache_sync_timeout: float | None
+    needs_leader_election: bool
+    enable_warmup: bool
+    slow_reconcile_warning: float
+    cancel_interval: float
+    log_constructor: LogFields[R] | None

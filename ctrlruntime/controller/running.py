@@ -1,0 +1,200 @@
+"""One running reconcile: its deadline, the thread of a plain function, and where it stands when somebody asks.
+
+User code is cancelled edge-wise: `task.cancel()`, repeated at intervals, never by an enclosing scope, so that its clean-up may await and a
+reconcile that swallows cancellation costs nothing but its own key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from types import FrameType
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
+
+import ctrlruntime.errors
+from ctrlruntime.errors import CtrlError
+
+T = TypeVar("T", default=Any)
+
+_OURS = os.path.dirname(ctrlruntime.errors.__file__) + os.sep  # noqa: PTH120 - frames carry file names as text
+
+
+class ReconcileTimeoutError(CtrlError):
+    """A reconcile ran longer than `reconciliation_timeout` and was cancelled; the request is repeated with back-off."""
+
+
+class ReconcileCancelledError(CtrlError):
+    """A reconcile ended in a cancellation that was neither its deadline nor a stop: something it awaited was cancelled."""
+
+
+class Deadline:
+    """Cancels a task after `seconds`, and again every `interval` seconds until it is closed."""
+
+    __slots__ = ("_interval", "_on_ignored", "_task", "_timer", "fired")
+
+    def __init__(
+        self, task: asyncio.Task[Any], seconds: float, interval: float, on_ignored: Callable[[int], None]
+    ) -> None:
+        self._task = task
+        self._interval = interval
+        self._on_ignored = on_ignored
+        self.fired = 0
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._fire)
+
+    def _fire(self) -> None:
+        if self.fired:
+            self._on_ignored(self.fired)
+        self.fired += 1
+        self._task.cancel("reconciliation_timeout")
+        self._timer = asyncio.get_running_loop().call_later(self._interval, self._fire)
+
+    def close(self) -> bool:
+        """Disarm, take back the cancellations made here, and say whether there were any."""
+        self._timer.cancel()
+        for _ in range(self.fired):
+            self._task.uncancel()
+        return self.fired > 0
+
+
+class Job(Generic[T]):
+    """A call under way in a thread."""
+
+    __slots__ = ("call", "context", "future", "thread_id")
+
+    def __init__(self, call: Callable[[], T], future: asyncio.Future[T]) -> None:
+        self.call = call
+        self.context = contextvars.copy_context()
+        self.future = future
+        self.thread_id: int | None = None
+
+
+class Threads:
+    """The threads of one controller's plain reconcile functions; started as needed, at most `size`.
+
+    They are daemons: a function that never returns cannot keep the process from ending.
+    """
+
+    def __init__(self, name: str, size: int) -> None:
+        self._name = name
+        self._size = size
+        self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+
+    def submit(self, call: Callable[[], T]) -> Job[T]:
+        """Run `call` in a thread, with the context variables of the caller."""
+        loop = asyncio.get_running_loop()
+        job: Job[T] = Job(call, loop.create_future())
+        job.future.add_done_callback(self._freed)
+        if self._idle:
+            self._idle -= 1
+        elif len(self._threads) < self._size:
+            thread = threading.Thread(
+                target=_serve, args=(self._jobs, loop), name=f"{self._name}-{len(self._threads)}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+        self._jobs.put(job)
+        return job
+
+    def _freed(self, _: asyncio.Future[Any]) -> None:
+        self._idle += 1
+
+    def close(self) -> None:
+        """Let the threads end once they are idle."""
+        for _ in self._threads:
+            self._jobs.put(None)
+
+
+def _serve(jobs: SimpleQueue[Job[Any] | None], loop: asyncio.AbstractEventLoop) -> None:
+    while (job := jobs.get()) is not None:
+        job.thread_id = threading.get_ident()
+        outcome: Any = None
+        failure: BaseException | None = None
+        try:
+            outcome = job.context.run(job.call)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            failure = error
+        job.thread_id = None
+        try:
+            loop.call_soon_threadsafe(_deliver, job.future, outcome, failure)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits any more
+
+
+def _deliver(future: asyncio.Future[Any], outcome: Any, failure: BaseException | None) -> None:
+    if future.cancelled():
+        return
+    if failure is None:
+        future.set_result(outcome)
+    elif isinstance(failure, StopIteration):
+        future.set_exception(RuntimeError("the reconcile raised StopIteration"))
+    else:
+        future.set_exception(failure)
+
+
+async def finish(job: Job[T]) -> T:
+    """Wait until the call has really ended, through any cancellation: a thread cannot be cancelled, and its key must stay locked."""
+    while True:
+        try:
+            return await asyncio.shield(job.future)
+        except asyncio.CancelledError:
+            if job.future.done() and not job.future.cancelled():
+                return job.future.result()
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Say whether calling `function` gives a coroutine (an object may have an async `__call__`)."""
+    call = getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is looked at, not called
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def where(task: asyncio.Task[Any] | None, job: Job[Any] | None) -> str:
+    """Return the line of user code a reconcile stands at, as `file:line in function`; empty when it cannot be told."""
+    frames = _thread_frames(job) if job is not None else _task_frames(task) if task is not None else []
+    ours = [frame for frame in frames if not frame.f_code.co_filename.startswith(_OURS) and not _is_library(frame)]
+    frame = ours[-1] if ours else frames[-1] if frames else None
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}" if frame is not None else ""
+
+
+def _task_frames(task: asyncio.Task[Any]) -> list[FrameType]:
+    frames: list[FrameType] = []
+    awaited: Any = task.get_coro()
+    while awaited is not None:
+        frame = (
+            getattr(awaited, "cr_frame", None)
+            or getattr(awaited, "gi_frame", None)
+            or getattr(awaited, "ag_frame", None)
+        )
+        if frame is not None:
+            frames.append(frame)
+        awaited = (
+            getattr(awaited, "cr_await", None)
+            or getattr(awaited, "gi_yieldfrom", None)
+            or getattr(awaited, "ag_await", None)
+        )
+    return frames
+
+
+def _thread_frames(job: Job[Any]) -> list[FrameType]:
+    frame = sys._current_frames().get(job.thread_id or 0)  # noqa: SLF001 - the documented way to see another thread
+    frames: list[FrameType] = []
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames[::-1]
+
+
+def _is_library(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return f"{os.sep}site-packages{os.sep}" in name or name.startswith(
+        (os.path.dirname(os.__file__) + os.sep, "<frozen")
+    )  # noqa: PTH120 - text as above

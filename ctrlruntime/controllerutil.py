@@ -1,0 +1,313 @@
+"""What reconcilers do all day: own objects, keep finalizers, and create or change an object only when that changes something.
+
+The functions on owners and finalizers change the object in memory and talk to nobody; `create_or_update` and `create_or_patch` read and write
+through the client they are given. Rules of ownership are checked before any request.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import Any, TypeAlias, TypeVar
+
+from ctrlruntime.api import Object, gvk, key, kind_of
+from ctrlruntime.api.meta.v1 import OwnerReference
+from ctrlruntime.api.metadata import NamespacedName, ObjectKey
+from ctrlruntime.client.interfaces import Client, Reader
+from ctrlruntime.client.patches import merge_patch
+from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, DecodeError
+from ctrlruntime.patch import create_merge_patch
+
+T = TypeVar("T", bound=Object)
+
+Mutate: TypeAlias = Callable[[T], Awaitable[object] | object]
+"""Brings an object into the wanted state, in place; plain or async. It may be called twice and may not change name or namespace."""
+
+
+class OperationResult(StrEnum):
+    """What `create_or_update` and `create_or_patch` did."""
+
+    UNCHANGED = "unchanged"
+    CREATED = "created"
+    UPDATED = "updated"
+    UPDATED_STATUS = "updatedStatus"
+    """Both the object and its status were written."""
+    UPDATED_STATUS_ONLY = "updatedStatusOnly"
+
+
+# --- owners ----------------------------------------------------------------------------------------------------------
+
+
+def set_controller_reference(owner: Object, obj: Object, *, block_owner_deletion: bool = True) -> None:
+    """Make `owner` the controller of `obj`: its events reach the owner, and it is deleted with the owner.
+
+    A reference to the same owner through another version is replaced. Raises: AlreadyOwnedError when another object is the controller,
+    ValueError when the API does not allow the ownership or `owner` was never read from the server.
+    """
+    reference = _reference(owner, obj)
+    reference.controller = True
+    reference.block_owner_deletion = block_owner_deletion
+    for existing in obj.metadata.owner_references:
+        if existing.controller and not _is_same_owner(existing, reference):
+            raise AlreadyOwnedError(
+                f"{_name(obj)} is controlled by {existing.kind} {existing.name} already, so {_name(owner)} cannot be its controller; "
+                "use set_owner_reference to be an owner beside it, or give the object another name"
+            )
+    _put(obj, reference)
+
+
+def set_owner_reference(owner: Object, obj: Object, *, block_owner_deletion: bool | None = None) -> None:
+    """Make `owner` one of the owners of `obj`, which is deleted when all of them are gone. Raises: ValueError as set_controller_reference."""
+    reference = _reference(owner, obj)
+    reference.block_owner_deletion = block_owner_deletion
+    for existing in obj.metadata.owner_references:
+        if _is_same_owner(existing, reference):
+            # Being an owner takes nothing from one who is the controller already.
+            reference.controller = existing.controller
+            if block_owner_deletion is None:
+                reference.block_owner_deletion = existing.block_owner_deletion
+    _put(obj, reference)
+
+
+def remove_owner_reference(owner: Object, obj: Object) -> bool:
+    """Take `owner` off the owners of `obj`; return whether it was one."""
+    return _remove(obj, lambda reference: _refers_to(reference, owner))
+
+
+def remove_controller_reference(owner: Object, obj: Object) -> bool:
+    """Take `owner` off the owners of `obj` if it is the controller; return whether it was."""
+    return _remove(obj, lambda reference: bool(reference.controller) and _refers_to(reference, owner))
+
+
+def has_owner(owner: Object, obj: Object) -> bool:
+    """Say whether `owner` is an owner of `obj`; an earlier object of the same name (another uid) is not."""
+    return any(_refers_to(reference, owner) for reference in obj.metadata.owner_references)
+
+
+def has_controller(obj: Object) -> bool:
+    """Say whether any owner of `obj` is its controller."""
+    return any(reference.controller for reference in obj.metadata.owner_references)
+
+
+def _reference(owner: Object, obj: Object) -> OwnerReference:
+    metadata = owner.metadata
+    if not metadata.name or not metadata.uid:
+        raise ValueError(
+            f"{_name(owner)} has no uid, so nothing can be owned by it: read it from the server or create it first"
+        )
+    _check_scope(owner, obj)
+    kind = gvk(owner)
+    return OwnerReference(api_version=kind.api_version, kind=kind.kind, name=metadata.name, uid=metadata.uid)
+
+
+def _check_scope(owner: Object, obj: Object) -> None:
+    # "Cross-namespace owner references are disallowed by design": the garbage collector deletes such children
+    # (kubernetes.io/docs/concepts/architecture/garbage-collection).
+    home, namespace = owner.metadata.namespace, obj.metadata.namespace
+    if not home or home == namespace:
+        return
+    what = (
+        f"is in namespace {namespace}"
+        if namespace
+        else "is cluster-scoped"
+        if kind_of(obj).scope == "Cluster"
+        else f"has no namespace yet (set metadata.namespace to {home} if it shall live there)"
+    )
+    raise ValueError(
+        f"{_name(owner)} cannot own {_name(obj)}: the owner is in namespace {home} and the object {what}, and the garbage collector would delete "
+        "it. Instead, label the object with its owner's name, watch it with enqueue_requests_from_map_func, and delete it in a finalizer "
+        "of the owner"
+    )
+
+
+def _put(obj: Object, reference: OwnerReference) -> None:
+    references = obj.metadata.owner_references
+    for position, existing in enumerate(references):
+        if _is_same_owner(existing, reference):
+            references[position] = reference
+            return
+    references.append(reference)
+
+
+def _remove(obj: Object, unwanted: Callable[[OwnerReference], bool]) -> bool:
+    references = obj.metadata.owner_references
+    kept = [reference for reference in references if not unwanted(reference)]
+    if len(kept) == len(references):
+        return False
+    obj.metadata.owner_references = kept
+    return True
+
+
+def _is_same_owner(one: OwnerReference, other: OwnerReference) -> bool:
+    return one.kind == other.kind and one.name == other.name and _group(one) == _group(other)
+
+
+def _refers_to(reference: OwnerReference, owner: Object) -> bool:
+    kind = gvk(owner)
+    return (
+        (_group(reference), reference.kind, reference.name) == (kind.group, kind.kind, owner.metadata.name)
+        and (not owner.metadata.uid or reference.uid == owner.metadata.uid)
+    )  # fmt: skip
+
+
+def _group(reference: OwnerReference) -> str:
+    return reference.api_version.rpartition("/")[0]
+
+
+# --- finalizers ------------------------------------------------------------------------------------------------------
+
+
+def add_finalizer(obj: Object, finalizer: str) -> bool:
+    """Add a finalizer to the object in memory; return whether the list changed, so whether to write it.
+
+    Never while the object is being deleted: the server would refuse it. Write it with `client.update` (guarded by the version read), or with
+    `merge_from(base, optimistic_lock=True)`; an unguarded merge patch would drop finalizers others added meanwhile.
+    """
+    if "/" not in finalizer:
+        raise ValueError(f"the finalizer {finalizer!r} needs a domain: example.com/{finalizer or 'name'}")
+    if obj.metadata.deletion_timestamp is not None or finalizer in obj.metadata.finalizers:
+        return False
+    obj.metadata.finalizers.append(finalizer)
+    return True
+
+
+def remove_finalizer(obj: Object, finalizer: str) -> bool:
+    """Remove a finalizer from the object in memory; return whether the list changed, so whether to write it (as add_finalizer says)."""
+    kept = [name for name in obj.metadata.finalizers if name != finalizer]
+    if len(kept) == len(obj.metadata.finalizers):
+        return False
+    obj.metadata.finalizers = kept
+    return True
+
+
+def contains_finalizer(obj: Object, finalizer: str) -> bool:
+    return finalizer in obj.metadata.finalizers
+
+
+# --- create or … -----------------------------------------------------------------------------------------------------
+
+
+async def create_or_update(
+    client: Client, kind: type[T], key: ObjectKey, mutate: Mutate[T] | None = None, *, reader: Reader | None = None
+) -> tuple[T, OperationResult]:
+    """Bring the object at `key` into the state `mutate` makes of it: create it, update it, or leave it when nothing changes.
+
+    `mutate` gets the object as it is, or one with nothing but its name, and changes it in place. It reads through `client`; when a create
+    meets an object the cache has not seen, it reads with `reader` (None: `client.api_reader`) and updates that. Status is not written: use
+    `client.status`, or create_or_patch. Returns the object as the server has it now.
+
+    Raises: ValueError when `mutate` changes name or namespace; Conflict and all else the client raises.
+    """
+    obj, before, made = await _find_or_create(client, kind, key, mutate, reader)
+    if made:
+        return obj, OperationResult.CREATED
+    if not _has_changed(kind, _main(kind, before), _main(kind, obj.to_wire())):
+        return obj, OperationResult.UNCHANGED
+    return await client.update(obj), OperationResult.UPDATED
+
+
+async def create_or_patch(
+    client: Client, kind: type[T], key: ObjectKey, mutate: Mutate[T] | None = None, *, reader: Reader | None = None
+) -> tuple[T, OperationResult]:
+    """As create_or_update, but sends only what changed, as merge patches, and writes a changed status, too.
+
+    A merge patch replaces lists whole and is not guarded by the version that was read: two writers of one list overwrite each other.
+    """
+    obj, before, made = await _find_or_create(client, kind, key, mutate, reader, with_status=True)
+    if made:
+        return obj, OperationResult.CREATED
+    after = obj.to_wire()
+    has_main = _has_changed(kind, _main(kind, before), _main(kind, after))
+    has_status = _has_changed(kind, _status(kind, before), _status(kind, after))
+    if has_main:
+        # The answer overwrites obj, status included: everything to send is in `before` and `after` by now.
+        await client.patch(obj, merge_patch(create_merge_patch(_main(kind, before), _main(kind, after))))
+    if has_status:
+        await client.status.patch(obj, merge_patch(create_merge_patch(_status(kind, before), _status(kind, after))))
+    match has_main, has_status:
+        case True, True:
+            return obj, OperationResult.UPDATED_STATUS
+        case True, False:
+            return obj, OperationResult.UPDATED
+        case False, True:
+            return obj, OperationResult.UPDATED_STATUS_ONLY
+        case _:
+            return obj, OperationResult.UNCHANGED
+
+
+async def _find_or_create(
+    client: Client,
+    kind: type[T],
+    key: ObjectKey,
+    mutate: Mutate[T] | None,
+    reader: Reader | None,
+    *,
+    with_status: bool = False,
+) -> tuple[T, dict[str, Any], bool]:
+    """Return the mutated object, its wire form before, and whether it was created."""
+    wanted = NamespacedName("" if kind_of(kind).scope == "Cluster" else key.namespace, key.name)
+    found = await client.find(kind, wanted)
+    if found is None:
+        fresh = _fresh(kind, wanted)
+        await _mutate(fresh, wanted, mutate)
+        status = _status(kind, fresh.to_wire()) if with_status else {}
+        try:
+            created = await client.create(fresh)
+        except AlreadyExists:
+            # The cache has not seen it yet, or another writer was faster.
+            found = await (reader or client.api_reader).find(kind, wanted)
+            if found is None:
+                raise
+        else:
+            if status:
+                created = await client.status.patch(created, merge_patch(status))
+            return created, {}, True
+    before = found.to_wire()
+    await _mutate(found, wanted, mutate)
+    return found, before, False
+
+
+def _fresh(kind: type[T], name: NamespacedName) -> T:
+    metadata = {"name": name.name, **({"namespace": name.namespace} if name.namespace else {})}
+    names = gvk(kind)
+    # Decoding, unlike the constructor, fills required fields with their zero: `mutate` is what sets them.
+    return kind.from_wire({"apiVersion": names.api_version, "kind": names.kind, "metadata": metadata})
+
+
+async def _mutate(obj: T, wanted: NamespacedName, mutate: Mutate[T] | None) -> None:
+    if mutate is None:
+        return
+    outcome = mutate(obj)
+    if inspect.isawaitable(outcome):
+        await outcome
+    if key(obj) != wanted:
+        raise ValueError(
+            f"the mutate function renamed {type(obj).__name__} {wanted} to {key(obj)}; it may not change name or namespace"
+        )
+
+
+def _has_status(kind: type[Object]) -> bool:
+    return kind_of(kind).status_subresource is not False
+
+
+def _main(kind: type[Object], wire: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in wire.items() if name != "status"} if _has_status(kind) else wire
+
+
+def _status(kind: type[Object], wire: dict[str, Any]) -> dict[str, Any]:
+    return {"status": wire["status"]} if _has_status(kind) and wire.get("status") else {}
+
+
+def _has_changed(kind: type[Object], before: dict[str, Any], after: dict[str, Any]) -> bool:
+    if before == after:
+        return False
+    try:
+        # Not the same text, but maybe the same content: a quantity of 0.5 is one of 500m.
+        return kind.from_wire(before) != kind.from_wire(after)
+    except DecodeError:
+        return True
+
+
+def _name(obj: Object) -> str:
+    return f"{obj.kind or type(obj).__name__} {key(obj)}"

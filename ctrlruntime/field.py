@@ -1,0 +1,502 @@
+"""The scalar types of the Kubernetes API: Quantity, IntOrString, Time, MicroTime and Duration.
+
+Each is a value: immutable, hashable, compared by what it means. A value that was read keeps the text it was read from
+and writes that text again, so reading and writing an object changes nothing. `text` is always the wire form. Nothing
+stands below this module but pydantic; models above use the classes as annotations.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import ROUND_UP, Context, Decimal
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+from typing_extensions import override
+
+__all__ = ["Duration", "IntOrString", "IntOrStringMarker", "MicroTime", "Quantity", "Time"]
+
+QuantityFormat: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
+
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
+_DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()}
+_BINARY_SUFFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_EXACT: Final = Context(prec=200)
+_NANO: Final = Decimal("1e-9")
+# Kubernetes keeps no amount over 2^63-1 and no fraction under a nano; what does not fit is capped and rounded away from
+# zero.
+_LARGEST: Final = Decimal(2**63 - 1)
+
+
+def _text_schema(validate: Any, serialize: Any, **schema: Any) -> CoreSchema:
+    return core_schema.no_info_plain_validator_function(
+        validate,
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            serialize, return_schema=core_schema.str_schema(), when_used="json"
+        ),
+        metadata={"pydantic_js_functions": [lambda _schema, _handler: {"type": "string", **schema}]},
+    )
+
+
+class Quantity:
+    """A number with a unit suffix: ``Quantity("500m")``, ``Quantity("1.5Gi")``, ``Quantity(3)``.
+
+    Compares and hashes by amount (``Quantity("1") == Quantity("1000m") == 1``). ``text`` is what was given;
+    ``canonical()`` is the form the API server would write. Raises: ValueError for text that is no quantity.
+    """
+
+    __slots__ = ("_amount", "_format", "_text")
+
+    def __init__(self, value: str | float | Decimal | Quantity = 0) -> None:
+        self._amount: Decimal | None = None
+        self._format: QuantityFormat | None = None
+        if isinstance(value, Quantity):
+            value = value.text
+        if isinstance(value, Decimal):
+            self._text = _canonical(_within_bounds(value), "DecimalSI")
+            return
+        self._text = text = value.strip() if isinstance(value, str) else str(value)
+        if isinstance(value, bool) or _QUANTITY.fullmatch(text) is None:
+            raise ValueError(
+                f"{value!r} is not a quantity: write a number with a suffix such as 100m, 2, 1.5Gi, 10k or 1e3"
+            )
+
+    @classmethod
+    def of(cls, amount: Decimal | int, format: QuantityFormat = "DecimalSI") -> Quantity:
+        """Return the quantity of an exact amount, written with the suffixes of `format`."""
+        return cls(_canonical(_within_bounds(Decimal(amount)), format))
+
+    @property
+    def text(self) -> str:
+        """The wire form: as given or read, else canonical."""
+        return self._text
+
+    @property
+    def format(self) -> QuantityFormat:
+        """The family of suffixes the text uses."""
+        if self._format is None:
+            self._parse()
+        assert self._format is not None
+        return self._format
+
+    @property
+    def amount(self) -> Decimal:
+        """The exact amount, in units."""
+        if self._amount is None:
+            self._parse()
+        assert self._amount is not None
+        return self._amount
+
+    def _parse(self) -> None:
+        match = _QUANTITY.fullmatch(self._text)
+        assert match is not None
+        number, suffix = Decimal(match[1]), match[2] or ""
+        if suffix.endswith("i"):
+            self._format = "BinarySI"
+            amount = _EXACT.multiply(number, Decimal(1024 ** _BINARY_SUFFIXES.index(suffix)))
+        elif suffix[:1] in {"e", "E"} and suffix != "E":
+            self._format = "DecimalExponent"
+            # An exponent of many digits would make a number of that many digits; far outside the bounds is outside
+            # them.
+            amount = _EXACT.scaleb(number, max(-99, min(99, int(suffix[1:]))))
+        else:
+            self._format = "DecimalSI"
+            amount = _EXACT.scaleb(number, _DECIMAL_EXPONENTS[suffix])
+        self._amount = _within_bounds(amount)
+
+    def canonical(self) -> str:
+        """Return the form the API server writes: no fraction, the largest suffix that needs none, the same family of
+        suffixes.
+        """
+        return _canonical(self.amount, self.format)
+
+    @property
+    def milli(self) -> int:
+        """The amount in thousandths, rounded away from zero (CPU in millicores)."""
+        return int(_EXACT.scaleb(self.amount, 3).to_integral_value(ROUND_UP))
+
+    def __int__(self) -> int:
+        """Return the amount in units, rounded away from zero, as Kubernetes does."""
+        return int(self.amount.to_integral_value(ROUND_UP))
+
+    def __float__(self) -> float:
+        return float(self.amount)
+
+    def __bool__(self) -> bool:
+        return bool(self.amount)
+
+    def _format_beside(self, other: object) -> QuantityFormat:
+        # As in Go: zero has no opinion about the suffixes.
+        return other.format if isinstance(other, Quantity) and not self else self.format
+
+    def __add__(self, other: Quantity | Decimal | int) -> Quantity:
+        amount = _amount_of(other)
+        if amount is None:
+            return NotImplemented
+        return Quantity.of(_EXACT.add(self.amount, amount), self._format_beside(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Quantity | Decimal | int) -> Quantity:
+        amount = _amount_of(other)
+        if amount is None:
+            return NotImplemented
+        return Quantity.of(_EXACT.subtract(self.amount, amount), self._format_beside(other))
+
+    def __rsub__(self, other: Decimal | int) -> Quantity:
+        amount = _amount_of(other)
+        return NotImplemented if amount is None else Quantity.of(_EXACT.subtract(amount, self.amount), self.format)
+
+    def __mul__(self, factor: Decimal | int) -> Quantity:
+        if isinstance(factor, Quantity) or (amount := _amount_of(factor)) is None:
+            return NotImplemented
+        return Quantity.of(_EXACT.multiply(self.amount, amount), self.format)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Quantity:
+        return Quantity.of(-self.amount, self.format)
+
+    def __abs__(self) -> Quantity:
+        return Quantity.of(abs(self.amount), self.format)
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Quantity):
+            return self._text == other._text or self.amount == other.amount
+        amount = _amount_of(other)
+        return NotImplemented if amount is None else self.amount == amount
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self.amount)
+
+    def __lt__(self, other: Quantity | Decimal | int) -> bool:
+        amount = _amount_of(other)
+        return NotImplemented if amount is None else self.amount < amount
+
+    def __le__(self, other: Quantity | Decimal | int) -> bool:
+        amount = _amount_of(other)
+        return NotImplemented if amount is None else self.amount <= amount
+
+    def __gt__(self, other: Quantity | Decimal | int) -> bool:
+        amount = _amount_of(other)
+        return NotImplemented if amount is None else self.amount > amount
+
+    def __ge__(self, other: Quantity | Decimal | int) -> bool:
+        amount = _amount_of(other)
+        return NotImplemented if amount is None else self.amount >= amount
+
+    @override
+    def __str__(self) -> str:
+        return self._text
+
+    @override
+    def __repr__(self) -> str:
+        return f"Quantity({self._text!r})"
+
+    @override
+    def __reduce__(self) -> tuple[type[Quantity], tuple[str]]:
+        return Quantity, (self._text,)
+
+    def __copy__(self) -> Quantity:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Quantity:
+        return self
+
+    @classmethod
+    def convert(cls, value: Any) -> Quantity:
+        """Return what a value of a neighbouring type, or its wire form, stands for. Raises: ValueError."""
+        if isinstance(value, Quantity):
+            return value
+        if isinstance(value, (str, int, float, Decimal)):
+            return cls(value)
+        raise ValueError(f"{value!r} is not a quantity")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return _text_schema(cls.convert, str)
+
+
+def _amount_of(value: object) -> Decimal | None:
+    if isinstance(value, Quantity):
+        return value.amount
+    if isinstance(value, Decimal):
+        return value
+    return Decimal(value) if isinstance(value, int) else None
+
+
+def _within_bounds(amount: Decimal) -> Decimal:
+    if not amount.is_finite():
+        raise ValueError(f"{amount} is not a quantity")
+    if abs(amount) >= _LARGEST:
+        return _LARGEST.copy_sign(amount)
+    exponent = amount.as_tuple().exponent
+    if isinstance(exponent, int) and exponent < -9:
+        return amount.quantize(_NANO, rounding=ROUND_UP, context=_EXACT)
+    return amount
+
+
+def _canonical(amount: Decimal, format: QuantityFormat) -> str:
+    """The rules of Quantity.CanonicalizeBytes in k8s.io/apimachinery/pkg/api/resource/quantity.go."""
+    if not amount:
+        return "0"
+    if format == "BinarySI" and abs(amount) >= 1024 and amount == amount.to_integral_value():
+        number, power = int(amount), 0
+        while number % 1024 == 0 and power < len(_BINARY_SUFFIXES) - 1:
+            number, power = number // 1024, power + 1
+        return f"{number}{_BINARY_SUFFIXES[power]}"
+    number, exponent = int(_EXACT.scaleb(amount, 9)), -9
+    while number % 1000 == 0 and exponent < 18:
+        number, exponent = number // 1000, exponent + 3
+    if format == "DecimalExponent":
+        return f"{number}e{exponent}" if exponent else str(number)
+    return f"{number}{_DECIMAL_SUFFIXES[exponent]}"
+
+
+class IntOrStringMarker:
+    """Marks an `int | str` annotation as the API's int-or-string; generators of schemas look for it."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.union_schema(
+            [core_schema.int_schema(strict=True), core_schema.str_schema(strict=True)], mode="left_to_right"
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+
+
+IntOrString: TypeAlias = Annotated[int | str, IntOrStringMarker()]
+"""A number or text: a port or its name, a count or a percentage. A plain `int` or `str` at run time."""
+
+
+class Time(datetime):
+    """A moment in UTC, written as RFC 3339 with whole seconds.
+
+    ``Time.now()``, ``Time.of(some_datetime)`` and ``Time.parse("2026-01-02T03:04:05Z")`` make one.
+    It is a datetime in every respect. One that was read with a fraction or another offset is written as it was read.
+    Raises: ValueError for text that is no RFC 3339 time, or for a datetime without a time zone.
+    """
+
+    __slots__ = ("_text",)
+    _text: str
+
+    @classmethod
+    @override
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        """Return the present, in UTC unless told, cut to what the wire form can carry."""
+        return cls._cut(super().now(tz or UTC))
+
+    @classmethod
+    def of(cls, moment: datetime) -> Self:
+        """Return an aware datetime as this type, in UTC, cut to what the wire form can carry."""
+        if moment.tzinfo is None:
+            raise ValueError(f"{moment!r} has no time zone; use datetime.now(UTC) or .replace(tzinfo=UTC)")
+        if type(moment) is cls:
+            return moment
+        u = moment.astimezone(UTC)
+        return cls._cut(cls(u.year, u.month, u.day, u.hour, u.minute, u.second, u.microsecond, UTC))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the moment that RFC 3339 text names."""
+        try:
+            moment = cls.fromisoformat(text)
+        except ValueError:
+            moment = None
+        if moment is None or moment.tzinfo is None:
+            raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-02T03:04:05Z")
+        if moment.tzinfo is not UTC:
+            moment = moment.astimezone(UTC)
+        if not cls._is_canonical(text):
+            moment._text = text  # noqa: SLF001 - its own
+        return moment
+
+    @classmethod
+    def _cut(cls, moment: Self) -> Self:
+        return moment.replace(microsecond=0)
+
+    @classmethod
+    def _is_canonical(cls, text: str) -> bool:
+        return len(text) == 20 and text[19] == "Z"
+
+    @property
+    def text(self) -> str:
+        """The wire form."""
+        try:
+            return self._text
+        except AttributeError:
+            return self._format(self._in_utc())
+
+    def _in_utc(self) -> datetime:
+        if self.tzinfo is UTC:
+            return self
+        if self.tzinfo is None:
+            raise ValueError(f"{self!r} has no time zone and cannot be written; use {type(self).__name__}.now()")
+        return self.astimezone(UTC)
+
+    @staticmethod
+    def _format(moment: datetime) -> str:
+        return moment.isoformat(timespec="seconds")[:-6] + "Z"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    @override
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        # datetime's own way would lose the text; a naive one has none.
+        return (type(self).parse, (self.text,)) if self.tzinfo else (type(self).fromisoformat, (self.isoformat(),))
+
+    @classmethod
+    def convert(cls, value: Any) -> Self:
+        """Return what a value of a neighbouring type, or its wire form, stands for. Raises: ValueError."""
+        if isinstance(value, str):
+            return cls.parse(value)
+        if isinstance(value, datetime):
+            return cls.of(value)
+        raise ValueError(f"{value!r} is not a time")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return _text_schema(cls.convert, _text_of, format="date-time")
+
+
+class MicroTime(Time):
+    """A moment in UTC, written as RFC 3339 with exactly six digits of fraction, as leases and events need it."""
+
+    __slots__ = ()
+
+    @classmethod
+    @override
+    def _cut(cls, moment: Self) -> Self:
+        return moment
+
+    @classmethod
+    @override
+    def _is_canonical(cls, text: str) -> bool:
+        # Go reads a MicroTime by a layout with exactly six digits, so the text it came from is never the better one.
+        return True
+
+    @staticmethod
+    @override
+    def _format(moment: datetime) -> str:
+        return moment.isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+_DURATION = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h)")
+_DURATION_PART = re.compile(r"([0-9.]+)([a-zµμ]+)")
+_UNIT_MICROSECONDS: Final = {
+    "ns": Decimal("0.001"),
+    "us": Decimal(1),
+    "µs": Decimal(1),
+    "μs": Decimal(1),
+    "ms": Decimal(1000),
+    "s": Decimal(1_000_000),
+    "m": Decimal(60_000_000),
+    "h": Decimal(3_600_000_000),
+}
+
+
+class Duration(timedelta):
+    """A length of time, written as Go writes it: ``Duration(seconds=90)`` is ``1m30s``; ``Duration.parse("1h15m")``.
+
+    It is a timedelta in every respect; `total_seconds()` gives float seconds. Raises: ValueError for text that is no
+    duration.
+    """
+
+    __slots__ = ("_text",)
+    _text: str
+
+    @classmethod
+    def of(cls, length: timedelta | float) -> Duration:
+        """Return a timedelta, or a number of seconds, as a Duration."""
+        if isinstance(length, Duration):
+            return length
+        if not isinstance(length, timedelta):
+            return cls(seconds=length)
+        return cls(length.days, length.seconds, length.microseconds)
+
+    @classmethod
+    def parse(cls, text: str) -> Duration:
+        """Return the length that Go duration text names, to the microsecond."""
+        body = text[1:] if text[:1] in {"+", "-"} else text
+        if body != "0" and (not body or _DURATION.sub("", body)):
+            raise ValueError(f"{text!r} is not a duration: write numbers with units such as 30s, 1h15m or 250ms")
+        micros = sum(
+            (Decimal(number) * _UNIT_MICROSECONDS[unit] for number, unit in _DURATION_PART.findall(body)), Decimal(0)
+        )
+        length = cls(microseconds=int(-micros if text[0] == "-" else micros))
+        length._text = text
+        return length
+
+    @property
+    def text(self) -> str:
+        """The wire form."""
+        try:
+            return self._text
+        except AttributeError:
+            return _go_duration(self)
+
+    @override
+    def __str__(self) -> str:
+        return self.text
+
+    def __copy__(self) -> Duration:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Duration:
+        return self
+
+    @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).parse, (self.text,)
+
+    @classmethod
+    def convert(cls, value: Any) -> Duration:
+        """Return what a value of a neighbouring type, or its wire form, stands for. Raises: ValueError."""
+        if isinstance(value, str):
+            return cls.parse(value)
+        if isinstance(value, (timedelta, int, float)) and not isinstance(value, bool):
+            return cls.of(value)
+        raise ValueError(f"{value!r} is not a duration")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return _text_schema(cls.convert, _text_of)
+
+
+def _text_of(value: Time | Duration) -> str:
+    return value.text
+
+
+def _go_duration(length: timedelta) -> str:
+    micros = (length.days * 86_400 + length.seconds) * 1_000_000 + length.microseconds
+    sign, micros = ("-", -micros) if micros < 0 else ("", micros)
+    if micros == 0:
+        return "0s"
+    if micros < 1_000:
+        return f"{sign}{micros}µs"
+    if micros < 1_000_000:
+        return f"{sign}{_fraction(micros, 1_000)}ms"
+    minutes, rest = divmod(micros, 60_000_000)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_fraction(rest, 1_000_000)}s"
+    if hours or minutes:
+        text = f"{minutes}m{text}"
+    if hours:
+        text = f"{hours}h{text}"
+    return sign + text
+
+
+def _fraction(number: int, unit: int) -> str:
+    whole, rest = divmod(number, unit)
+    digits = f"{rest:0{len(str(unit)) - 1}d}".rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)

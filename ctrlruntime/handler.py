@@ -1,0 +1,225 @@
+"""Which requests an event leads to: the object itself, its owners, or whatever a function of yours says.
+
+Takes events from below (`event`), hands requests up through the `enqueue` it is given by `source`. A handler decides *what* to enqueue; priority,
+trigger and repetition after a failure are the source's. A handler may be called again for an event it failed on, so it must not count calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Generic, Protocol, TypeAlias, cast
+
+from typing_extensions import TypeVar
+
+from ctrlruntime.api import Object, kind_of
+from ctrlruntime.api.metadata import Metadata
+from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, Snapshot, UpdateEvent
+from ctrlruntime.reconcile import Request
+
+T = TypeVar("T", default=Any)
+R = TypeVar("R", default=Request)
+R_co = TypeVar("R_co", covariant=True, default=Request)
+R_contra = TypeVar("R_contra", contravariant=True, default=Request)
+
+
+class Enqueue(Protocol[R_contra]):
+    """Puts a request into the controller's queue.
+
+    `priority` None lets the source decide (low for the initial list and for updates that change nothing), `after` is a delay in seconds.
+    `cluster` is the cluster the event comes from ("" is the manager's own).
+    """
+
+    @property
+    def cluster(self) -> str: ...
+
+    def __call__(self, request: R_contra, /, *, priority: int | None = None, after: float = 0.0) -> None: ...
+
+
+class EventHandler(Protocol[R_co, T]):
+    """Turns an event into requests. A plain method is called on the event loop and must not block it; it may return an awaitable instead."""
+
+    def handle(self, event: Event[T], enqueue: Enqueue[R_co], /) -> Awaitable[None] | None: ...
+
+
+MapFunction: TypeAlias = Callable[[T], Iterable[R] | None | Awaitable[Iterable[R] | None]]
+"""Names the requests an object concerns; plain or async. It may read the client. None is the same as no requests."""
+
+
+class EnqueueRequestForObject:
+    """Enqueues the object the event is about. It decodes nothing, so an object that does not fit its model is enqueued all the same."""
+
+    def handle(self, event: Event[Any], enqueue: Enqueue[Request], /) -> None:
+        meta = event.meta
+        enqueue(Request(meta.namespace, meta.name, enqueue.cluster))
+
+    def __repr__(self) -> str:
+        return "EnqueueRequestForObject()"
+
+
+def enqueue_requests_from_map_func(function: MapFunction[T, R]) -> EventHandler[R, T]:
+    """Return a handler that enqueues what `function` names for the object of an event; for an update, for its old and its new state.
+
+    The same request is enqueued once for each event. If the function raises for one state, the requests of the other one are still enqueued.
+    """
+    if not callable(function):
+        raise TypeError(f"a map function takes an object and returns requests, got {function!r}")
+    return _Mapped(function)
+
+
+def enqueue_request_for_owner(
+    owner: type[Object],
+    *,
+    is_namespaced: Callable[[], Awaitable[bool]] | None = None,
+    only_controller: bool = False,
+) -> EventHandler[Request, Any]:
+    """Return a handler that enqueues the owners of kind `owner` an object names in its ownerReferences, of any version of that kind.
+
+    `only_controller`: the owner reference must be the one marked as controller. `is_namespaced` says whether owners live in namespaces and is
+    asked until it answers (None: what the class says). Raises: NotRegisteredError when `owner` is not a kind.
+    """
+    return _Owner(owner, is_namespaced, only_controller=only_controller)
+
+
+class Funcs(Generic[T, R]):
+    """A handler made of up to four functions `(event, enqueue)`, plain or async; events without a function are ignored."""
+
+    def __init__(
+        self,
+        *,
+        create: Callable[[CreateEvent[T], Enqueue[R]], Awaitable[None] | None] | None = None,
+        update: Callable[[UpdateEvent[T], Enqueue[R]], Awaitable[None] | None] | None = None,
+        delete: Callable[[DeleteEvent[T], Enqueue[R]], Awaitable[None] | None] | None = None,
+        generic: Callable[[GenericEvent[T], Enqueue[R]], Awaitable[None] | None] | None = None,
+    ) -> None:
+        self._create = create
+        self._update = update
+        self._delete = delete
+        self._generic = generic
+
+    def handle(self, event: Event[T], enqueue: Enqueue[R], /) -> Awaitable[None] | None:
+        if isinstance(event, UpdateEvent):
+            return self._update(event, enqueue) if self._update is not None else None
+        if isinstance(event, CreateEvent):
+            return self._create(event, enqueue) if self._create is not None else None
+        if isinstance(event, DeleteEvent):
+            return self._delete(event, enqueue) if self._delete is not None else None
+        return self._generic(event, enqueue) if self._generic is not None else None
+
+
+class _Mapped(Generic[R, T]):
+    def __init__(self, function: MapFunction[T, R]) -> None:
+        self._function = function
+
+    def __repr__(self) -> str:
+        return f"enqueue_requests_from_map_func({_name_of(self._function)})"
+
+    def handle(self, event: Event[T], enqueue: Enqueue[R], /) -> Awaitable[None] | None:
+        states = _states(event)
+        seen: set[R] = set()
+        failure: Exception | None = None
+        for position, state in enumerate(states):
+            try:
+                outcome = self._function(state.object)
+                if inspect.isawaitable(outcome):
+                    return self._finish(outcome, states[position + 1 :], enqueue, seen, failure)
+                self._enqueue_all(outcome, enqueue, seen)
+            except Exception as error:  # noqa: BLE001 - the other state's requests come first, then it is raised
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return None
+
+    async def _finish(
+        self,
+        awaitable: Awaitable[Iterable[R] | None],
+        states: tuple[Snapshot[T], ...],
+        enqueue: Enqueue[R],
+        seen: set[R],
+        failure: Exception | None,
+    ) -> None:
+        try:
+            self._enqueue_all(await awaitable, enqueue, seen)
+        except Exception as error:  # noqa: BLE001 - as above
+            failure = failure or error
+        for state in states:
+            try:
+                outcome = self._function(state.object)
+                self._enqueue_all(await outcome if inspect.isawaitable(outcome) else outcome, enqueue, seen)
+            except Exception as error:  # noqa: BLE001 - as above
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _enqueue_all(self, requests: Iterable[R] | None, enqueue: Enqueue[R], seen: set[R]) -> None:
+        if requests is None:
+            return
+        if isinstance(requests, (str, bytes)) or not isinstance(requests, Iterable):
+            raise TypeError(
+                f"the map function {_name_of(self._function)} returned {requests!r}: return an iterable of requests, or None"
+            )
+        for request in requests:
+            if request not in seen:
+                seen.add(request)
+                enqueue(request)
+
+
+class _Owner:
+    def __init__(
+        self, owner: type[Object], ask_scope: Callable[[], Awaitable[bool]] | None, *, only_controller: bool
+    ) -> None:
+        kind = kind_of(owner)
+        self._group = kind.group
+        self._kind = kind.kind
+        self._is_namespaced = kind.scope == "Namespaced"
+        self._ask_scope = ask_scope
+        self._only_controller = only_controller
+
+    def __repr__(self) -> str:
+        return f"enqueue_request_for_owner({self._kind}{f'.{self._group}' if self._group else ''})"
+
+    def handle(self, event: Event[Any], enqueue: Enqueue[Request], /) -> Awaitable[None] | None:
+        if self._ask_scope is not None:
+            return self._ask_and_handle(self._ask_scope, event, enqueue)
+        if isinstance(event, UpdateEvent):
+            old = self._owners(event.old_meta, enqueue.cluster)
+            new = self._owners(event.new_meta, enqueue.cluster)
+            # Nearly always the same one owner: joining is only for a child that changes hands.
+            requests = new if old == new else list(dict.fromkeys((*old, *new)))
+        else:
+            requests = self._owners(event.meta, enqueue.cluster)
+        for request in requests:
+            enqueue(request)
+        return None
+
+    async def _ask_and_handle(
+        self, ask_scope: Callable[[], Awaitable[bool]], event: Event[Any], enqueue: Enqueue[Request]
+    ) -> None:
+        self._is_namespaced = await ask_scope()
+        self._ask_scope = None
+        self.handle(event, enqueue)
+
+    def _owners(self, meta: Metadata, cluster: str) -> list[Request]:
+        if not meta.owner_references:
+            return []
+        namespace = meta.namespace if self._is_namespaced else ""
+        return [
+            Request(namespace, reference.name, cluster)
+            for reference in meta.owner_references
+            if reference.kind == self._kind
+            and (reference.controller or not self._only_controller)
+            # The version is left out on purpose: a child made through another version still has the same owner.
+            and reference.api_version.rpartition("/")[0] == self._group
+        ]
+
+
+def _states(event: Event[T]) -> tuple[Snapshot[T], ...]:
+    if isinstance(event, UpdateEvent):
+        old, new = event.old_snapshot, event.new_snapshot
+        # A resync shows one state twice; mapping it once is enough.
+        return (new,) if old.raw is new.raw else (old, new)
+    return (event.snapshot,)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return cast("str", getattr(function, "__qualname__", None) or repr(function))

@@ -1,0 +1,98 @@
+"""The command line of an operator: which cluster, as what, listening where, logging how. argparse, so it costs nothing to import."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ctrlruntime import log
+
+if TYPE_CHECKING:
+    from ctrlruntime.cache.options import CacheOptions
+    from ctrlruntime.leaderelection import LeaderElection
+    from ctrlruntime.rest.config import Config
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """What the command line said. `args` holds everything that was parsed, your own arguments too."""
+
+    args: argparse.Namespace
+    log: log.Options
+    environ: Mapping[str, str]
+
+    @property
+    def kubeconfig(self) -> str | None:
+        return self.args.kubeconfig
+
+    @property
+    def context(self) -> str | None:
+        return self.args.context
+
+    @property
+    def metrics_bind_address(self) -> str:
+        return self.args.metrics_bind_address
+
+    @property
+    def health_probe_bind_address(self) -> str:
+        return self.args.health_probe_bind_address
+
+    def get_config(self) -> Config:
+        """Return the cluster to use: flag, KUBECONFIG, pod, ~/.kube/config, in this order. Raises: ConfigError, NoConfigError."""
+        from ctrlruntime.rest.config import get_config
+
+        return get_config(self.kubeconfig, self.context)
+
+    def election(self, options: LeaderElection | None) -> LeaderElection | None:
+        """Return the election options as the flags change them: None without `--leader-elect`."""
+        if options is None or not self.args.leader_elect:
+            return None
+        namespace = self.args.leader_election_namespace
+        return replace(options, namespace=namespace) if namespace else options
+
+    def cache(self, options: CacheOptions | None) -> CacheOptions | None:
+        """Return the cache options with the namespaces of WATCH_NAMESPACE (a comma list; unset or empty: as they are)."""
+        namespaces = [name.strip() for name in self.environ.get("WATCH_NAMESPACE", "").split(",") if name.strip()]
+        if not namespaces or (options is not None and options.namespaces):
+            return options
+        from ctrlruntime.cache.options import CacheOptions
+
+        return CacheOptions(namespaces=namespaces) if options is None else replace(options, namespaces=namespaces)
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the operator's flags to a parser of your own."""
+    parser.add_argument("--kubeconfig", metavar="PATH", help="kubeconfig file (default: KUBECONFIG, the pod's, ~/.kube/config)")
+    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument(
+        "--metrics-bind-address", default=":8080", metavar="HOST:PORT", help='where /metrics is served; "0": nowhere (default: :8080)'
+    )
+    parser.add_argument(
+        "--health-probe-bind-address", default="", metavar="HOST:PORT",
+        help="where /healthz and /readyz are served (default: nowhere)",
+    )  # fmt: skip
+    parser.add_argument("--leader-elect", action=argparse.BooleanOptionalAction, default=False, help="elect one leader")
+    parser.add_argument("--leader-election-namespace", metavar="NAMESPACE", help="where the Lease lives (default: the pod's)")
+    log.add_flags(parser)
+
+
+def parse_flags(
+    argv: Sequence[str] | None = None,
+    *,
+    parser: argparse.ArgumentParser | None = None,
+    environ: Mapping[str, str] = os.environ,
+    **parser_options: Any,
+) -> Flags:
+    """Parse the command line, set up logging by it, and return what it said. `parser` may hold arguments of your own.
+
+    Exits with code 2 and the usage, as argparse does, for a flag that is unknown or malformed.
+    """
+    parser = parser or argparse.ArgumentParser(**parser_options)
+    add_flags(parser)
+    args = parser.parse_args(argv)
+    options = log.options_from(args)
+    log.setup(options)
+    return Flags(args=args, log=options, environ=environ)

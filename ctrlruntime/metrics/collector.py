@@ -1,0 +1,212 @@
+"""Turns the counters of a `Metrics` into Prometheus families. The only module here that imports prometheus_client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector as PrometheusCollector
+
+from ctrlruntime.metrics.controller import ControllerMetrics
+from ctrlruntime.metrics.histogram import Histogram
+
+if TYPE_CHECKING:
+    from ctrlruntime.metrics.metrics import Metrics
+
+Sample: TypeAlias = tuple[Sequence[str], float]
+
+
+def make_registry() -> CollectorRegistry:
+    """Return a registry with the metrics of the process, the interpreter and its garbage collector."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
+
+
+def render(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
+    encoder, content_type = choose_encoder(accept)
+    return encoder(registry), content_type
+
+
+class Collector(PrometheusCollector):
+    """The families of one manager."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def describe(self) -> Iterable[Metric]:
+        # The names, so that a metric of the user's own with one of them is refused by the registry.
+        return self.collect()
+
+    def collect(self) -> Iterable[Metric]:
+        yield from self._controllers()
+        yield from self._workqueues()
+        yield from self._rest()
+        yield from self._leaders()
+        yield from self._caches()
+
+    def _controllers(self) -> Iterable[Metric]:
+        all_ = self._metrics.controllers
+        prefix = "controller_runtime"
+        yield _counter(
+            f"{prefix}_reconcile_total",
+            "Reconciles, by controller and result",
+            ("controller", "result"),
+            (((c.name, result), count) for c in all_ for result, count in c.results.items()),
+        )
+        yield _histogram(
+            f"{prefix}_reconcile_time_seconds",
+            "Seconds a reconcile took",
+            ("controller",),
+            (((c.name,), c.time) for c in all_),
+        )
+        for family, name, text, number in _CONTROLLER_NUMBERS:
+            yield family(f"{prefix}_{name}", text, ("controller",), [((c.name,), number(c)) for c in all_])
+
+    def _workqueues(self) -> Iterable[Metric]:
+        all_ = self._metrics.workqueues
+        states = [(q, q.state()) for q in all_]
+        labels = ("name", "controller")
+        yield _gauge(
+            "workqueue_depth",
+            "Keys ready to be worked on, by priority",
+            (*labels, "priority"),
+            (((q.name, q.name, label), depth) for q, state in states for label, depth in q.depths(state.ready)),
+        )
+        yield _counter(
+            "workqueue_adds_total", "Keys that became ready", labels, (((q.name, q.name), q.adds) for q in all_)
+        )
+        yield _counter(
+            "workqueue_retries_total", "Adds with a delay", labels, (((q.name, q.name), q.retries) for q in all_)
+        )
+        yield _histogram(
+            "workqueue_queue_duration_seconds",
+            "Seconds a key was ready before it was taken",
+            labels,
+            (((q.name, q.name), q.latency) for q in all_),
+        )
+        yield _histogram(
+            "workqueue_work_duration_seconds",
+            "Seconds between taking a key and being done with it",
+            labels,
+            (((q.name, q.name), q.work) for q in all_),
+        )
+        yield _gauge(
+            "workqueue_unfinished_work_seconds",
+            "Seconds of work under way, summed over the keys in work",
+            labels,
+            (((q.name, q.name), sum(state.in_work)) for q, state in states),
+        )
+        yield _gauge(
+            "workqueue_longest_running_processor_seconds",
+            "Seconds the key that has been in work longest has taken so far",
+            labels,
+            (((q.name, q.name), max(state.in_work, default=0.0)) for q, state in states),
+        )
+
+    def _rest(self) -> Iterable[Metric]:
+        yield _counter(
+            "rest_client_requests_total",
+            "Requests to API servers, by status code, method and host",
+            ("code", "method", "host"),
+            self._metrics.rest.counts().items(),
+        )
+
+    def _leaders(self) -> Iterable[Metric]:
+        all_ = self._metrics.leaders
+        yield _gauge(
+            "leader_election_master_status",
+            "1 while this process holds the lease, else 0",
+            ("name",),
+            (((leader.name,), float(leader.is_leader)) for leader in all_),
+        )
+        yield _counter(
+            "leader_election_slowpath_total",
+            "Renewals that had to read the lease first",
+            ("name",),
+            (((leader.name,), leader.slow_paths) for leader in all_),
+        )
+
+    def _caches(self) -> Iterable[Metric]:
+        all_ = self._metrics.caches
+        prefix, labels = "ctrlruntime_cache", ("kind", "cluster")
+        yield _gauge(
+            f"{prefix}_objects", "Objects in the cache", labels, (((c.kind, c.cluster), c.objects) for c in all_)
+        )
+        yield _gauge(
+            f"{prefix}_bytes", "Bytes of JSON in the cache", labels, (((c.kind, c.cluster), c.size_bytes) for c in all_)
+        )
+        ages = ((c, self._metrics.proof_age(c)) for c in all_)
+        yield _gauge(
+            f"{prefix}_last_proof_of_life_seconds",
+            "Seconds since the server last proved that the watch is alive",
+            labels,
+            (((c.kind, c.cluster), age) for c, age in ages if age is not None),
+        )
+        yield _counter(
+            f"{prefix}_relists_total",
+            "Times the kind had to be listed again",
+            labels,
+            (((c.kind, c.cluster), c.relists) for c in all_),
+        )
+        yield _counter(
+            f"{prefix}_watch_restarts_total",
+            "Watches begun anew",
+            labels,
+            (((c.kind, c.cluster), c.watch_restarts) for c in all_),
+        )
+        yield _counter(
+            f"{prefix}_events_coalesced_total",
+            "Events merged with later ones because a subscriber was behind",
+            labels,
+            (((c.kind, c.cluster), c.events_coalesced) for c in all_),
+        )
+        yield _counter(
+            f"{prefix}_decode_errors_total",
+            "Objects that could not be read",
+            labels,
+            (((c.kind, c.cluster), c.decode_errors) for c in all_),
+        )
+
+
+def _counter(name: str, text: str, labels: Sequence[str], samples: Iterable[Sample]) -> Metric:
+    family = CounterMetricFamily(name, text, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
+def _gauge(name: str, text: str, labels: Sequence[str], samples: Iterable[Sample]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
+def _histogram(
+    name: str, text: str, labels: Sequence[str], samples: Iterable[tuple[Sequence[str], Histogram]]
+) -> Metric:
+    family = HistogramMetricFamily(name, text, labels=labels)
+    for values, histogram in samples:
+        family.add_metric(values, histogram.buckets(), histogram.sum)
+    return family
+
+
+_CONTROLLER_NUMBERS: tuple[
+    tuple[
+        Callable[[str, str, Sequence[str], Iterable[Sample]], Metric], str, str, Callable[[ControllerMetrics], float]
+    ],
+    ...,
+] = (
+    (_counter, "reconcile_errors_total", "Reconciles that raised", lambda c: c.errors),
+    (_counter, "terminal_reconcile_errors_total", "Reconciles that raised TerminalError", lambda c: c.terminal_errors),
+    (_counter, "reconcile_panics_total", "Reconciles that panicked", lambda c: c.panics),
+    (_counter, "reconcile_timeouts_total", "Reconciles ended by their deadline", lambda c: c.timeouts),
+    (_gauge, "max_concurrent_reconciles", "Workers of the controller", lambda c: c.max_concurrent_reconciles),
+    (_gauge, "active_workers", "Workers that are reconciling", lambda c: c.active_workers),
+)

@@ -1,0 +1,103 @@
+"""One manager's metrics: counters are handed out from here, and turned into samples when somebody scrapes.
+
+Names, labels and buckets are controller-runtime's, so its dashboards carry over; caches, which it does not measure, stand under
+`ctrlruntime_cache_`. Counting is adding to plain attributes: prometheus_client (50 ms to import) is loaded for the first scrape or the first
+metric of your own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ctrlruntime.metrics.cache import CacheMetrics
+from ctrlruntime.metrics.controller import ControllerMetrics
+from ctrlruntime.metrics.leader import LeaderMetrics
+from ctrlruntime.metrics.rest import RestMetrics
+from ctrlruntime.metrics.workqueue import QueueMetrics
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+
+class Metrics:
+    """Hands out counters by name, always the same ones for the same name; their series exist, at zero, from then on.
+
+    Without a `registry` of yours it has one of its own, with the process's and the interpreter's metrics in it.
+    """
+
+    def __init__(
+        self, registry: CollectorRegistry | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._controllers: dict[str, ControllerMetrics] = {}
+        self._workqueues: dict[str, QueueMetrics] = {}
+        self._leaders: dict[str, LeaderMetrics] = {}
+        self._caches: dict[tuple[str, str], CacheMetrics] = {}
+        self.rest = RestMetrics()
+        self._registry: CollectorRegistry | None = None
+        if registry is not None:
+            self._attach(registry)
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """The registry that is scraped; register metrics of your own with it."""
+        if self._registry is None:
+            from ctrlruntime.metrics.collector import make_registry
+
+            self._attach(make_registry())
+        assert self._registry is not None
+        return self._registry
+
+    def _attach(self, registry: CollectorRegistry) -> None:
+        from ctrlruntime.metrics.collector import Collector
+
+        registry.register(Collector(self))
+        self._registry = registry
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """Return the body of a scrape and its content type, in the format an Accept header asks for. Safe in any thread."""
+        from ctrlruntime.metrics.collector import render
+
+        return render(self.registry, accept)
+
+    def controller(self, name: str) -> ControllerMetrics:
+        """Return the counters of the controller `name`."""
+        return self._controllers.get(name) or self._controllers.setdefault(name, ControllerMetrics(name))
+
+    def workqueue(self, name: str) -> QueueMetrics:
+        """Return the counters of the queue of controller `name`."""
+        return self._workqueues.get(name) or self._workqueues.setdefault(name, QueueMetrics(name))
+
+    def leader(self, name: str) -> LeaderMetrics:
+        """Return the state of the election for the lease `name`."""
+        return self._leaders.get(name) or self._leaders.setdefault(name, LeaderMetrics(name))
+
+    def cache(self, kind: str, cluster: str = "") -> CacheMetrics:
+        """Return the numbers of the cache of one kind (`Deployment.apps`) in one cluster ("" is the manager's own)."""
+        key = (kind, cluster)
+        return self._caches.get(key) or self._caches.setdefault(key, CacheMetrics(kind, cluster))
+
+    # Copies: a scrape runs in another thread than the one that adds.
+
+    @property
+    def controllers(self) -> list[ControllerMetrics]:
+        return list(self._controllers.values())
+
+    @property
+    def workqueues(self) -> list[QueueMetrics]:
+        return list(self._workqueues.values())
+
+    @property
+    def leaders(self) -> list[LeaderMetrics]:
+        return list(self._leaders.values())
+
+    @property
+    def caches(self) -> list[CacheMetrics]:
+        return list(self._caches.values())
+
+    def proof_age(self, cache: CacheMetrics) -> float | None:
+        """Return the seconds since the watch of a cache last proved alive, None when it never did."""
+        moment = cache.last_proof_of_life
+        return None if moment is None else max(0.0, self._clock() - moment)

@@ -1,0 +1,27 @@
+"""Requests to API servers, by answer."""
+
+from __future__ import annotations
+
+import threading
+
+
+class RestMetrics:
+    """Counts requests; any thread may."""
+
+    __slots__ = ("_counts", "_lock")
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str, str], int] = {}
+        self._lock = threading.Lock()
+
+    def request(self, code: str, method: str, host: str) -> None:
+        """Count one answer; `code` is "<error>" when none came."""
+        key = (code, method, host)
+        # Two event loops send requests, and reading and writing back are two steps.
+        with self._lock:
+            self._counts[key] = self._counts.get(key, 0) + 1
+
+    def counts(self) -> dict[tuple[str, str, str], int]:
+        """Return the number of requests by (code, method, host)."""
+        with self._lock:
+            return dict(self._counts)

@@ -1,0 +1,59 @@
+"""The counters of one work queue, and the state it is asked for at a scrape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from ctrlruntime.metrics.histogram import Histogram
+
+DURATION_BOUNDS: Final = tuple(10.0**exponent for exponent in range(-8, 4))
+
+MAX_PRIORITIES: Final = 25
+"""Distinct priorities that get a depth of their own; the keys of others are counted together."""
+
+OTHER_PRIORITIES: Final = "exceeded_cardinality_limit"
+
+
+class QueueState(NamedTuple):
+    """A queue at one moment: ready keys by priority, and the seconds each key in work has been there."""
+
+    ready: Mapping[int, int]
+    in_work: tuple[float, ...]
+
+
+class QueueMetrics:
+    """Plain counters; the queue adds to them on its event loop. `watch` gives the state that gauges are read from."""
+
+    __slots__ = ("_labels", "_state", "adds", "latency", "name", "retries", "work")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.adds = 0
+        """Keys that became ready."""
+        self.retries = 0
+        """Adds with a delay."""
+        self.latency = Histogram(DURATION_BOUNDS)
+        """Seconds between ready and taken."""
+        self.work = Histogram(DURATION_BOUNDS)
+        """Seconds between taken and done."""
+        self._state: Callable[[], QueueState] | None = None
+        self._labels: dict[int, str] = {}
+
+    def watch(self, state: Callable[[], QueueState]) -> None:
+        """Read gauges from `state` from now on. It is called at each scrape, perhaps in another thread."""
+        self._state = state
+
+    def state(self) -> QueueState:
+        return self._state() if self._state is not None else QueueState({}, ())
+
+    def depths(self, ready: Mapping[int, int]) -> Iterable[tuple[str, int]]:
+        """Return the depth for each label of `priority` there ever was: a level that emptied is reported as 0."""
+        for priority in ready:
+            if priority not in self._labels and len(self._labels) < MAX_PRIORITIES:
+                self._labels[priority] = str(priority)
+        depths = dict.fromkeys(self._labels.values(), 0)
+        for priority, count in ready.items():
+            label = self._labels.get(priority, OTHER_PRIORITIES)
+            depths[label] = depths.get(label, 0) + count
+        return depths.items()

@@ -1,0 +1,53 @@
+"""Requests, results and the reconciler: what a controller asks of user code, and what it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+from typing_extensions import TypeVar
+
+
+class Request(msgspec.Struct, frozen=True, order=True):
+    """The object to reconcile: `namespace` (empty for a cluster-scoped kind), `name`, and the cluster it lives in ("" is the manager's own)."""
+
+    namespace: str
+    name: str
+    cluster: str = ""
+
+    def __str__(self) -> str:
+        key = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.cluster}:{key}" if self.cluster else key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What should happen next. An exception means: again, with back-off; TerminalError: not again until something changes."""
+
+    requeue_after: float = 0.0
+    """Seconds until the key is reconciled again even if nothing happens; 0 = only when something happens."""
+
+    priority: int | None = None
+    """The priority of that next run; None keeps the one this run had."""
+
+    def __post_init__(self) -> None:
+        if self.requeue_after < 0:
+            raise ValueError(f"requeue_after is {self.requeue_after}: give seconds, 0 or more")
+
+
+R = TypeVar("R", default=Request, contravariant=True)
+
+
+class Reconciler(Protocol[R]):
+    """Brings the world one step closer to what the object at `request` asks for.
+
+    It is level-triggered: it is never told what happened, reads the present state and may be run again at any time. A plain `def` runs in a
+    thread of its controller; `async def` runs on the event loop and must not block it.
+    """
+
+    def reconcile(self, request: R, /) -> Awaitable[Result | None] | Result | None: ...
+
+
+ReconcileFunction: TypeAlias = Callable[[Any], Awaitable[Result | None] | Result | None]

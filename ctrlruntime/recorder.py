@@ -1,0 +1,390 @@
+"""Events (events.k8s.io/v1) about objects: recorded in passing, written in the background.
+
+`EventRecorder.event` only notes what happened; `run` writes it through a client. The same thing happening again to
+the same object within six minutes is not another Event but a count in the first one's series. Recording never waits,
+and a failure to write reaches no reconciler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+import anyio
+
+from ctrlruntime import log
+from ctrlruntime.api.object import Object, gvk
+from ctrlruntime.client.patches import Patch, merge_patch
+from ctrlruntime.errors import (
+    AlreadyExists,
+    CtrlError,
+    InternalError,
+    NotFound,
+    ServerTimeout,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+    TransportError,
+)
+from ctrlruntime.field import MicroTime
+
+if TYPE_CHECKING:
+    # Importing the kinds takes longer than an operator that records nothing should wait for.
+    from ctrlruntime.api.core.v1 import ObjectReference
+    from ctrlruntime.api.events.v1 import Event
+
+T = TypeVar("T")
+
+CAPACITY = 1000
+FINISH_AFTER = 360.0
+REFRESH_EVERY = 1800.0
+ATTEMPTS = 12
+RETRY_DELAY = 10.0
+MAX_INSTANCE = 128
+MAX_NOTE = 1024
+MAX_NAME = 253
+
+_RETRIED = (TransportError, TooManyRequests, ServiceUnavailable, InternalError, ServerTimeout, Timeout)
+_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+class EventWriter(Protocol):
+    """What the recorder needs of a client. It must not be bound to leadership: a lost lease is worth an Event too."""
+
+    async def create(self, obj: T, /) -> T: ...
+
+    async def patch(self, obj: T, patch: Patch, /) -> T: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Series:
+    """One Event, and how often it happened."""
+
+    key: tuple[object, ...]
+    event: Event
+    last: datetime
+    seen: float
+    count: int = 1
+    written_count: int = 0
+    written_at: float = 0.0
+    is_queued: bool = field(default=False)
+    attempts: int = 0
+    not_before: float = float("-inf")
+
+
+class EventRecorder:
+    """Records Events in the name of `controller` (`reportingController`). Safe to use from threads.
+
+    Nothing is written until `run` runs. At most `CAPACITY` Events wait to be written; what comes on top is dropped
+    and counted in `dropped`, as is what could not be written. `clock` measures intervals (seconds), `now` is what
+    Events are stamped with.
+    """
+
+    def __init__(
+        self,
+        writer: EventWriter,
+        controller: str,
+        *,
+        instance: str | None = None,
+        capacity: int = CAPACITY,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], MicroTime] = MicroTime.now,
+        rng: Callable[[], float] = random.random,
+    ) -> None:
+        if not controller:
+            raise ValueError("an event recorder needs the name of the controller that reports")
+        self.controller = controller
+        self.instance = (instance or f"{controller}-{socket.gethostname()}")[:MAX_INSTANCE]
+        self.dropped = 0
+        self._writer = writer
+        self._capacity = capacity
+        self._clock = clock
+        self._now = now
+        self._rng = rng
+        self._lock = threading.Lock()
+        self._series: dict[tuple[object, ...], _Series] = {}
+        self._queue: deque[_Series] = deque()
+        self._is_closed = False
+        self._wake: Callable[[], None] = _nothing
+        self._log = log.get_logger("recorder")
+
+    def event(
+        self,
+        obj: Object,
+        *,
+        type: Literal["Normal", "Warning"] = "Normal",
+        reason: str,
+        action: str,
+        note: str,
+        related: Object | None = None,
+    ) -> None:
+        """Record that `action` was taken on `obj` for `reason`, both short words in CamelCase (Create, Created).
+
+        `note` is for people and cut after 1 KiB; `related` is another object that took part. Returns at once and
+        raises nothing but ValueError, for an Event no server would take.
+        """
+        if type not in {"Normal", "Warning"}:
+            raise ValueError(f"an event's type is Normal or Warning, not {type!r}")
+        for name, value in (("reason", reason), ("action", action)):
+            if not 1 <= len(value) <= 128:
+                raise ValueError(f"an event's {name} has 1 to 128 characters; {value!r} has {len(value)}")
+        key = (type, reason, action, _identity(obj), None if related is None else _identity(related))
+        with self._lock:
+            if self._is_closed:
+                self.dropped += 1
+                return
+            known = self._series.get(key)
+            if known is not None:
+                self._count(known)
+            elif self._has_room():
+                event = self._build(obj, type, reason, action, note, related)
+                series = _Series(key, event, event.event_time or self._now(), self._clock())
+                self._series[key] = series
+                self._put(series)
+
+    async def run(self, *, flush_within: float = 2.0, tend_every: float = 30.0) -> None:
+        """Write what is recorded until cancelled; then write what is left, for `flush_within` seconds at most."""
+        loop = asyncio.get_running_loop()
+        wake = asyncio.Event()
+        with self._lock:
+            self._wake = lambda: _call(loop, wake)
+            self._is_closed = False
+        try:
+            while True:
+                wake.clear()
+                await self.flush()
+                try:
+                    async with asyncio.timeout(self._pause(tend_every)):
+                        await wake.wait()
+                except TimeoutError:
+                    continue
+        finally:
+            with self._lock:
+                self._is_closed = True
+                self._wake = _nothing
+            with anyio.move_on_after(flush_within, shield=True):
+                await self.flush()
+            self._give_up_rest()
+
+    async def flush(self) -> None:
+        """Write what may be written now:
+
+        Queued Events, and series that went quiet or have not been written for half an hour.
+        """
+        self._tend()
+        for _ in range(len(self._queue)):
+            with self._lock:
+                if not self._queue:
+                    return
+                series = self._queue.popleft()
+                if series.not_before > self._clock():
+                    self._queue.append(series)
+                    continue
+                series.is_queued = False
+            try:
+                await self._write(series)
+            except asyncio.CancelledError:
+                # The last flush tries it again; whether this try arrived is unknown.
+                self._put_back(series)
+                raise
+
+    @property
+    def pending(self) -> int:
+        """How many Events wait to be written."""
+        return len(self._queue)
+
+    # --- noting -----------------------------------------------------------------------------------------------------
+
+    def _count(self, series: _Series) -> None:
+        series.count += 1
+        series.last = self._now()
+        series.seen = self._clock()
+        # The second time is told at once; from the third on the count is written when it is refreshed or finished.
+        if series.written_count < 2 and not series.is_queued and self._has_room():
+            self._put(series)
+
+    def _has_room(self) -> bool:
+        if len(self._queue) < self._capacity:
+            return True
+        self.dropped += 1
+        return False
+
+    def _put(self, series: _Series) -> None:
+        series.is_queued = True
+        self._queue.append(series)
+        self._wake()
+
+    def _build(self, obj: Object, type: str, reason: str, action: str, note: str, related: Object | None) -> Event:
+        from ctrlruntime.api.events.v1 import Event
+        from ctrlruntime.api.meta.v1 import ObjectMeta
+
+        moment = self._now()
+        return Event(
+            metadata=ObjectMeta(
+                name=_event_name(obj.metadata.name, moment, self._rng), namespace=obj.metadata.namespace or "default"
+            ),
+            event_time=moment,
+            regarding=_reference(obj),
+            related=None if related is None else _reference(related),
+            type=type,
+            reason=reason,
+            action=action,
+            note=_cut(note),
+            reporting_controller=self.controller,
+            reporting_instance=self.instance,
+        )
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def _tend(self) -> None:
+        now = self._clock()
+        with self._lock:
+            for key, series in list(self._series.items()):
+                is_behind = series.count > series.written_count
+                if now - series.seen >= FINISH_AFTER:
+                    del self._series[key]
+                    if is_behind and not series.is_queued:
+                        self._put(series)
+                elif is_behind and not series.is_queued and now - series.written_at >= REFRESH_EVERY:
+                    self._put(series)
+
+    def _pause(self, longest: float) -> float:
+        now = self._clock()
+        with self._lock:
+            waits = [max(0.0, series.not_before - now) for series in self._queue]
+        return min([longest, *waits])
+
+    async def _write(self, series: _Series) -> None:
+        count = series.count
+        try:
+            if series.written_count == 0:
+                await self._create(series, count)
+            else:
+                await self._patch(series, count)
+        except _RETRIED as error:
+            self._retry(series, error)
+        except CtrlError as error:
+            self._drop(series, error)
+        except Exception as error:  # noqa: BLE001 - a writer that is broken must not end the recorder
+            self._drop(series, error)
+        else:
+            series.attempts, series.written_count, series.written_at = 0, count, self._clock()
+            if count == 1 and series.count > 1:
+                with self._lock:
+                    if not series.is_queued:
+                        self._put(series)
+
+    async def _create(self, series: _Series, count: int) -> None:
+        from ctrlruntime.api.events.v1 import EventSeries
+
+        event = series.event
+        if count > 1:
+            event.series = EventSeries(count=count, last_observed_time=MicroTime.of(series.last))
+        try:
+            await self._writer.create(event)
+        except AlreadyExists:
+            # The answer of an earlier try was lost: it is there.
+            if series.attempts == 0:
+                raise
+
+    async def _patch(self, series: _Series, count: int) -> None:
+        change = {"series": {"count": count, "lastObservedTime": MicroTime.of(series.last).text}}
+        try:
+            await self._writer.patch(series.event, merge_patch(change))
+        except NotFound:
+            # Events live for an hour by default; the series begins anew under another name.
+            series.event = series.event.deep_copy()
+            metadata = series.event.metadata
+            metadata.name = _event_name(series.event.regarding.name, self._now(), self._rng)
+            metadata.uid = metadata.resource_version = ""
+            metadata.creation_timestamp = None
+            await self._create(series, count)
+
+    def _retry(self, series: _Series, error: Exception) -> None:
+        series.attempts += 1
+        if series.attempts >= ATTEMPTS:
+            self._drop(series, error)
+            return
+        with self._lock:
+            # The first delay is a random part, so that a restarted API server is not met by all recorders at once.
+            delay = RETRY_DELAY * (self._rng() if series.attempts == 1 else 1.0)
+            series.not_before = self._clock() + delay
+            if not series.is_queued:
+                series.is_queued = True
+                self._queue.append(series)
+
+    def _put_back(self, series: _Series) -> None:
+        series.attempts += 1
+        with self._lock:
+            if not series.is_queued:
+                series.is_queued = True
+                self._queue.appendleft(series)
+
+    def _drop(self, series: _Series, error: Exception) -> None:
+        with self._lock:
+            self.dropped += 1
+            if self._series.get(series.key) is series:
+                del self._series[series.key]
+        event = series.event
+        regarding = f"{event.regarding.kind} {event.metadata.namespace}/{event.regarding.name}"
+        self._log.warning("event dropped", regarding=regarding, reason=event.reason, note=event.note, error=str(error))
+
+    def _give_up_rest(self) -> None:
+        with self._lock:
+            rest = len(self._queue)
+            self.dropped += rest
+            self._queue.clear()
+            self._series.clear()
+        if rest:
+            self._log.warning("events dropped at the end, the API server did not take them in time", count=rest)
+
+
+def _nothing() -> None:
+    return
+
+
+def _call(loop: asyncio.AbstractEventLoop, wake: asyncio.Event) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(wake.set)
+
+
+def _identity(obj: Object) -> tuple[object, ...]:
+    metadata = obj.metadata
+    return (gvk(obj), metadata.namespace, metadata.name, metadata.uid)
+
+
+def _reference(obj: Object) -> ObjectReference:
+    from ctrlruntime.api.core.v1 import ObjectReference
+
+    kind, metadata = gvk(obj), obj.metadata
+    return ObjectReference(
+        api_version=kind.api_version,
+        kind=kind.kind,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+    )
+
+
+def _event_name(about: str, moment: datetime, rng: Callable[[], float]) -> str:
+    """Return a name of its own for an Event; the moment makes it unique, and what it lacks of nanoseconds is drawn."""
+    nanoseconds = int(moment.timestamp() * 1_000_000) * 1000 + int(rng() * 1000)
+    suffix = f".{nanoseconds:x}"
+    name = about[: MAX_NAME - len(suffix)].rstrip("-.")
+    # Some kinds (ClusterRole system:admin) have names an Event may not bear.
+    return (name if _DNS_SUBDOMAIN.fullmatch(name) else "event") + suffix
+
+
+def _cut(note: str) -> str:
+    encoded = note.encode("utf-8", "replace")
+    return note if len(encoded) <= MAX_NOTE else encoded[: MAX_NOTE - 3].decode("utf-8", "ignore") + "…"

@@ -1,0 +1,117 @@
+"""One collection of the API (a kind, in one namespace or all, under selectors) as pages and watch frames of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import msgspec
+
+from ctrlruntime.errors import TransportError
+from ctrlruntime.rest.mapper import APIResource
+from ctrlruntime.rest.transport import JSON, Transport
+from ctrlruntime.rest.watch import Frame, frames
+
+METADATA_ITEM = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+class _List(msgspec.Struct, gc=False):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+_decode_list = msgspec.json.Decoder(_List).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a list: the items' JSON, the list's version, and what asks for the next page (empty on the last)."""
+
+    items: list[bytes]
+    resource_version: str
+    continue_token: str
+    remaining_item_count: int | None
+
+
+def resource_path(resource: APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
+    """Return the URL path of a collection, an object or a subresource."""
+    parts = ["/api" if not resource.group else f"/apis/{resource.group}", resource.version]
+    if namespace and resource.namespaced:
+        parts += ["namespaces", namespace]
+    parts.append(resource.plural)
+    if name:
+        parts.append(name)
+    if subresource:
+        parts.append(subresource)
+    return "/".join(parts)
+
+
+class Collection:
+    """Lists and watches one collection. `metadata_only`: ask the server for PartialObjectMetadata."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        resource: APIResource,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> None:
+        self.resource = resource
+        self.namespace = namespace if resource.namespaced else ""
+        self._transport = transport
+        self._path = resource_path(resource, self.namespace)
+        self._accept_list = METADATA_LIST if metadata_only else JSON
+        self._accept_watch = METADATA_ITEM if metadata_only else JSON
+        self._selectors = [(k, v) for k, v in (("labelSelector", labels), ("fieldSelector", fields)) if v]
+
+    async def page(
+        self, *, limit: int | None = None, continue_token: str = "", resource_version: str = "", match: str = ""
+    ) -> Page:
+        """Return one page; no `resource_version` means a consistent read. Raises: APIStatusError (Expired for an old token), TransportError."""
+        params = list(self._selectors)
+        if limit:
+            params.append(("limit", str(limit)))
+        if continue_token:
+            params.append(("continue", continue_token))
+        if resource_version:
+            params.append(("resourceVersion", resource_version))
+        if match:
+            params.append(("resourceVersionMatch", match))
+        response = await self._transport.request("GET", self._path, params=params, accept=self._accept_list)
+        try:
+            decoded = _decode_list(response.body)
+        except msgspec.DecodeError as error:
+            raise TransportError(f"GET {self._path}: the answer is not a list: {response.body[:200]!r}") from error
+        meta = decoded.metadata
+        # Raw items are views of the whole body: copied, so that one long-lived object does not keep its page in memory.
+        items = [bytes(item) for item in decoded.items or ()]
+        return Page(items, meta.resource_version, meta.continue_, meta.remaining_item_count)
+
+    def watch(
+        self, *, resource_version: str, length: float, grace: float = 10.0, initial_events: bool = False
+    ) -> AsyncIterator[list[Frame]]:
+        """Watch from `resource_version` for `length` seconds; `grace` seconds later a watch that has not ended is taken for dead.
+
+        `initial_events`: a streaming list (KEP-3157), which begins with every object as ADDED and a marked BOOKMARK.
+        """
+        params = [
+            *self._selectors,
+            ("watch", "true"),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", str(max(1, round(length)))),
+        ]
+        if resource_version:
+            params.append(("resourceVersion", resource_version))
+        if initial_events:
+            params += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
+        return frames(self._transport, self._path, params=params, accept=self._accept_watch, ends_within=length + grace)

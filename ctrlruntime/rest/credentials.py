@@ -1,0 +1,500 @@
+"""Credentials: what a request shows to prove who is calling, and how it is renewed.
+
+A transport asks for `headers` before each request and calls `refresh` after a 401. One credential serves all event
+loops and threads of a cluster: what takes time runs in a thread of its own, and those who need it at the same moment
+wait for the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.rest.kubeconfig import kubernetes_asyncio_piece
+from ctrlruntime.rest.tls import ClientCertificate
+
+T = TypeVar("T")
+
+TOKEN_FILE_PERIOD = 60.0
+MAX_MARGIN = 30.0
+RETRY_PERIOD = 2.0
+PROVIDER_TIMEOUT = 30.0
+EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+EXEC_CLUSTER_EXTENSION = "client.authentication.k8s.io/exec"
+
+
+class CredentialError(ConfigError):
+    """A credential cannot be obtained:
+
+    A token file, plugin or identity provider failed; the message says what to do.
+    """
+
+
+class Credential(Protocol):
+    """Proves who is calling. Safe to use from several event loops and threads."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """Return the headers to send now. Raises: CredentialError."""
+        ...
+
+    async def refresh(self, stale: Mapping[str, str] | None = None) -> bool:
+        """Renew after a 401 and return whether one more try is worthwhile.
+
+        `stale`: the headers the refused request carried. When others have renewed the credential since, nothing is
+        done and the answer is True; without it the credential is renewed once for each call that is not already
+        waiting. Raises: CredentialError.
+        """
+        ...
+
+
+def bearer(token: str) -> Mapping[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+class StaticToken:
+    """A bearer token that never changes."""
+
+    def __init__(self, token: str) -> None:
+        self._headers = bearer(token.strip())
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    async def refresh(self, stale: Mapping[str, str] | None = None) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "StaticToken(…)"
+
+
+class BasicAuth:
+    """A user name and password (RFC 7617). The API server itself no longer takes them; proxies in front of it do."""
+
+    def __init__(self, username: str, password: str) -> None:
+        self._username = username
+        code = base64.b64encode(f"{username}:{password}".encode()).decode()
+        self._headers = {"Authorization": f"Basic {code}"}
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    async def refresh(self, stale: Mapping[str, str] | None = None) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"BasicAuth(username={self._username!r})"
+
+
+class TokenFile:
+    """A bearer token in a file that somebody else replaces, such as a projected service account token.
+
+    The file is looked at once in `period` seconds and on refresh. While it cannot be read the last token (at first
+    `fallback`) serves.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        fallback: str = "",
+        period: float = TOKEN_FILE_PERIOD,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.path = path
+        self._period = period
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._token = fallback
+        self._read_at = float("-inf")
+
+    async def headers(self) -> Mapping[str, str]:
+        with self._lock:
+            if self._clock() - self._read_at >= self._period:
+                self._read()
+            return bearer(self._token)
+
+    async def refresh(self, stale: Mapping[str, str] | None = None) -> bool:
+        with self._lock:
+            before = stale if stale is not None else bearer(self._token)
+            self._read()
+            return bearer(self._token) != before
+
+    def _read(self) -> None:
+        try:
+            token = Path(self.path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            token, problem = "", f"the token file {self.path} cannot be read ({reason})"
+        else:
+            problem = f"the token file {self.path} is empty"
+        if not (token or self._token):
+            raise CredentialError(f"{problem}; check tokenFile, or that the service account's token is mounted")
+        self._token = token or self._token
+        # Also after a failure: a file that is being replaced is looked at again soon, but not with every request.
+        self._read_at = self._clock() if token else self._clock() - self._period + min(1.0, self._period)
+
+    def __repr__(self) -> str:
+        return f"TokenFile({self.path!r})"
+
+
+class Flight(Generic[T]):
+    """Runs a function in a thread; callers from any event loop who come while it runs share its result."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._running: Future[T] | None = None
+
+    async def join(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns, or what the run under way returns. Cancelling a caller does not end the run."""
+        with self._lock:
+            future = self._running
+            if future is None:
+                future = self._running = Future()
+                # From here on cancel() is refused: one caller's cancellation must not reach the others.
+                future.set_running_or_notify_cancel()
+                threading.Thread(target=self._run, args=(future, work), name=self._name, daemon=True).start()
+        return await asyncio.wrap_future(future)
+
+    def _run(self, future: Future[T], work: Callable[[], T]) -> None:
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - handed to those who wait
+            self._land()
+            future.set_exception(error)
+        else:
+            self._land()
+            future.set_result(result)
+
+    def _land(self) -> None:
+        # Before the result is out: whoever comes later asked later and gets a run of his own.
+        with self._lock:
+            self._running = None
+
+
+class Grant(NamedTuple):
+    """What an issuer gave:
+
+    Headers, perhaps a client certificate, and when it ends (seconds since the epoch; None: when refused).
+    """
+
+    headers: Mapping[str, str]
+    certificate: ClientCertificate | None = None
+    expires: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Grant(expires={self.expires})"
+
+
+class IssuedCredential:
+    """A credential that is issued and ends: fetched on first use, shortly before its end, and after a 401.
+
+    It is renewed `MAX_MARGIN` seconds before its end, or in the last quarter of a shorter life. `now` is wall time,
+    which expiry is told in.
+    """
+
+    def __init__(self, issue: Callable[[], Grant], label: str, *, now: Callable[[], float] = time.time) -> None:
+        self._issue = issue
+        self._label = label
+        self._now = now
+        self._grant: Grant | None = None
+        self._renew_at = float("inf")
+        self._flight: Flight[Grant] = Flight("ctrlruntime-credential")
+
+    @property
+    def client_certificate(self) -> ClientCertificate | None:
+        """The client certificate issued with the last grant; call `headers` first."""
+        return self._grant.certificate if self._grant is not None else None
+
+    async def headers(self) -> Mapping[str, str]:
+        grant = self._grant
+        if grant is not None and self._now() < self._renew_at:
+            return grant.headers
+        try:
+            return (await self._renew()).headers
+        except CredentialError:
+            # Renewal begins before the end, so that a plugin that fails for a moment disturbs nobody.
+            if grant is None or grant.expires is None or self._now() >= grant.expires:
+                raise
+            self._renew_at = self._now() + RETRY_PERIOD
+            return grant.headers
+
+    async def refresh(self, stale: Mapping[str, str] | None = None) -> bool:
+        before = self._grant
+        if before is not None and stale is not None and not _carried(before.headers, stale):
+            return True
+        after = await self._renew()
+        return before is None or (after.headers, after.certificate) != (before.headers, before.certificate)
+
+    async def _renew(self) -> Grant:
+        return await self._flight.join(self._fetch)
+
+    def _fetch(self) -> Grant:
+        grant = self._issue()
+        if grant.expires is not None:
+            life = grant.expires - self._now()
+            self._renew_at = grant.expires - min(MAX_MARGIN, max(0.0, life) / 4)
+        else:
+            self._renew_at = float("inf")
+        self._grant = grant
+        return grant
+
+    def __repr__(self) -> str:
+        return f"IssuedCredential({self._label})"
+
+
+def _carried(headers: Mapping[str, str], stale: Mapping[str, str]) -> bool:
+    return all(stale.get(name) == value for name, value in headers.items())
+
+
+# --- exec plugins --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecPlugin:
+    """A program that prints an ExecCredential (client.authentication.k8s.io v1 or v1beta1).
+
+    Calling it runs it and waits for its end.
+    """
+
+    command: str
+    api_version: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    install_hint: str = ""
+    cluster_info: Mapping[str, Any] | None = field(default=None, repr=False)
+    """The cluster as told to the plugin, when the kubeconfig says `provideClusterInfo`."""
+
+    timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.api_version not in EXEC_VERSIONS:
+            raise ConfigError(
+                f"the exec plugin {self.command} speaks {self.api_version or 'no apiVersion'}; "
+                f"set apiVersion to {EXEC_VERSIONS[0]} (update the plugin if it does not know it)"
+            )
+
+    def __call__(self) -> Grant:
+        return self._grant(self._output())
+
+    def _output(self) -> bytes:
+        try:
+            done = subprocess.run(  # noqa: S603 - the command of the user's own kubeconfig
+                [self.command, *self.args],
+                env={**os.environ, **self.env, "KUBERNETES_EXEC_INFO": json.dumps(self._exec_info())},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=self.timeout,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            hint = f"\n{self.install_hint.strip()}" if self.install_hint else "; install it or correct the kubeconfig"
+            raise CredentialError(f"the exec plugin {self.command} is not installed or not on PATH{hint}") from error
+        except OSError as error:
+            raise CredentialError(f"the exec plugin {self.command} cannot be started ({error.strerror})") from error
+        except subprocess.TimeoutExpired as error:
+            raise CredentialError(
+                f"the exec plugin {self.command} did not end within {self.timeout:g} s; run it in a terminal once, "
+                "it may want to ask something"
+            ) from error
+        if done.returncode != 0:
+            said = done.stderr[-2000:].decode("utf-8", "replace").strip() or "nothing on stderr"
+            hint = f"\n{self.install_hint.strip()}" if self.install_hint and done.returncode == 127 else ""
+            raise CredentialError(
+                f"the exec plugin {self.command} failed with exit code {done.returncode}: {said}{hint}"
+            )
+        return done.stdout
+
+    def _exec_info(self) -> Mapping[str, Any]:
+        spec: dict[str, Any] = {"interactive": False}
+        if self.cluster_info is not None:
+            spec["cluster"] = self.cluster_info
+        return {"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec}
+
+    def _grant(self, output: bytes) -> Grant:
+        try:
+            answer = json.loads(output)
+        except ValueError as error:
+            raise CredentialError(f"the exec plugin {self.command} printed no JSON ({error})") from error
+        said: dict[str, Any] = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+        if said.get("kind") != "ExecCredential" or said.get("apiVersion") != self.api_version:
+            raise CredentialError(
+                f"the exec plugin {self.command} printed kind {said.get('kind')} of {said.get('apiVersion')}; the "
+                f"kubeconfig asks for ExecCredential of {self.api_version}: make the two agree"
+            )
+        status: dict[str, Any] = said.get("status") or {}
+        token = str(status.get("token") or "")
+        certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
+        if bool(certificate) != bool(key):
+            raise CredentialError(
+                f"the exec plugin {self.command} printed only one of clientCertificateData, clientKeyData"
+            )
+        if not token and not certificate:
+            raise CredentialError(f"the exec plugin {self.command} printed neither a token nor a client certificate")
+        pair = ClientCertificate(str(certificate).encode(), str(key).encode()) if certificate else None
+        return Grant(bearer(token) if token else {}, pair, self._expiry(status.get("expirationTimestamp")))
+
+    def _expiry(self, text: object) -> float | None:
+        if not text:
+            return None
+        try:
+            expires = datetime.fromisoformat(str(text))
+        except ValueError as error:
+            raise CredentialError(f"the exec plugin {self.command} printed the expirationTimestamp {text!r}") from error
+        return (expires if expires.tzinfo else expires.replace(tzinfo=UTC)).timestamp()
+
+
+# --- auth providers (the older way, for which kubernetes_asyncio has the protocol) -----------------------------------
+
+
+class OIDCProvider:
+    """OpenID Connect: the id token of the kubeconfig while it is valid, then one for the refresh token.
+
+    New tokens are kept in memory; the kubeconfig is not written to.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any], authority: bytes | None, *, now: Callable[[], float] = time.time
+    ) -> None:
+        if not config.get("idp-issuer-url") or not config.get("client-id"):
+            raise ConfigError(
+                "the oidc auth-provider needs idp-issuer-url and client-id; log in again to have them written"
+            )
+        self._config = config
+        self._authority = authority
+        self._now = now
+        self._id_token = str(config.get("id-token") or "")
+        self._refresh_token = str(config.get("refresh-token") or "")
+
+    def __call__(self) -> Grant:
+        """Return a grant; the present id token is used once, after that (or when it has ended) it is renewed."""
+        token, self._id_token = self._id_token, ""
+        expires = _jwt_expiry(token) if token else None
+        if token and (expires is None or expires - self._now() > MAX_MARGIN):
+            return Grant(bearer(token), None, expires)
+        if not self._refresh_token:
+            raise CredentialError(
+                "the oidc id-token is missing or has ended and there is no refresh-token; log in again"
+            )
+        token = self._exchange()
+        return Grant(bearer(token), None, _jwt_expiry(token))
+
+    def _exchange(self) -> str:
+        issuer = self._config["idp-issuer-url"]
+        try:
+            answer = asyncio.run(self._requestor().refresh_token(self._refresh_token))
+            token = str(answer["id_token"])
+        except Exception as error:
+            raise CredentialError(
+                f"the identity provider {issuer} did not renew the token ({error}); log in again"
+            ) from error
+        self._refresh_token = str(answer.get("refresh_token") or self._refresh_token)
+        return token
+
+    def _requestor(self) -> Any:
+        import aiohttp
+
+        client, secret = str(self._config["client-id"]), str(self._config.get("client-secret") or "")
+        code = base64.b64encode(f"{client}:{secret}".encode()).decode()
+        context = ssl.create_default_context(cadata=self._authority.decode() if self._authority is not None else None)
+        openid = kubernetes_asyncio_piece("config.openid")
+
+        def session(_: object) -> aiohttp.ClientSession:
+            return aiohttp.ClientSession(
+                headers={"Accept": "application/json", "Authorization": f"Basic {code}"},
+                connector=aiohttp.TCPConnector(ssl=context),
+                timeout=aiohttp.ClientTimeout(total=PROVIDER_TIMEOUT),
+                raise_for_status=True,
+                trust_env=True,
+            )
+
+        # The package's own session verifies no server when no authority is given, and refuses to start when one is.
+        requestor_type = type("VerifyingRequestor", (openid.OpenIDRequestor,), {"_client_session": session})
+        return requestor_type(client, secret, str(self._config["idp-issuer-url"]))
+
+
+class GoogleProvider:
+    """The `gcp` auth-provider:
+
+    The access token of the kubeconfig while it is valid, then one from its command (gcloud).
+    """
+
+    def __init__(self, config: Mapping[str, Any], *, now: Callable[[], float] = time.time) -> None:
+        self._config = config
+        self._now = now
+        self._token = str(config.get("access-token") or "")
+
+    def __call__(self) -> Grant:
+        token, self._token = self._token, ""
+        expires = _timestamp(self._config.get("expiry"))
+        if token and expires is not None and expires - self._now() > MAX_MARGIN:
+            return Grant(bearer(token), None, expires)
+        google = kubernetes_asyncio_piece("config.google_auth")
+        try:
+            answer = asyncio.run(google.google_auth_credentials(self._config))
+        except Exception as error:
+            raise CredentialError(
+                f"the gcp auth-provider gave no token ({error}); use gke-gcloud-auth-plugin"
+            ) from error
+        return Grant(bearer(str(answer.token)), None, _timestamp(answer.expiry))
+
+
+def _jwt_expiry(token: str) -> float | None:
+    """Return when a JSON web token ends; None when it does not say (or is none)."""
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return float(claims["exp"])
+    except (IndexError, KeyError, ValueError, TypeError):
+        return None
+
+
+def _timestamp(text: object) -> float | None:
+    try:
+        moment = text if isinstance(text, datetime) else datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+# --- a Configuration of kubernetes_asyncio ---------------------------------------------------------------------------
+
+
+class ConfigurationCredential:
+    """The credential inside a kubernetes_asyncio (or official client) `Configuration`, its refresh hook included.
+
+    The hook runs for each request on the loop of that request, as that package does it; with leader election it must
+    be thread-safe.
+    """
+
+    def __init__(self, configuration: Any) -> None:
+        self._configuration = configuration
+
+    async def headers(self) -> Mapping[str, str]:
+        value = self._configuration.get_api_key_with_prefix("BearerToken", "authorization")
+        if asyncio.iscoroutine(value):
+            value = await value
+        if value:
+            return {"Authorization": str(value)}
+        if self._configuration.username and self._configuration.password:
+            return await BasicAuth(self._configuration.username, self._configuration.password).headers()
+        return {}
+
+    async def refresh(self, stale: Mapping[str, str] | None = None) -> bool:
+        return stale is not None and not _carried(await self.headers(), stale)
+
+    def __repr__(self) -> str:
+        return "ConfigurationCredential(…)"

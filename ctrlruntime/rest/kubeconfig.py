@@ -1,0 +1,224 @@
+"""Kubeconfig files: read, merged as kubectl merges them, and one context picked.
+
+`load` answers with what stands in the files and where, so that relative paths and error messages refer to the right
+file; `config` makes a connection of it. `kubernetes_asyncio_piece` is the one door to the parts of kubernetes_asyncio
+that credentials use.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import builtins
+import importlib.util
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from ctrlruntime.errors import ConfigError
+
+SEPARATOR = ":"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One named cluster, user or context: its fields, and the file they come from."""
+
+    name: str
+    fields: Mapping[str, Any]
+    file: str
+
+    def text(self, key: str) -> str:
+        """Return a field as text; empty when it is absent. Raises: ConfigError when it is something else."""
+        value = self.fields.get(key)
+        if value is None:
+            return ""
+        if isinstance(value, str | int | float):  # `token: 12345` is text to whoever writes it
+            return str(value)
+        raise ConfigError(f"{self.file}: {key} of {self.name!r} must be text, not {type(value).__name__}")
+
+    def flag(self, key: str) -> bool:
+        value = self.fields.get(key, False)
+        if not isinstance(value, bool):
+            raise ConfigError(f"{self.file}: {key} of {self.name!r} must be true or false, not {value!r}")
+        return value
+
+    def path(self, key: str) -> str | None:
+        """Return a field that names a file; a relative path starts at the kubeconfig's folder."""
+        text = self.text(key)
+        return str(Path(self.file).parent / text) if text else None
+
+    def data(self, key: str) -> bytes | None:
+        """Return a base64 field, decoded. Raises: ConfigError."""
+        text = self.text(key)
+        try:
+            return base64.b64decode("".join(text.split()), validate=True) if text else None
+        except (binascii.Error, ValueError) as error:
+            raise ConfigError(f"{self.file}: {key} of {self.name!r} is not base64 ({error})") from error
+
+    def section(self, key: str) -> Mapping[str, Any] | None:
+        value = self.fields.get(key)
+        if value is None or isinstance(value, Mapping):
+            return cast("Mapping[str, Any] | None", value)
+        raise ConfigError(f"{self.file}: {key} of {self.name!r} must be a mapping, not {type(value).__name__}")
+
+    def items(self, key: str) -> list[Any]:
+        value = self.fields.get(key)
+        if value is None or isinstance(value, list):
+            return value or []
+        raise ConfigError(f"{self.file}: {key} of {self.name!r} must be a list, not {type(value).__name__}")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A cluster, the user to be there (None: nobody) and a namespace."""
+
+    name: str
+    cluster: Entry
+    user: Entry | None
+    namespace: str
+
+
+def load(files: Sequence[str], context: str | None = None) -> Context:
+    """Return `context` (None: the current one) of the merged `files`, all of which exist. Raises: ConfigError."""
+    merged = _Merged()
+    for file in files:
+        merged.add(file, _read(file))
+    return merged.pick(context, " and ".join(files))
+
+
+class _Merged:
+    """Several files as one: of two entries with one name, and of two current contexts, the first wins."""
+
+    def __init__(self) -> None:
+        self.clusters: dict[str, Entry] = {}
+        self.users: dict[str, Entry] = {}
+        self.contexts: dict[str, Entry] = {}
+        self.current = ""
+
+    def add(self, file: str, content: Mapping[str, Any]) -> None:
+        whole = Entry("the file", content, file)
+        self.current = self.current or whole.text("current-context")
+        for section, key in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
+            known: dict[str, Entry] = getattr(self, section)
+            for name, entry in _entries(whole, section, key).items():
+                known.setdefault(name, entry)
+
+    def pick(self, name: str | None, files: str) -> Context:
+        there = ", ".join(sorted(self.contexts)) or "none"
+        if not (name := name or self.current):
+            raise ConfigError(f"{files}: no current-context is set; name one (contexts there: {there})")
+        if (context := self.contexts.get(name)) is None:
+            raise ConfigError(f"{files}: there is no context {name!r}; contexts there: {there}")
+        return Context(
+            name=name,
+            cluster=self._refer(context, "cluster", self.clusters),
+            user=self._refer(context, "user", self.users) if context.text("user") else None,
+            namespace=context.text("namespace"),
+        )
+
+    @staticmethod
+    def _refer(context: Entry, kind: str, known: Mapping[str, Entry]) -> Entry:
+        name = context.text(kind)
+        if entry := known.get(name):
+            return entry
+        there = ", ".join(sorted(known)) or "none"
+        asked = f"names the {kind} {name!r}, which is not defined" if name else f"names no {kind}"
+        raise ConfigError(f"{context.file}: context {context.name!r} {asked}; {kind}s there: {there}")
+
+
+def _entries(whole: Entry, section: str, key: str) -> dict[str, Entry]:
+    entries: dict[str, Entry] = {}
+    for number, item in enumerate(whole.items(section), 1):
+        name = item.get("name") if isinstance(item, Mapping) else None
+        if not isinstance(name, str | int | float):
+            raise ConfigError(f"{whole.file}: item {number} of {section} has no name")
+        if str(name) in entries:
+            raise ConfigError(f"{whole.file}: {section} has two items named {name!r}; remove or rename one")
+        fields = Entry(str(name), cast("Mapping[str, Any]", item), whole.file).section(key) or {}
+        entries[str(name)] = Entry(str(name), fields, whole.file)
+    return entries
+
+
+def _read(file: str) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"kubeconfig {file} cannot be read ({error.strerror}); check the path") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"kubeconfig {file} is not text ({error.reason})") from error
+    try:
+        content = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark is not None else ""
+        raise ConfigError(
+            f"kubeconfig {file} is not YAML: {getattr(error, 'problem', None) or error}{where}"
+        ) from error
+    if content is None:
+        return {}
+    if not isinstance(content, Mapping):
+        raise ConfigError(
+            f"kubeconfig {file} holds a {type(content).__name__}; a kubeconfig is a mapping of kind Config"
+        )
+    return cast("Mapping[str, Any]", content)
+
+
+# --- the door to kubernetes_asyncio --------------------------------------------------------------------------------
+
+_PACKAGE = "kubernetes_asyncio"
+_door = threading.Lock()
+_pieces: dict[str, ModuleType] = {}
+
+
+def kubernetes_asyncio_piece(name: str) -> ModuleType:
+    """Return a private copy of one module of kubernetes_asyncio, such as `config.openid`, without loading its models.
+
+    Importing it in the usual way would run the package's `__init__`, which loads every model (270 ms, 40 MB). Here
+    only the module and those of its own package it imports are run, under names nobody else sees: `sys.modules` is
+    not touched at any moment, so an import of the real package, before, after or at the same time, is not disturbed.
+    Raises: ConfigError when the package is not installed.
+    """
+    with _door:
+        return _load_piece(f"{_PACKAGE}.{name}")
+
+
+def _load_piece(name: str) -> ModuleType:
+    if name in _pieces:
+        return _pieces[name]
+    path = _root().joinpath(*name.split(".")[1:]).with_suffix(".py")
+    code = SourceFileLoader(name, str(path)).get_code(name)
+    if code is None:
+        raise ConfigError(f"{name} has no code at {path}; reinstall kubernetes_asyncio")
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    # The import statement looks its function up in the module's own builtins; this is where siblings are diverted.
+    module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
+    exec(code, module.__dict__)  # noqa: S102 - the code of an installed dependency, as import would run it
+    _pieces[name] = module
+    return module
+
+
+def _import(
+    name: str,
+    globals: Mapping[str, object] | None = None,
+    locals: Mapping[str, object] | None = None,
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> ModuleType:
+    if name.startswith(f"{_PACKAGE}.") and fromlist:
+        return _load_piece(name)
+    return builtins.__import__(name, globals, locals, fromlist, level)
+
+
+def _root() -> Path:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigError("kubernetes_asyncio is not installed; run: pip install kubernetes-asyncio")
+    return Path(next(iter(spec.submodule_search_locations)))

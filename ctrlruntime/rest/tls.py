@@ -1,0 +1,303 @@
+"""TLS for one cluster: what to trust, what to show, and contexts that follow the files.
+
+A `TLSConfig` says where certificates are; `TLSContexts` makes the `ssl.SSLContext` every connection of a cluster
+shares and makes another one when a file or the credential's client certificate has changed. Below it is only `ssl`;
+the transport takes contexts from it.
+"""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from ctrlruntime.errors import ConfigError
+
+
+class ClientCertificate(NamedTuple):
+    """A client certificate (chain) and its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "ClientCertificate(…)"
+
+
+class CertificateSource(Protocol):
+    """A credential that proves itself by a client certificate (an exec plugin may)."""
+
+    @property
+    def client_certificate(self) -> ClientCertificate | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TLSConfig:
+    """What to trust and what to show.
+
+    Data is PEM and wins over the file of the same meaning; without a CA the system's are trusted.
+    """
+
+    ca_data: bytes | None = field(default=None, repr=False)
+    ca_file: str | None = None
+    cert_data: bytes | None = field(default=None, repr=False)
+    cert_file: str | None = None
+    key_data: bytes | None = field(default=None, repr=False)
+    key_file: str | None = None
+    insecure_skip_verify: bool = False
+    """Trust any server. For experiments only."""
+
+    server_name: str | None = None
+    """The name the server's certificate must bear, and the one asked for by SNI, when it differs from the host in the
+    address.
+    """
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files a context is made from."""
+        pairs = ((self.ca_data, self.ca_file), (self.cert_data, self.cert_file), (self.key_data, self.key_file))
+        return tuple(file for data, file in pairs if data is None and file is not None)
+
+    def client_certificate(self) -> ClientCertificate | None:
+        """Return the client certificate, read from its files where it has any. Raises: ConfigError."""
+        certificate = _content("client certificate", self.cert_data, self.cert_file)
+        key = _content("client key", self.key_data, self.key_file)
+        if certificate is None and key is None:
+            return None
+        if certificate is None or key is None:
+            have, lack = ("a key", "certificate") if certificate is None else ("a certificate", "key")
+            raise ConfigError(f"the client has {have} but no {lack}; set client-{lack} or client-{lack}-data too")
+        return ClientCertificate(certificate, key)
+
+
+class TLSContexts:
+    """The TLS context of one cluster, shared by all event loops and threads.
+
+    Call `current` for each connection: it is the same object until a file changes. `credential` may bring a client
+    certificate of its own, which then takes the place of the config's. Files are looked at once in `check_interval`
+    seconds.
+    """
+
+    def __init__(
+        self,
+        config: TLSConfig,
+        credential: object = None,
+        *,
+        check_interval: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._credential = credential
+        self._check_interval = check_interval
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._context: ssl.SSLContext | None = None
+        self._made_from: object = None
+        self._certificate: ClientCertificate | None = None
+        self._checked = float("-inf")
+
+    @property
+    def server_hostname(self) -> str | None:
+        """What to hand to the connection as server host name; None means the host of the address."""
+        return self._config.server_name
+
+    def current(self) -> ssl.SSLContext:
+        """Return the context to connect with now.
+
+        Raises: ConfigError when the certificates cannot be read and never could.
+        """
+        with self._lock:
+            certificate = _certificate_of(self._credential)
+            now = self._clock()
+            fresh = now - self._checked < self._check_interval and certificate == self._certificate
+            if self._context is not None and fresh:
+                return self._context
+            self._checked, self._certificate = now, certificate
+            made_from = (certificate, tuple(_stamp(file) for file in self._config.files))
+            if self._context is None or made_from != self._made_from:
+                self._remake(certificate, made_from)
+            assert self._context is not None
+            return self._context
+
+    def _remake(self, certificate: ClientCertificate | None, made_from: object) -> None:
+        try:
+            context = make_context(self._config, certificate)
+        except ConfigError:
+            # Half a rotation: certificate and key are replaced one after the other. The old pair serves until both
+            # are there.
+            if self._context is None:
+                raise
+            return
+        self._context, self._made_from = context, made_from
+
+
+def make_context(config: TLSConfig, certificate: ClientCertificate | None = None) -> ssl.SSLContext:
+    """Return a client context for `config`.
+
+    `certificate` takes the place of its client certificate. Raises: ConfigError.
+    """
+    authorities = (
+        None if config.insecure_skip_verify else _content("certificate authority", config.ca_data, config.ca_file)
+    )
+    try:
+        if authorities is not None and not authorities.strip():
+            raise ValueError("it is empty")
+        context = ssl.create_default_context(cadata=_text(authorities))
+    except (ssl.SSLError, ValueError) as error:
+        where = _where(config.ca_data, config.ca_file)
+        raise ConfigError(
+            f"the certificate authority {where} is not a PEM certificate ({error}); check the kubeconfig"
+        ) from error
+    # As Go verifies: clusters' own authorities often lack the extensions that strictness asks for, and a trusted
+    # intermediate is enough.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if config.insecure_skip_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    pair = certificate or config.client_certificate()
+    if pair is not None:
+        _load_pair(context, pair, config)
+    return context
+
+
+def _load_pair(context: ssl.SSLContext, pair: ClientCertificate, config: TLSConfig) -> None:
+    # ssl reads key pairs from files only. The folder is the user's alone (0700) and gone before anybody connects.
+    with tempfile.TemporaryDirectory(prefix="ctrlruntime-") as folder:
+        path = Path(folder) / "pair.pem"
+        path.touch(mode=0o600)
+        path.write_bytes(pair.key.rstrip() + b"\n" + pair.certificate)
+        try:
+            context.load_cert_chain(path, password=_no_password)
+        except (ssl.SSLError, ValueError) as error:
+            where = _where(config.cert_data, config.cert_file)
+            raise ConfigError(
+                f"the client certificate {where} and its key cannot be used ({error}); they must be PEM, belong "
+                "together and the key must not be encrypted"
+            ) from error
+
+
+def _no_password() -> str:
+    # Without it, OpenSSL would ask on the terminal.
+    raise ValueError("the key is encrypted")
+
+
+def _certificate_of(credential: object) -> ClientCertificate | None:
+    certificate = getattr(credential, "client_certificate", None)
+    return certificate if isinstance(certificate, ClientCertificate) else None
+
+
+def _stamp(file: str) -> object:
+    # The inode too: a projected volume swaps a symbolic link, and both files may be of one second.
+    try:
+        status = Path(file).stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def _content(what: str, data: bytes | None, file: str | None) -> bytes | None:
+    if data is not None:
+        return data
+    if not file:
+        return None
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"the {what} {file} cannot be read ({error.strerror}); check the path and its permissions"
+        ) from error
+
+
+def _where(data: bytes | None, file: str | None) -> str:
+    return "in the kubeconfig" if data is not None or file is None else file
+
+
+def _text(pem: bytes | None) -> str | None:
+    return None if pem is None else pem.decode("ascii", "replace")
+
+
+class CertificateFacts(NamedTuple):
+    """What a person needs to know of a certificate: whose it is (common name) and when it is valid (UTC)."""
+
+    common_name: str
+    not_before: datetime
+    not_after: datetime
+
+
+def certificate_facts(pem: bytes) -> CertificateFacts:
+    """Return the facts of the first certificate in `pem`. Raises: ConfigError when it is not a certificate."""
+    try:
+        der = ssl.PEM_cert_to_DER_cert(_first_certificate(pem))
+        return _walk(der)
+    except (ValueError, IndexError, UnicodeDecodeError) as error:
+        raise ConfigError(f"not a PEM certificate ({error})") from error
+
+
+def _first_certificate(pem: bytes) -> str:
+    begin, end = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
+    start = pem.index(begin)
+    return pem[start : pem.index(end, start) + len(end)].decode("ascii")
+
+
+_COMMON_NAME = bytes.fromhex("550403")
+_EXPLICIT_VERSION = 0xA0
+_UTC_TIME = 0x17
+
+
+class _Node(NamedTuple):
+    """One value of DER: its tag and its content."""
+
+    tag: int
+    content: bytes
+
+
+def _children(content: bytes) -> list[_Node]:
+    nodes: list[_Node] = []
+    at = 0
+    while at < len(content):
+        tag, length = content[at], content[at + 1]
+        at += 2
+        if length & 0x80:
+            size = length & 0x7F
+            length = int.from_bytes(content[at : at + size], "big")
+            at += size
+        if at + length > len(content):
+            raise ValueError("the certificate is cut short")
+        nodes.append(_Node(tag, content[at : at + length]))
+        at += length
+    return nodes
+
+
+def _walk(der: bytes) -> CertificateFacts:
+    # Certificate > tbsCertificate > [version], serialNumber, signature, issuer, validity, subject (RFC 5280 4.1)
+    fields = _children(_children(_children(der)[0].content)[0].content)
+    if fields[0].tag == _EXPLICIT_VERSION:
+        fields = fields[1:]
+    not_before, not_after = (_time(node) for node in _children(fields[3].content)[:2])
+    return CertificateFacts(_common_name(fields[4].content), not_before, not_after)
+
+
+def _common_name(subject: bytes) -> str:
+    for relative in _children(subject):
+        for attribute in _children(relative.content):
+            kind, value = _children(attribute.content)[:2]
+            if kind.content == _COMMON_NAME:
+                return value.content.decode("utf-8", "replace")
+    return ""
+
+
+def _time(node: _Node) -> datetime:
+    text = node.content.decode("ascii")
+    if node.tag == _UTC_TIME:
+        # Two digits of the year: 50 to 99 are of the last century (RFC 5280 4.1.2.5.1).
+        text = ("19" if int(text[:2]) >= 50 else "20") + text
+    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)

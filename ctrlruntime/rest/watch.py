@@ -1,0 +1,104 @@
+"""A watch as frames: from an HTTP stream to (type, the object's bytes), in batches as they arrive.
+
+Knows lines, JSON and the four frame types; nothing of caches. A frame of type ERROR is raised as the exception of its Status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import msgspec
+
+from ctrlruntime.errors import APIStatusError, RequestTimeoutError, TransportError
+from ctrlruntime.rest.transport import Params, Transport, translating
+
+MAX_LINE = 64 * 1024 * 1024
+"""Bytes in one frame; the API server stops at about 3 MiB an object, Tables and aggregated servers may send more."""
+
+
+class Frame(NamedTuple):
+    """One line of a watch: its type (ADDED, MODIFIED, DELETED, BOOKMARK) and the JSON of its object."""
+
+    type: str
+    object: bytes
+
+
+class _Line(msgspec.Struct, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+
+
+class LineSplitter:
+    """Cuts a byte stream into lines, however the chunks fall. A line over `limit` bytes raises TransportError."""
+
+    def __init__(self, limit: int = MAX_LINE) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._held = 0
+
+    @property
+    def pending(self) -> int:
+        """Bytes of a line that is not complete."""
+        return self._held
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that `chunk` completes, without empty ones."""
+        if b"\n" not in chunk:
+            self._hold(chunk)
+            return []
+        first, *middle = chunk.split(b"\n")
+        last = middle.pop()
+        lines = [b"".join((*self._parts, first)) if self._parts else first, *middle]
+        self._parts, self._held = [], 0
+        if last:
+            self._hold(last)
+        return [line for line in lines if line]
+
+    def _hold(self, part: bytes) -> None:
+        self._held += len(part)
+        if self._held > self._limit:
+            raise TransportError(f"a watch frame is longer than {self._limit} bytes; the watch is given up")
+        self._parts.append(part)
+
+
+async def frames(
+    transport: Transport, path: str, *, params: Params, accept: str, ends_within: float | None = None
+) -> AsyncIterator[list[Frame]]:
+    """Open a watch and yield its frames, those that arrive together in one list; ends when the server ends the watch cleanly.
+
+    `ends_within`: seconds after which a watch that the server has not ended is taken for dead (RequestTimeoutError); it must be longer than
+    the `timeoutSeconds` asked for. Raises: APIStatusError (also for an ERROR frame), TransportError.
+    """
+    splitter = LineSplitter()
+    async with transport.stream(path, params=params, accept=accept) as content:
+        deadline = None if ends_within is None else asyncio.get_running_loop().time() + ends_within
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    with translating("GET", path, transport.host):
+                        chunk = await content.readany()
+            except TimeoutError as error:
+                raise RequestTimeoutError(
+                    f"GET {path}: the watch did not end within {ends_within:g} s; the connection to {transport.host} is taken for dead"
+                ) from error
+            if not chunk:
+                break
+            if lines := splitter.feed(chunk):
+                yield [_frame(line) for line in lines]
+        if splitter.pending:
+            raise TransportError(f"GET {path}: the watch ended inside a frame")
+
+
+def _frame(line: bytes) -> Frame:
+    try:
+        decoded = _decode_line(line)
+    except msgspec.DecodeError as error:
+        raise TransportError(f"not a watch frame: {line[:200]!r}") from error
+    if decoded.type == "ERROR":
+        raise APIStatusError.from_response(500, bytes(decoded.object))
+    return Frame(decoded.type, bytes(decoded.object))

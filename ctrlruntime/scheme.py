@@ -1,0 +1,151 @@
+"""Scheme: which class stands for which kind.
+
+The built-in kinds are known without being registered; their modules are loaded when one of them is asked for.
+Everything else is registered by its class. A scheme is made by its user and handed down; there is no global one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterator
+from typing import Any, cast
+
+from ctrlruntime.api.groups import MODULES
+from ctrlruntime.api.kind import GroupVersionKind, KindInfo
+from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, kind_of
+from ctrlruntime.errors import NotRegisteredError
+
+__all__ = ["Scheme", "default_scheme"]
+
+
+class Scheme:
+    """Classes by kind and kinds by class: `scheme.register(Memcached)`.
+
+    With `builtin=False` not even the kinds of Kubernetes are known.
+    """
+
+    def __init__(self, *classes: type[Object], builtin: bool = True) -> None:
+        self._classes: dict[GroupVersionKind, type[Object]] = {}
+        self._builtin = builtin
+        self.register(*classes)
+
+    def register(self, *classes: type[Object]) -> None:
+        """Add classes; one that is registered already is no news.
+
+        Raises: TypeError for what is no Object class, NotRegisteredError for a class without group and version,
+        ValueError when another class stands for the same kind already.
+        """
+        for cls in classes:
+            if not (isinstance(cast("Any", cls), type) and issubclass(cls, Object)):
+                raise TypeError(f"{cls!r} cannot be registered: a subclass of Object is needed")
+            name = kind_of(cls).gvk
+            present = self._classes.get(name)
+            if present is not None and present is not cls:
+                raise ValueError(
+                    f"{_path(cls)} cannot be registered: {name} is {_path(present)} already; "
+                    f"use that class, another kind name, or a Scheme of its own"
+                )
+            self._classes[name] = cls
+
+    def class_for(self, gvk: GroupVersionKind) -> type[Object]:
+        """Return the class of a kind; registered ones win over built-in ones.
+
+        Raises: NotRegisteredError, with what to call.
+        """
+        found = self._classes.get(gvk) or self._find_builtin(gvk)
+        if found is None:
+            raise NotRegisteredError(self._advice(gvk))
+        return found
+
+    def knows(self, gvk: GroupVersionKind) -> bool:
+        """Return whether a class stands for the kind."""
+        return gvk in self._classes or self._find_builtin(gvk) is not None
+
+    def gvk_for(self, kind: type[Object] | Object) -> GroupVersionKind:
+        """Return the kind of a class or object, if this scheme knows it (Unstructured and metadata-only ones always).
+
+        Raises: NotRegisteredError, with what to call.
+        """
+        return self.info_for(kind).gvk
+
+    def info_for(self, kind: type[Object] | Object) -> KindInfo:
+        """Return what is known of the kind of a class or object, as `gvk_for` does. Raises: NotRegisteredError."""
+        cls = kind if isinstance(kind, type) else type(kind)
+        info = kind_of(kind)
+        if _stands_for_any_kind(cls):
+            return info
+        known = self._classes.get(info.gvk) or self._find_builtin(info.gvk)
+        if known is cls:
+            return info
+        if known is None:
+            raise NotRegisteredError(f"{_path(cls)} is not in the Scheme; call scheme.register({cls.__name__})")
+        raise NotRegisteredError(
+            f"{_path(cls)} is not in the Scheme: there {info.gvk} is {_path(known)}; "
+            f"use that class or a Scheme of its own"
+        )
+
+    def decode(self, raw: bytes) -> Object:
+        """Return the object that JSON holds, of the class its apiVersion and kind name.
+
+        Raises: NotRegisteredError, DecodeError.
+        """
+        document = Unstructured.from_json(raw)
+        return self.class_for(GroupVersionKind.parse(document.api_version, document.kind)).from_json(raw)
+
+    def versions_of(self, group: str, kind: str) -> tuple[str, ...]:
+        """Return the versions in which a kind is registered (built-in kinds count), sorted by name."""
+        versions = {name.version for name in self._classes if (name.group, name.kind) == (group, kind)}
+        for module_group, version in MODULES:
+            if module_group == group and self._find_builtin(GroupVersionKind(group, version, kind)) is not None:
+                versions.add(version)
+        return tuple(sorted(versions))
+
+    def __iter__(self) -> Iterator[type[Object]]:
+        """Iterate over the registered classes, in order of registration; the built-in ones are not among them."""
+        return iter(self._classes.values())
+
+    def __contains__(self, kind: object) -> bool:
+        if not (isinstance(kind, type) and issubclass(kind, Object)):
+            return False
+        try:
+            self.info_for(kind)
+        except NotRegisteredError:
+            return False
+        return True
+
+    def copy(self) -> Scheme:
+        """Return a scheme with the same classes that goes its own way."""
+        return Scheme(*self, builtin=self._builtin)
+
+    def _find_builtin(self, gvk: GroupVersionKind) -> type[Object] | None:
+        module = MODULES.get((gvk.group, gvk.version)) if self._builtin else None
+        if module is None:
+            return None
+        found = getattr(importlib.import_module(module), gvk.kind, None)
+        return found if isinstance(found, type) and issubclass(found, Object) and kind_of(found).gvk == gvk else None
+
+    def _advice(self, gvk: GroupVersionKind) -> str:
+        others = [name for name in self._classes if (name.group, name.kind) == (gvk.group, gvk.kind)]
+        if others:
+            return f"{gvk} is not in the Scheme, which has the kind in version {', '.join(o.version for o in others)}"
+        names = {name.kind for name in self._classes}
+        near = difflib.get_close_matches(gvk.kind, names, n=1)
+        hint = f" (there is a {near[0]})" if near else ""
+        return (
+            f"{gvk} is not in the Scheme{hint}; call scheme.register(…) with its class, "
+            f'or use Unstructured.of("{gvk.api_version}", "{gvk.kind}")'
+        )
+
+
+def _stands_for_any_kind(cls: type[Object]) -> bool:
+    return issubclass(cls, (Unstructured, PartialObjectMetadata))
+
+
+def _path(cls: type[Object]) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def default_scheme() -> Scheme:
+    """Return a new scheme that knows the built-in kinds."""
+    return Scheme()

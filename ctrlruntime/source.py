@@ -1,0 +1,622 @@
+"""Where a controller's requests come from: `source.Kind` (a watched kind), `Channel` (events of your own) and `Func` (anything else).
+
+A source takes events from below (a cache subscription, an `EventChannel`), asks the predicates, calls the handler and hands requests up by
+`queue.add(request, priority=…, trigger=…)`. Priority is set here, once. For each source there is one task that takes events; a plain handler
+runs inside it, without a task or an await for each event. An async handler gets a task of its own, so that a slow one holds up only its own key.
+
+User code that fails loses nothing: a predicate that raises counts as a yes, a handler that raises is called again with the same event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Generic, NamedTuple, Protocol
+
+from typing_extensions import TypeVar
+
+from ctrlruntime.cache.subscription import Subscription
+from ctrlruntime.errors import DecodeError
+from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+from ctrlruntime.handler import EventHandler
+from ctrlruntime.log import get_logger
+from ctrlruntime.predicate import Predicate, PredicateLike, predicate_of
+from ctrlruntime.reconcile import Request
+
+T = TypeVar("T", default=Any)
+R = TypeVar("R", default=Request)
+R_contra = TypeVar("R_contra", contravariant=True, default=Request)
+
+LOW_PRIORITY = -100
+"""The priority of what start-up and resyncs bring: live changes overtake it."""
+
+CHANNEL_BUFFER = 1024
+"""Events an EventChannel holds for each of its receivers."""
+
+HANDLER_TIMEOUT = 60.0
+"""Seconds an async handler may take for one event before it counts as failed."""
+
+RETRY_DELAYS = (0.1, 60.0)
+"""First and longest delay in seconds before an event is given to a failing handler again; each delay is twice the one before."""
+
+RETRY_LIMIT = 20
+"""Calls with one event (about 12 minutes) after which a handler that always fails is given up; the next event or resync tries anew."""
+
+_SLICE = 0.005  # seconds of events in a row before other tasks get their turn
+_MAX_BUSY = 64  # keys whose async handlers run at once
+_MAX_WAITING = 1_000  # events that wait for an earlier one of their key
+_PATIENCE = 5.0  # seconds user code gets to end once it is cancelled
+
+
+class Queue(Protocol[R_contra]):
+    """The part of the controller's queue a source may use."""
+
+    def add(
+        self,
+        key: R_contra,
+        *,
+        priority: int = 0,
+        after: float = 0.0,
+        rate_limited: bool = False,
+        trigger: object | None = None,
+    ) -> None: ...
+
+
+class Source(Protocol[R]):
+    """Something that fills a controller's queue. Implement it for what neither a watch nor a channel can give."""
+
+    async def start(self, queue: Queue[R], /) -> None:
+        """Begin to add requests; must not block, work goes on in tasks of the source's own."""
+        ...
+
+    async def synced(self) -> None:
+        """Wait until everything that was there at the start has been added to the queue."""
+        ...
+
+    async def stop(self) -> None:
+        """Stop adding and end all tasks of the source; may be called twice and without a start."""
+        ...
+
+
+class Informers(Protocol):
+    """What a watched kind needs of a cache.
+
+    `subscribe` returns at once: the kind may still be syncing, or not be served at all yet; then the informer waits, says so in the log and
+    starts by itself.
+    """
+
+    async def subscribe(self, kind: type[T], *, name: str) -> Subscription[T]: ...
+
+
+class Trigger(NamedTuple):
+    """Why a request was enqueued: `event` (create, update, delete, generic) of which object at which version, seen by which source."""
+
+    event: str
+    source: str
+    namespace: str
+    name: str
+    resource_version: str
+    cluster: str = ""
+
+
+class Kind(Generic[T, R]):
+    """Watches a kind through a cache: its events pass `predicates` in order, then `handler`. Raises: TypeError for a missing part."""
+
+    def __init__(
+        self,
+        informers: Informers,
+        kind: type[T],
+        handler: EventHandler[R, T],
+        *,
+        predicates: Sequence[PredicateLike[T]] = (),
+        name: str = "",
+        cluster: str = "",
+        retry_delays: tuple[float, float] = RETRY_DELAYS,
+        handler_timeout: float = HANDLER_TIMEOUT,
+    ) -> None:
+        if not hasattr(informers, "subscribe"):
+            raise TypeError(f"source.Kind needs a cache to watch through, got {informers!r}; pass mgr.cache")
+        if not isinstance(kind, type):
+            raise TypeError(f"source.Kind needs the class of a kind, got {kind!r}")
+        self.kind = kind
+        self.name = f"kind {kind.__name__}"
+        self._subscriber = name or kind.__name__
+        self._informers = informers
+        self._dispatcher: _Dispatcher[T, R] = _Dispatcher(
+            kind.__name__, handler, predicates, cluster, retry_delays, handler_timeout
+        )
+        self._subscription: Subscription[T] | None = None
+        self._subscribed = asyncio.Event()
+        self._is_used = False
+        self._task: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"source.Kind({self.kind.__name__})"
+
+    async def start(self, queue: Queue[R], /) -> None:
+        """Subscribe and begin. Raises: RuntimeError when it was started before, NotRegisteredError."""
+        if self._is_used:
+            raise RuntimeError(f"{self!r} was started before; make one source for each controller")
+        self._is_used = True
+        self._dispatcher.queue = queue
+        subscription = await self._informers.subscribe(self.kind, name=self._subscriber)
+        self._subscription = subscription
+        self._subscribed.set()
+        self._task = _spawn(lambda: self._take(subscription), f"source {self._subscriber}/{self.kind.__name__}")
+
+    async def synced(self) -> None:
+        await self._subscribed.wait()
+        assert self._subscription is not None
+        await self._subscription.wait_synced()
+        # Async handlers of the initial list may still be at work: their requests belong to it.
+        await self._dispatcher.settled()
+
+    @property
+    def predicate_failures(self) -> int:
+        """How often a predicate raised; those events were passed on."""
+        return self._dispatcher.predicate_failures
+
+    async def stop(self) -> None:
+        if self._subscription is not None:
+            self._subscription.stop()
+        await _end(self._task)
+        await self._dispatcher.stop()
+
+    async def _take(self, subscription: Subscription[T]) -> None:
+        dispatcher = self._dispatcher
+        turn_ends = 0.0
+        while await subscription.ready():
+            while (event := subscription.pop()) is not None:
+                dispatcher.dispatch(event)
+                if dispatcher.is_full:
+                    await dispatcher.room()
+                elif (now := time.monotonic()) >= turn_ends:
+                    # Nothing here suspends while there are events: without this a long initial list would hold the loop.
+                    await asyncio.sleep(0)
+                    turn_ends = max(now, time.monotonic()) + _SLICE
+
+
+class EventChannel(Generic[T]):
+    """Carries events of your own to the controllers that watch it, each of which receives every event.
+
+    Events put before anybody watches are kept for the first that does. Each receiver holds up to `buffer` events; `put` waits for the slowest.
+    """
+
+    def __init__(self, buffer: int = CHANNEL_BUFFER) -> None:
+        if buffer < 1:
+            raise ValueError(f"the buffer of an EventChannel is {buffer}: give 1 or more")
+        self._buffer = buffer
+        self._backlog: deque[GenericEvent[T]] = deque()
+        self._receivers: list[deque[GenericEvent[T]]] = []
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    async def put(self, event: GenericEvent[T]) -> None:
+        """Hand the event to all receivers; waits while one of them is full. Raises: RuntimeError after close."""
+        while not self._closed and self.is_full:
+            await self._wait()
+        self.put_nowait(event)
+
+    def put_nowait(self, event: GenericEvent[T]) -> None:
+        """Hand the event to all receivers. Raises: asyncio.QueueFull when one of them is full, RuntimeError after close."""
+        if self._closed:
+            raise RuntimeError("the EventChannel is closed")
+        if self.is_full:
+            raise asyncio.QueueFull(
+                f"a receiver of this EventChannel is {self._buffer} events behind; use `await put(event)` to wait for it"
+            )
+        for receiver in self._receivers or (self._backlog,):
+            receiver.append(event)
+        self._wake()
+
+    @property
+    def is_full(self) -> bool:
+        return any(len(receiver) >= self._buffer for receiver in self._receivers or (self._backlog,))
+
+    def close(self) -> None:
+        """Accept no more events; receivers take what is left and end."""
+        self._closed = True
+        self._wake()
+
+    def attach(self) -> deque[GenericEvent[T]]:
+        """Add a receiver; the first one gets what was put before. Called by `Channel`."""
+        receiver: deque[GenericEvent[T]] = deque()
+        if not self._receivers:
+            receiver, self._backlog = self._backlog, receiver
+        self._receivers.append(receiver)
+        return receiver
+
+    def detach(self, receiver: deque[GenericEvent[T]]) -> None:
+        """Remove a receiver and what it did not take. Called by `Channel`."""
+        self._receivers = [other for other in self._receivers if other is not receiver]
+        self._wake()
+
+    async def take(self, receiver: deque[GenericEvent[T]]) -> GenericEvent[T] | None:
+        """Wait for the receiver's next event; None when the channel is closed and empty. Called by `Channel`."""
+        while not receiver:
+            if self._closed:
+                return None
+            await self._wait()
+        event = receiver.popleft()
+        self._wake()
+        return event
+
+    async def _wait(self) -> None:
+        await self._changed.wait()
+
+    def _wake(self) -> None:
+        # A fresh event each time: whoever waits now is woken, whoever comes later looks at the state first.
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class Channel(Generic[T, R]):
+    """Takes the events of an EventChannel: they pass `predicates` in order, then `handler`. Raises: TypeError for a missing part."""
+
+    def __init__(
+        self,
+        channel: EventChannel[T],
+        handler: EventHandler[R, T],
+        *,
+        predicates: Sequence[PredicateLike[T]] = (),
+        name: str = "channel",
+        cluster: str = "",
+        retry_delays: tuple[float, float] = RETRY_DELAYS,
+        handler_timeout: float = HANDLER_TIMEOUT,
+    ) -> None:
+        if not isinstance(channel, EventChannel):
+            raise TypeError(f"source.Channel needs an EventChannel, got {channel!r}")
+        self.name = name
+        self._dispatcher: _Dispatcher[T, R] = _Dispatcher(
+            name, handler, predicates, cluster, retry_delays, handler_timeout
+        )
+        self._channel = channel
+        self._receiver = channel.attach()
+        self._task: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"source.Channel({self.name})"
+
+    async def start(self, queue: Queue[R], /) -> None:
+        """Begin to take events, those put before included. Raises: RuntimeError when it was started before."""
+        if self._task is not None:
+            raise RuntimeError(f"{self!r} was started before; make one source for each controller")
+        self._dispatcher.queue = queue
+        self._task = _spawn(self._take, f"source {self.name}")
+
+    async def synced(self) -> None:
+        return
+
+    async def stop(self) -> None:
+        self._channel.detach(self._receiver)
+        await _end(self._task)
+        await self._dispatcher.stop()
+
+    async def _take(self) -> None:
+        turn_ends = 0.0
+        while (event := await self._channel.take(self._receiver)) is not None:
+            self._dispatcher.dispatch(event)
+            if self._dispatcher.is_full:
+                await self._dispatcher.room()
+            elif (now := time.monotonic()) >= turn_ends:
+                await asyncio.sleep(0)
+                turn_ends = max(now, time.monotonic()) + _SLICE
+
+
+class Func(Generic[R]):
+    """Runs an async function `(queue)` as a task until it returns or the controller stops; if it raises, it is logged and called again.
+
+    Use it for timers, message queues and other things that know which requests they mean.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Queue[R]], Coroutine[Any, Any, None]],
+        *,
+        retry_delays: tuple[float, float] = RETRY_DELAYS,
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"source.Func needs an async function of the queue, got {function!r}")
+        self.name = f"function {_name_of(function)}"
+        self._function = function
+        self._retry_delays = retry_delays
+        self._task: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"source.Func({_name_of(self._function)})"
+
+    async def start(self, queue: Queue[R], /) -> None:
+        """Call the function in a task. Raises: RuntimeError when it was started before."""
+        if self._task is not None:
+            raise RuntimeError(f"{self!r} was started before; make one source for each controller")
+        self._task = asyncio.create_task(self._run(queue), name=f"source {self.name}")
+
+    async def synced(self) -> None:
+        return
+
+    async def stop(self) -> None:
+        await _end(self._task)
+
+    async def _run(self, queue: Queue[R]) -> None:
+        failures = 0
+        while True:
+            try:
+                outcome: object = self._function(queue)
+                if inspect.isawaitable(outcome):
+                    await outcome
+            except Exception as error:  # noqa: BLE001 - any failure of user code is repeated
+                delay = _delay(failures, self._retry_delays)
+                failures += 1
+                _log().error(
+                    "source function failed; calling it again", source=self.name, retry_in=delay, exc_info=error
+                )
+                await asyncio.sleep(delay)
+            else:
+                return
+
+
+class _Enqueue(Generic[R]):
+    """`handler.Enqueue` for one event."""
+
+    __slots__ = ("_priority", "_queue", "_trigger", "cluster")
+
+    def __init__(self, queue: Queue[R], priority: int, trigger: Trigger, cluster: str) -> None:
+        self._queue = queue
+        self._priority = priority
+        self._trigger = trigger
+        self.cluster = cluster
+
+    def __call__(self, request: R, /, *, priority: int | None = None, after: float = 0.0) -> None:
+        self._queue.add(
+            request, priority=self._priority if priority is None else priority, after=after, trigger=self._trigger
+        )
+
+
+class _Dispatcher(Generic[T, R]):
+    """Predicates, handler, retries: everything between one event and the queue, for Kind and Channel."""
+
+    queue: Queue[R]
+
+    def __init__(
+        self,
+        name: str,
+        handler: EventHandler[R, T],
+        predicates: Sequence[PredicateLike[T]],
+        cluster: str,
+        retry_delays: tuple[float, float],
+        handler_timeout: float,
+    ) -> None:
+        if not callable(getattr(handler, "handle", None)):
+            raise TypeError(
+                f"the source of {name} needs an event handler with a method handle(event, enqueue), got {handler!r}"
+            )
+        self._name = name
+        self._handler = handler
+        self._predicates: tuple[Predicate[T], ...] = tuple(predicate_of(predicate) for predicate in predicates)
+        self._cluster = cluster
+        self._retry_delays = retry_delays
+        self._handler_timeout = handler_timeout
+        self._predicate_failures: dict[int, int] = {}
+        # Keys whose async handler runs, with the events (and the calls they had) that wait for their turn.
+        self._busy: dict[tuple[str, str], deque[tuple[Event[T], int]]] = {}
+        self._waiting = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timers: set[asyncio.TimerHandle] = set()
+        self._freed = asyncio.Event()
+        self._is_stopped = False
+
+    def dispatch(self, event: Event[T]) -> None:
+        """Ask the predicates, then call the handler."""
+        for predicate in self._predicates:
+            try:
+                verdict = predicate.passes(event)
+                if verdict is not True and verdict is not False:
+                    verdict = _as_bool(verdict)
+            except Exception as error:  # noqa: BLE001 - user code; an event too many does no harm, a lost one does
+                self._predicate_failed(predicate, event, error)
+                continue
+            if not verdict:
+                return
+        self._handle(event, 1)
+
+    @property
+    def is_full(self) -> bool:
+        """More async handlers are at work than is healthy: await `room()` before the next event."""
+        return len(self._busy) >= _MAX_BUSY or self._waiting >= _MAX_WAITING
+
+    async def room(self) -> None:
+        while self.is_full:
+            self._freed.clear()
+            await self._freed.wait()
+
+    async def settled(self) -> None:
+        """Wait for the async handlers that are at work now."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def stop(self) -> None:
+        self._is_stopped = True
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        if not self._tasks:
+            return
+        for task in self._tasks:
+            task.cancel()
+        _, pending = await asyncio.wait(set(self._tasks), timeout=_PATIENCE)
+        if pending:
+            _log().warning(
+                "event handlers ignore cancellation and are abandoned", source=self._name, count=len(pending)
+            )
+
+    def _handle(self, event: Event[T], call: int) -> None:
+        meta = event.meta
+        if self._busy and (waiting := self._busy.get((meta.namespace, meta.name))) is not None:
+            waiting.append((event, call))
+            self._waiting += 1
+            return
+        try:
+            awaitable = self._handler.handle(event, self._enqueue(event))
+        except Exception as error:  # noqa: BLE001 - user code
+            self._failed(event, call, error)
+            return
+        if awaitable is not None:
+            key = (meta.namespace, meta.name)
+            self._busy[key] = deque()
+            task = asyncio.create_task(
+                self._finish(key, event, call, awaitable), name=f"handler {self._name} {meta.key}"
+            )
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _enqueue(self, event: Event[T]) -> _Enqueue[R]:
+        meta = event.meta
+        priority = 0
+        if isinstance(event, UpdateEvent):
+            word = "update"
+            if meta.resource_version and event.old_meta.resource_version == meta.resource_version:
+                priority = LOW_PRIORITY
+        elif isinstance(event, CreateEvent):
+            word = "create"
+            if event.is_in_initial_list:
+                priority = LOW_PRIORITY
+        else:
+            word = "delete" if isinstance(event, DeleteEvent) else "generic"
+        trigger = Trigger(word, self._name, meta.namespace, meta.name, meta.resource_version, self._cluster)
+        return _Enqueue(self.queue, priority, trigger, self._cluster)
+
+    async def _finish(
+        self, key: tuple[str, str], event: Event[T], call: int, awaitable: Awaitable[None] | None
+    ) -> None:
+        """Await the handler of one event, then handle the events of its key that came meanwhile, in order."""
+        try:
+            while True:
+                await self._await_handler(event, call, awaitable)
+                if not self._busy[key]:
+                    return
+                event, call = self._busy[key].popleft()
+                self._waiting -= 1
+                try:
+                    awaitable = self._handler.handle(event, self._enqueue(event))
+                except Exception as error:  # noqa: BLE001 - user code
+                    self._failed(event, call, error)
+                    awaitable = None
+        finally:
+            self._waiting -= len(self._busy.pop(key))
+            self._freed.set()
+
+    async def _await_handler(self, event: Event[T], call: int, awaitable: Awaitable[None] | None) -> None:
+        if awaitable is None:
+            return
+        try:
+            async with asyncio.timeout(self._handler_timeout) as limit:
+                await awaitable
+        except Exception as error:  # noqa: BLE001 - user code
+            if isinstance(error, TimeoutError) and limit.expired():
+                error = TimeoutError(f"{self._handler!r} took longer than {self._handler_timeout:g} s for one event")
+            self._failed(event, call, error)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            self._failed(event, call, RuntimeError("the handler cancelled itself"))
+
+    def _failed(self, event: Event[T], call: int, error: Exception) -> None:
+        if self._is_stopped:
+            return
+        meta = event.meta
+        fields: dict[str, Any] = {
+            "source": self._name,
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "handler": repr(self._handler),
+        }
+        if isinstance(error, DecodeError):
+            # The same bytes will not decode next time either; the object's repair is an event of its own.
+            _log().warning(
+                "object does not fit its model; what it leads to is unknown until it is repaired",
+                error=str(error),
+                **fields,
+            )
+            return
+        if call >= RETRY_LIMIT:
+            _log().error(
+                "event handler failed too often; giving up on this event", calls=call, exc_info=error, **fields
+            )
+            return
+        delay = _delay(call - 1, self._retry_delays)
+        if call == 1:
+            _log().error(
+                "event handler failed; it is called again with the same event", retry_in=delay, exc_info=error, **fields
+            )
+        timer: asyncio.TimerHandle
+
+        def again() -> None:
+            self._timers.discard(timer)
+            self._handle(event, call + 1)
+
+        timer = asyncio.get_running_loop().call_later(delay, again)
+        self._timers.add(timer)
+
+    def _predicate_failed(self, predicate: Predicate[T], event: Event[T], error: Exception) -> None:
+        count = self._predicate_failures.get(id(predicate), 0) + 1
+        self._predicate_failures[id(predicate)] = count
+        if count == 1:
+            meta = event.meta
+            _log().error(
+                "predicate failed; the event is passed on (later failures of this predicate are counted, not logged)",
+                source=self._name,
+                predicate=repr(predicate),
+                namespace=meta.namespace,
+                name=meta.name,
+                exc_info=error,
+            )
+
+    @property
+    def predicate_failures(self) -> int:
+        return sum(self._predicate_failures.values())
+
+
+def _as_bool(verdict: object) -> bool:
+    if inspect.isawaitable(verdict):
+        if inspect.iscoroutine(verdict):
+            verdict.close()
+        raise TypeError("the predicate returned an awaitable: a predicate must answer at once")
+    return bool(verdict)
+
+
+def _delay(failures: int, delays: tuple[float, float]) -> float:
+    first, longest = delays
+    return min(longest, first * 2.0 ** min(failures, 40))
+
+
+def _spawn(take: Callable[[], Coroutine[Any, Any, None]], name: str) -> asyncio.Task[None]:
+    async def keep_taking() -> None:
+        while True:
+            try:
+                return await take()
+            except Exception as error:  # noqa: BLE001 - user code is guarded below, so this is a bug of ours: a source must not fall silent
+                _log().error("source failed; taking events again", task=name, exc_info=error)
+                await asyncio.sleep(1.0)
+
+    return asyncio.create_task(keep_taking(), name=name)
+
+
+async def _end(task: asyncio.Task[None] | None) -> None:
+    if task is None:
+        return
+    task.cancel()
+    _, pending = await asyncio.wait({task}, timeout=_PATIENCE)
+    if pending:
+        _log().warning("source ignores cancellation and is abandoned", task=task.get_name())
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", None) or repr(function))
+
+
+def _log() -> Any:
+    return get_logger("source")

@@ -1,0 +1,173 @@
+"""A few plain HTTP requests to an API server, from a kubeconfig.
+
+`Environment` uses it to wait for a server, install CRDs and make namespaces. It stands on the standard library and
+not on this package's client, so that a fault there does not stop the tests that would show it. It blocks; call it
+before the loop runs or in a thread.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from ctrlruntime.errors import APIStatusError, ConfigError, TransportError
+
+__all__ = ["Connection"]
+
+_TIMEOUT = 30.0  # seconds for one request
+
+
+class Connection:
+    """Requests to one API server. `config` is a kubeconfig as a tree; its current context counts."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        cluster, user = _current(config)
+        self.url = str(cluster.get("server", "")).rstrip("/")
+        if not self.url:
+            raise ConfigError("the kubeconfig's current context names no server")
+        self._parts = urlsplit(self.url)
+        self.headers = [("Accept", "application/json")]  # pairs: one user may be impersonated with several groups
+        credential = {**user, **_run_exec_plugin(user)}
+        self._authorize(credential)
+        self.tls = _tls_context(cluster, credential) if self._parts.scheme == "https" else None
+        self._server_name = cluster.get("tls-server-name")
+
+    def request(self, method: str, path: str, body: Any = None, *, content_type: str = "") -> dict[str, Any]:
+        """Send one request and return the answer's JSON (``{"text": …}`` when it is none).
+
+        Raises: APIStatusError (by its reason) when the server refuses, TransportError when no answer comes.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        connection = self._open()
+        try:
+            connection.putrequest(method, self._parts.path + path)
+            for name, value in self.headers:
+                connection.putheader(name, value)
+            if data is not None:
+                connection.putheader("Content-Type", content_type or "application/json")
+                connection.putheader("Content-Length", str(len(data)))
+            connection.endheaders(data)
+            answer = connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise TransportError(f"{method} {self.url}{path}: {error or type(error).__name__}") from error
+        finally:
+            connection.close()
+        if answer.status >= 400:
+            raise APIStatusError.from_response(answer.status, text)
+        try:
+            return cast("dict[str, Any]", json.loads(text))
+        except ValueError:
+            return {"text": text.decode("utf-8", "replace")}
+
+    def _open(self) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname or "", self._parts.port
+        if self.tls is None:
+            return http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
+        if self._server_name:
+            return _NamedHTTPSConnection(host, port, timeout=_TIMEOUT, context=self.tls, name=str(self._server_name))
+        return http.client.HTTPSConnection(host, port, timeout=_TIMEOUT, context=self.tls)
+
+    def _authorize(self, user: Mapping[str, Any]) -> None:
+        if token := user.get("token"):
+            self.headers.append(("Authorization", f"Bearer {token}"))
+        elif path := user.get("tokenFile"):
+            self.headers.append(("Authorization", f"Bearer {Path(path).read_text().strip()}"))
+        elif "username" in user:
+            pair = f"{user['username']}:{user.get('password', '')}".encode()
+            self.headers.append(("Authorization", f"Basic {base64.b64encode(pair).decode()}"))
+        if "as" in user:
+            self.headers.append(("Impersonate-User", str(user["as"])))
+        for group in cast("list[str]", user.get("as-groups") or []):
+            self.headers.append(("Impersonate-Group", group))
+
+
+class _NamedHTTPSConnection(http.client.HTTPSConnection):
+    """HTTPS to an address whose certificate carries another name."""
+
+    def __init__(self, host: str, port: int | None, *, timeout: float, context: ssl.SSLContext, name: str) -> None:
+        super().__init__(host, port, timeout=timeout, context=context)
+        self.tls, self._name = context, name
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self.tls.wrap_socket(self.sock, server_hostname=self._name)
+
+
+def _current(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The cluster and the user of the current context."""
+
+    def named(section: str, inner: str, name: str) -> dict[str, Any]:
+        for entry in cast("list[dict[str, Any]]", config.get(section) or []):
+            if entry.get("name") == name:
+                return cast("dict[str, Any]", entry.get(inner) or {})
+        raise ConfigError(f"the kubeconfig has no {inner} {name!r}; its {section} are named otherwise")
+
+    name = str(config.get("current-context") or "")
+    if not name:
+        raise ConfigError("the kubeconfig names no current-context; set one with `kubectl config use-context NAME`")
+    context = named("contexts", "context", name)
+    user = str(context.get("user") or "")
+    return named("clusters", "cluster", str(context.get("cluster") or "")), named("users", "user", user) if user else {}
+
+
+def _tls_context(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> ssl.SSLContext:
+    authority = cluster.get("certificate-authority-data")
+    context = ssl.create_default_context(
+        cafile=cluster.get("certificate-authority"),
+        cadata=base64.b64decode(authority).decode() if authority else None,
+    )
+    if cluster.get("insecure-skip-tls-verify"):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    certificate, key = user.get("client-certificate-data"), user.get("client-key-data")
+    if certificate and key:
+        _load_pair(context, base64.b64decode(certificate), base64.b64decode(key))
+    elif user.get("client-certificate"):
+        context.load_cert_chain(str(user["client-certificate"]), user.get("client-key"))
+    return context
+
+
+def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """`ssl` reads key pairs from files only; the file is readable by us alone and gone at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "pair.pem")
+        path.touch(mode=0o600)
+        path.write_bytes(certificate + b"\n" + key)
+        context.load_cert_chain(path)
+
+
+def _run_exec_plugin(user: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the user's credential plugin, if there is one, and return what it gives as kubeconfig fields."""
+    plugin = cast("dict[str, Any] | None", user.get("exec"))
+    if not plugin:
+        return {}
+    info = {"apiVersion": plugin.get("apiVersion"), "kind": "ExecCredential", "spec": {"interactive": False}}
+    variables = {str(e["name"]): str(e["value"]) for e in cast("list[dict[str, Any]]", plugin.get("env") or [])}
+    command = [str(plugin.get("command")), *map(str, plugin.get("args") or [])]
+    try:
+        done = subprocess.run(  # noqa: S603 - the kubeconfig is the user's own
+            command,
+            env={**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)},
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+        status = cast("dict[str, Any]", json.loads(done.stdout)["status"])
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        raise ConfigError(f"the kubeconfig's credential plugin {command[0]!r} gave no credential: {error}") from error
+    given: dict[str, Any] = {"token": status["token"]} if status.get("token") else {}
+    for field in ("clientCertificateData", "clientKeyData"):
+        if status.get(field):
+            name = "client-certificate-data" if field == "clientCertificateData" else "client-key-data"
+            given[name] = base64.b64encode(str(status[field]).encode()).decode()
+    return given

@@ -1,0 +1,136 @@
+"""CustomResourceDefinitions for a test: read from files and folders, put on the server, waited for.
+
+Below it stands `Connection`. `install` creates what is missing and updates what is there, and returns when every
+served version answers.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from ctrlruntime.errors import AlreadyExists, APIStatusError, ConfigError, Conflict, NotFound, TransportError
+from ctrlruntime.testing.connection import Connection
+
+__all__ = ["Source", "install", "read", "uninstall"]
+
+Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+
+_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_ENDINGS = (".json", ".yaml", ".yml")
+_STEP = 0.05  # seconds
+
+
+def read(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
+    """Return the CRDs in `sources`: documents, files (several documents each), or folders (their files, not those of
+    folders below).
+
+    Documents of other kinds are left out; a name that comes twice counts once, the last.
+
+    Raises: ConfigError for a path that is not there, or a file that cannot be read.
+    """
+    if isinstance(sources, (str, os.PathLike, Mapping)):
+        sources = [sources]
+    found: dict[str, dict[str, Any]] = {}
+    for source in sources:
+        documents = [source] if isinstance(source, Mapping) else _documents(Path(source))
+        for document in documents:
+            if document.get("kind") == "CustomResourceDefinition":
+                found[document["metadata"]["name"]] = dict(document)
+    return list(found.values())
+
+
+def install(
+    connection: Connection,
+    sources: Source | Iterable[Source],
+    *,
+    timeout: float = 10.0,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[str]:
+    """Create or update the CRDs and wait up to `timeout` seconds until all their served versions answer; return their
+    names.
+
+    Raises: ConfigError as `read` does; Invalid when the server refuses one; TransportError when a version does not
+    answer in time.
+    """
+    definitions = read(sources)
+    for definition in definitions:
+        _put(connection, definition)
+    deadline = clock() + timeout
+    for definition in definitions:
+        for path in _served_paths(definition):
+            while (missing := _missing(connection, path)) is not None:
+                if clock() >= deadline:
+                    name = definition["metadata"]["name"]
+                    raise TransportError(f"{path} of CRD {name} is not served after {timeout:g} s: {missing}")
+                sleep(_STEP)
+    return [str(definition["metadata"]["name"]) for definition in definitions]
+
+
+def uninstall(connection: Connection, names: Iterable[str]) -> None:
+    """Delete the CRDs of these names, and with them their objects; one that is gone already is no error."""
+    for name in names:
+        try:
+            connection.request("DELETE", f"{_PATH}/{name}")
+        except NotFound:
+            continue
+
+
+def _documents(path: Path) -> Iterator[dict[str, Any]]:
+    import yaml
+
+    if not path.exists():
+        raise ConfigError(f"no CRDs at {path}: there is no such file or folder")
+    files = sorted(p for p in path.iterdir() if p.suffix in _ENDINGS) if path.is_dir() else [path]
+    for file in files:
+        try:
+            documents = list(yaml.safe_load_all(file.read_text()))
+        except (OSError, yaml.YAMLError) as error:
+            raise ConfigError(f"{file} cannot be read as YAML: {error}") from error
+        yield from (cast("dict[str, Any]", d) for d in documents if isinstance(d, dict))
+
+
+def _put(connection: Connection, definition: dict[str, Any]) -> None:
+    """Create it, or replace its spec when it is there; another writer in between means once more."""
+    name = definition["metadata"]["name"]
+    for _ in range(10):
+        try:
+            connection.request("POST", _PATH, definition)
+        except AlreadyExists:
+            pass
+        else:
+            return
+        try:
+            present = connection.request("GET", f"{_PATH}/{name}")
+            present["spec"] = definition["spec"]
+            for field in ("labels", "annotations"):
+                present["metadata"][field] = {
+                    **present["metadata"].get(field, {}),
+                    **(definition["metadata"].get(field) or {}),
+                }
+            connection.request("PUT", f"{_PATH}/{name}", present)
+        except (Conflict, NotFound):
+            continue
+        return
+    raise Conflict(f"CRD {name} could not be updated: another writer changed it ten times in a row")
+
+
+def _served_paths(definition: dict[str, Any]) -> list[str]:
+    spec = definition["spec"]
+    group, plural = spec["group"], spec["names"]["plural"]
+    return [f"/apis/{group}/{version['name']}/{plural}" for version in spec["versions"] if version.get("served")]
+
+
+def _missing(connection: Connection, path: str) -> str | None:
+    """Why `path` does not answer yet, or None when it does and discovery knows it."""
+    version, plural = path.rsplit("/", 1)
+    try:
+        connection.request("GET", f"{path}?limit=1")
+        resources = cast("list[dict[str, Any]]", connection.request("GET", version).get("resources") or [])
+    except APIStatusError as error:
+        return str(error)
+    return None if any(r.get("name") == plural for r in resources) else "discovery does not list it"

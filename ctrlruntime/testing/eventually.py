@@ -1,0 +1,69 @@
+"""Waiting for a fact in a test, with a limit and a message that shows what was there instead."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
+
+__all__ = ["eventually"]
+
+T = TypeVar("T")
+
+
+async def eventually(
+    check: Callable[[], T | Awaitable[T | None] | None],
+    *,
+    timeout: float = 10.0,  # noqa: ASYNC109 - the limit is on the fact, and the message shows what was there
+    interval: float = 0.05,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> T:
+    """Call `check` every `interval` seconds until it returns something true, and return that.
+
+    `check` is a function or a coroutine function. A value that is false (None, an empty list) and any exception mean
+    "not yet"; a check that only asserts ends with ``return True``.
+
+    Raises: AssertionError when `timeout` seconds have passed; its message shows the last value, or its cause is the
+    last exception.
+    """
+    deadline = clock() + timeout
+    failure: BaseException | None = None
+    last = "the check never returned"
+    calls = 0
+    while True:
+        calls += 1
+        try:
+            async with asyncio.timeout(max(deadline - clock(), interval)) as limit:
+                value = await _call(check)
+        except _failures() as error:
+            if limit.expired():
+                last = f"call {calls} of the check did not return; before it: {last}"
+            else:
+                failure, last = error, f"last the check raised {type(error).__name__}: {error}"
+        else:
+            if value:
+                return value
+            failure, last = None, f"last value: {value!r}" + (_NONE if value is None else "")
+        if clock() >= deadline:
+            raise AssertionError(f"not so within {timeout:g} s ({calls} calls); {last}") from failure
+        await sleep(interval)
+
+
+_NONE = " (a check holds when it returns something true; one that only asserts ends with `return True`)"
+
+
+async def _call(check: Callable[[], T | Awaitable[T | None] | None]) -> T | None:
+    value = check()
+    return await cast("Awaitable[T | None]", value) if inspect.isawaitable(value) else value
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    """What means "not yet". The failure of `pytest.raises` and `pytest.fail` is no Exception, and pytest need not be
+    there.
+    """
+    pytest = sys.modules.get("pytest")
+    return (Exception, pytest.fail.Exception) if pytest else (Exception,)

@@ -1,0 +1,70 @@
+"""The user's own kubeconfig, made whole in one tree, so that it can be handed on as one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from ctrlruntime.errors import ConfigError
+
+__all__ = ["load_default", "to_text"]
+
+_FILES = (
+    ("clusters", "cluster", ("certificate-authority",)),
+    ("users", "user", ("client-certificate", "client-key", "tokenFile")),
+)
+
+
+def load_default(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the files in ``KUBECONFIG``, else ``~/.kube/config``, as one tree; in it the first mention of a name
+    counts.
+
+    Relative paths become absolute.
+
+    Raises: ConfigError when there is no such file, or one cannot be read.
+    """
+    given = environ.get("KUBECONFIG", "")
+    paths = [Path(p) for p in given.split(os.pathsep) if p] or [Path.home() / ".kube" / "config"]
+    merged: dict[str, Any] = {"apiVersion": "v1", "kind": "Config"}
+    found = [_read(path) for path in paths if path.exists()]
+    if not found:
+        raise ConfigError(
+            f"USE_EXISTING_CLUSTER is set, but there is no kubeconfig at {', '.join(map(str, paths))}; "
+            "set KUBECONFIG to the file of the cluster to test on"
+        )
+    for config in found:
+        if config.get("current-context"):
+            merged.setdefault("current-context", config["current-context"])
+        for section in ("clusters", "users", "contexts"):
+            present = cast("list[dict[str, Any]]", merged.setdefault(section, []))
+            names = {entry["name"] for entry in present}
+            present.extend(entry for entry in config.get(section) or [] if entry["name"] not in names)
+    return merged
+
+
+def to_text(config: Mapping[str, Any]) -> str:
+    """Return the tree as YAML."""
+    import yaml
+
+    return yaml.safe_dump(dict(config), sort_keys=False)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        config = yaml.safe_load(path.read_text()) or {}
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigError(f"the kubeconfig {path} cannot be read: {error}") from error
+    if not isinstance(config, dict):
+        raise ConfigError(f"the kubeconfig {path} holds no mapping")
+    tree = cast("dict[str, Any]", config)
+    for section, inner, fields in _FILES:
+        for entry in tree.get(section) or []:
+            values = cast("dict[str, Any]", entry.get(inner) or {})
+            for field in fields:
+                if values.get(field):
+                    values[field] = str(path.parent / values[field])
+    return tree

@@ -1,0 +1,473 @@
+"""The queue between sources and workers: one entry a key, by priority, with delays, and never the same key twice in work.
+
+Sources add keys from below; a controller's workers take them, and say `done`. A key is in one of these states, or not here at all:
+
+- *waiting*: it becomes ready at a later moment;
+- *ready*: it stands on the level of its priority and is handed out in its turn;
+- *in work*: handed out and not done. It is locked: when it is added again meanwhile, it becomes ready (or waits) as ever, but
+  is not handed out before it is done.
+
+Everything happens on one event loop and nothing in here awaits but `get` and `wait_idle`, so no state is ever half changed.
+
+*Order.* The highest level first; on a level, who became ready first. So that steady work on high levels cannot starve low ones, every
+20th key handed out is the one that has been ready longest, whatever its level, once it has been ready for `aging` seconds. A key with n
+older ready ones before it is handed out at the latest after `aging` seconds and then 20·(n+1) hand-overs; and a backlog that is
+overdue delays fresh keys of a high level by one in twenty.
+
+Metrics are plain counters; depth and times of work are read from the queue when somebody scrapes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from typing import Final, Generic
+
+import msgspec
+from typing_extensions import TypeVar
+
+from ctrlruntime.metrics import QueueMetrics, QueueState
+from ctrlruntime.reconcile import Request
+from ctrlruntime.workqueue.rate_limiter import ItemExponentialBackoff, RateLimiter
+
+R = TypeVar("R", default=Request)
+
+MAX_TRIGGERS: Final = 16
+"""Triggers an item keeps; when a key was added more often, the earliest ones."""
+
+AGED_SHARE: Final = 20
+"""One of so many hand-overs goes to the key that has been ready longest, if it is overdue."""
+
+_KEPT_LEVELS = 32  # empty levels that are kept for reuse
+_STALE_SLACK = 64  # stale places a list may hold whatever its length
+
+
+class ShutDown(Exception):  # noqa: N818 - it is how `get` ends, not a failure
+    """The queue was shut down: there is nothing more to take."""
+
+
+class Item(msgspec.Struct, Generic[R], frozen=True, gc=False):
+    """A key handed out: with which priority, why it was added, and how many times in a row it has failed so far."""
+
+    key: R
+    priority: int
+    triggers: tuple[object, ...]
+    attempts: int
+
+
+class _Entry(msgspec.Struct, Generic[R], eq=False, gc=False):
+    """A key in the queue. `sequence` is its place in the order of becoming ready, 0 while it is not; `level` is where it can be taken from."""
+
+    key: R
+    priority: int
+    sequence: int = 0
+    ready_at: float = 0.0  # while waiting: when it will be
+    level: _Level[R] | None = None
+    triggers: list[object] | None = None
+    is_pending: bool = True  # to be handed out (again)
+    is_locked: bool = False
+    taken_at: float = 0.0
+
+
+class _Level(Generic[R]):
+    """The ready keys of one priority. An entry that left for another level is skipped when its old place comes up."""
+
+    __slots__ = ("fifo", "is_listed", "late", "priority", "ready")
+
+    def __init__(self, priority: int) -> None:
+        self.priority = priority
+        self.fifo: deque[_Entry[R]] = deque()
+        # Entries that became ready while their key was in work: they keep their turn, so they cannot be appended.
+        self.late: list[tuple[int, _Entry[R]]] = []
+        self.ready = 0
+        self.is_listed = False
+
+    def pop(self) -> _Entry[R] | None:
+        fifo, late = self.fifo, self.late
+        while fifo and fifo[0].level is not self:
+            fifo.popleft()
+        if late:
+            while late and late[0][1].level is not self:
+                heappop(late)
+            if late and (not fifo or late[0][0] < fifo[0].sequence):
+                return heappop(late)[1]
+        return fifo.popleft() if fifo else None
+
+
+class PriorityQueue(Generic[R]):
+    """A queue of keys (any hashable values); use it on one event loop.
+
+    `aging`: seconds after which a ready key is overdue (see the module), None: low priorities may starve. `clock` counts the seconds of all
+    delays; when it is driven by hand, call `tick` after moving it to wake up who waits in `get`. Raises: ValueError for a negative aging.
+    """
+
+    def __init__(
+        self,
+        *,
+        rate_limiter: RateLimiter[R] | None = None,
+        metrics: QueueMetrics | None = None,
+        aging: float | None = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if aging is not None and aging < 0:
+            raise ValueError(f"aging is {aging}: give seconds, or None to let low priorities wait for ever")
+        self._limiter: RateLimiter[R] = ItemExponentialBackoff() if rate_limiter is None else rate_limiter
+        self._metrics = metrics or QueueMetrics("")
+        self._aging = aging
+        self._clock = clock
+        self._entries: dict[R, _Entry[R]] = {}
+        self._in_work: set[_Entry[R]] = set()
+        self._levels: dict[int, _Level[R]] = {}
+        self._listed: list[tuple[int, _Level[R]]] = []  # a heap, highest priority first; may hold empty levels
+        self._by_age: deque[_Entry[R]] = deque()
+        self._waiting: list[tuple[float, int, _Entry[R]]] = []  # a heap by moment; stale when the entry has another one
+        self._waiting_count = 0
+        self._available = 0  # entries that stand on a level
+        self._ready = 0  # these, and those that are ready but locked
+        self._sequence = 0
+        self._turn = 0
+        self._getters: deque[asyncio.Future[None]] = deque()
+        self._idlers: list[asyncio.Future[None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self._is_shut_down = False
+        self._metrics.watch(self.state)
+
+    def __len__(self) -> int:
+        """Return the number of ready keys, locked ones included and waiting ones not."""
+        self.tick()
+        return self._ready
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"PriorityQueue({self._ready} ready, {self._waiting_count} waiting, {len(self._in_work)} in work)"
+
+    @property
+    def is_shut_down(self) -> bool:
+        return self._is_shut_down
+
+    # --- adding ----------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        key: R,
+        *,
+        priority: int = 0,
+        after: float = 0.0,
+        rate_limited: bool = False,
+        trigger: object | None = None,
+    ) -> None:
+        """Add a key: now, `after` seconds, or when the rate limiter says (`rate_limited`; with both, the earlier).
+
+        A key that is here already keeps one entry: the higher priority and the earlier moment hold, triggers are merged. Does nothing
+        after `shut_down`.
+        """
+        if self._is_shut_down:
+            return
+        if rate_limited:
+            delay = self._limiter.when(key)
+            after = min(after, delay) if after > 0 else delay
+        entry = self._entries.get(key)
+        if entry is None:
+            self._entries[key] = entry = _Entry(key, priority)
+            if trigger is not None:
+                entry.triggers = [trigger]
+            if after > 0:
+                self._wait(entry, after)
+            else:
+                self._become_ready(entry, self._clock())
+        else:
+            self._merge(entry, priority, after, trigger)
+
+    def add_threadsafe(
+        self, key: R, *, priority: int = 0, after: float = 0.0, rate_limited: bool = False, trigger: object | None = None
+    ) -> None:
+        """Add a key from another thread. Raises: RuntimeError before the queue has been used on its event loop."""
+        if self._loop is None:
+            raise RuntimeError("the queue does not know its event loop yet: nobody has waited for a key or a delay there")
+        self._loop.call_soon_threadsafe(
+            lambda: self.add(key, priority=priority, after=after, rate_limited=rate_limited, trigger=trigger)
+        )
+
+    def _merge(self, entry: _Entry[R], priority: int, after: float, trigger: object | None) -> None:
+        if not entry.is_pending:
+            entry = self._renew(entry, priority)
+        if trigger is not None:
+            if entry.triggers is None:
+                entry.triggers = [trigger]
+            elif len(entry.triggers) < MAX_TRIGGERS:
+                entry.triggers.append(trigger)
+        if priority > entry.priority:
+            self._raise(entry, priority)
+        if after > 0:
+            if entry.sequence:
+                self._metrics.retries += 1
+            else:
+                self._wait(entry, after)
+        elif not entry.sequence:
+            if entry.ready_at:
+                self._waiting_count -= 1
+            self._become_ready(entry, self._clock())
+
+    def _renew(self, old: _Entry[R], priority: int) -> _Entry[R]:
+        """Replace the entry of a key in work by one that is to be handed out again."""
+        # A new one, because places the old one left on lower levels must stay stale.
+        entry = _Entry(old.key, priority, is_locked=True, taken_at=old.taken_at)
+        self._entries[old.key] = entry
+        self._in_work.remove(old)
+        self._in_work.add(entry)
+        return entry
+
+    def _wait(self, entry: _Entry[R], after: float) -> None:
+        """Let an entry that is not ready become so after a time, unless it will earlier."""
+        self._metrics.retries += 1
+        moment = self._clock() + after
+        if entry.ready_at:
+            if moment >= entry.ready_at:
+                return
+        else:
+            self._waiting_count += 1
+        entry.ready_at = moment
+        self._sequence += 1
+        heappush(self._waiting, (moment, self._sequence, entry))
+        if len(self._waiting) > 2 * self._waiting_count + _STALE_SLACK:
+            self._waiting = [place for place in self._waiting if _is_waiting(place)]
+            heapify(self._waiting)
+        self._arm()
+
+    def _become_ready(self, entry: _Entry[R], now: float) -> None:
+        self._sequence = sequence = self._sequence + 1
+        entry.sequence = sequence
+        entry.ready_at = now
+        self._metrics.adds += 1
+        self._ready += 1
+        level = self._levels.get(entry.priority) or self._new_level(entry.priority)
+        level.ready += 1
+        if not entry.is_locked:
+            level.fifo.append(entry)
+            self._place(entry, level)
+
+    def _place(self, entry: _Entry[R], level: _Level[R]) -> None:
+        """Make an entry that stands on a level available."""
+        entry.level = level
+        if not level.is_listed:
+            level.is_listed = True
+            heappush(self._listed, (-level.priority, level))
+        self._by_age.append(entry)
+        self._available += 1
+        if self._getters:
+            self._wake_one()
+
+    def _raise(self, entry: _Entry[R], priority: int) -> None:
+        """Move an entry to a higher level, behind those that stand there."""
+        if entry.sequence:
+            self._levels[entry.priority].ready -= 1
+            level = self._levels.get(priority) or self._new_level(priority)
+            level.ready += 1
+            self._sequence += 1
+            entry.sequence = self._sequence
+            if entry.level is not None:
+                entry.level = level
+                level.fifo.append(entry)
+                if not level.is_listed:
+                    level.is_listed = True
+                    heappush(self._listed, (-priority, level))
+        entry.priority = priority
+
+    def _new_level(self, priority: int) -> _Level[R]:
+        level = self._levels[priority] = _Level(priority)
+        return level
+
+    # --- taking ----------------------------------------------------------------------------------------------------
+
+    async def get(self) -> Item[R]:
+        """Wait for the next key and lock it until `done`. Raises: ShutDown."""
+        while (item := self.get_nowait()) is None:
+            loop = self._loop = asyncio.get_running_loop()
+            self._arm()
+            getter = loop.create_future()
+            self._getters.append(getter)
+            try:
+                await getter
+            except asyncio.CancelledError:
+                if getter.done() and not getter.cancelled() and self._available:
+                    # Woken and cancelled in one go: somebody else must take what was meant for this one.
+                    self._wake_one()
+                raise
+        return item
+
+    def get_nowait(self) -> Item[R] | None:
+        """Take the next key and lock it until `done`; None when no key is available. Raises: ShutDown."""
+        if self._is_shut_down:
+            raise ShutDown
+        now = self._clock()
+        if self._waiting and self._waiting[0][0] <= now:
+            self._promote(now)
+        if not self._available:
+            return None
+        entry = self._next(now)
+        level = self._levels[entry.priority]
+        level.ready -= 1
+        entry.level = None
+        self._available -= 1
+        self._ready -= 1
+        entry.is_pending = False
+        entry.is_locked = True
+        entry.taken_at = now
+        self._in_work.add(entry)
+        self._metrics.latency.observe(now - entry.ready_at)
+        triggers = entry.triggers
+        return Item(
+            entry.key,
+            entry.priority,
+            () if triggers is None else tuple(triggers),
+            self._limiter.num_requeues(entry.key),
+        )
+
+    def done(self, key: R) -> None:
+        """Unlock a key that was taken; if it was added meanwhile, it is handed out again. Does nothing for a key that is not in work."""
+        entry = self._entries.get(key)
+        if entry is None or not entry.is_locked:
+            return
+        self._metrics.work.observe(self._clock() - entry.taken_at)
+        self._in_work.remove(entry)
+        if not entry.is_pending:
+            del self._entries[key]
+        else:
+            entry.is_locked = False
+            if entry.sequence:
+                level = self._levels[entry.priority]
+                heappush(level.late, (entry.sequence, entry))
+                self._place(entry, level)
+        if self._idlers:
+            self._tell_idlers()
+
+    def forget(self, key: R) -> None:
+        """Take the key's failures back, so that its next rate-limited add waits the first delay."""
+        self._limiter.forget(key)
+
+    def num_requeues(self, key: R) -> int:
+        """Return how many times in a row the key has failed."""
+        return self._limiter.num_requeues(key)
+
+    def _next(self, now: float) -> _Entry[R]:
+        """Remove the entry whose turn it is from its level. There is one."""
+        self._turn += 1
+        if self._turn >= AGED_SHARE:
+            self._turn = 0
+            if (entry := self._overdue(now)) is not None:
+                return entry
+        while True:
+            level = self._listed[0][1]
+            entry = level.pop()
+            if entry is not None:
+                return entry
+            heappop(self._listed)
+            level.is_listed = False
+            if not level.ready and len(self._levels) > _KEPT_LEVELS:
+                del self._levels[level.priority]
+
+    def _overdue(self, now: float) -> _Entry[R] | None:
+        by_age = self._by_age
+        if len(by_age) > 2 * self._available + _STALE_SLACK:
+            self._by_age = by_age = deque(entry for entry in by_age if entry.level is not None)
+        while by_age and by_age[0].level is None:
+            by_age.popleft()
+        if self._aging is None or not by_age or now - by_age[0].ready_at < self._aging:
+            return None
+        # Its place on the level goes stale when `level` is cleared.
+        return by_age.popleft()
+
+    # --- time ------------------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Make ready what is due by now. The queue does it itself when its timer fires and with every call."""
+        if self._waiting and not self._is_shut_down:
+            self._promote(self._clock())
+
+    def _promote(self, now: float) -> None:
+        waiting = self._waiting
+        while waiting and (waiting[0][0] <= now or not _is_waiting(waiting[0])):
+            place = heappop(waiting)
+            if _is_waiting(place):
+                self._waiting_count -= 1
+                # Latency counts from the moment the key was due, as nobody may have looked since.
+                self._become_ready(place[2], place[0])
+        self._arm()
+
+    def _arm(self) -> None:
+        """Have the timer fire when the first waiting key is due."""
+        if not self._waiting or self._is_shut_down:
+            return
+        moment = self._waiting[0][0]
+        if self._timer is not None:
+            if self._timer_at <= moment:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if self._loop is None:
+            try:
+                self._loop = asyncio.get_running_loop()
+            except RuntimeError:
+                return  # not on a loop yet: whoever waits in `get` arms the timer
+        self._timer_at = moment
+        self._timer = self._loop.call_later(max(0.0, moment - self._clock()), self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        # A loop's timer may fire a little early; then nothing is due and it is armed again.
+        self._promote(self._clock())
+
+    # --- ending ----------------------------------------------------------------------------------------------------
+
+    def shut_down(self) -> None:
+        """Hand out nothing more and take nothing more; `get` raises ShutDown everywhere. Keys in work may still be `done`."""
+        self._is_shut_down = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._getters:
+            self._wake_one()
+        self._tell_idlers()
+
+    async def wait_idle(self) -> None:
+        """Wait until no key is in work and none is ready; after `shut_down`, until none is in work."""
+        while not self._is_idle():
+            idler = asyncio.get_running_loop().create_future()
+            self._idlers.append(idler)
+            await idler
+
+    def state(self) -> QueueState:
+        """Return ready keys by priority, and how long keys in work have been there. Safe in any thread."""
+        now = self._clock()
+        ready = {level.priority: level.ready for level in list(self._levels.values())}
+        return QueueState(ready, tuple(now - entry.taken_at for entry in list(self._in_work)))
+
+    def _is_idle(self) -> bool:
+        return not self._in_work and (self._is_shut_down or not self._ready)
+
+    def _tell_idlers(self) -> None:
+        if self._is_idle():
+            for idler in self._idlers:
+                if not idler.done():
+                    idler.set_result(None)
+            self._idlers.clear()
+
+    def _wake_one(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
+
+
+def _is_waiting(place: tuple[float, int, _Entry[R]]) -> bool:
+    """Say whether an entry still waits for this moment."""
+    moment, _, entry = place
+    return not entry.sequence and entry.is_pending and entry.ready_at == moment

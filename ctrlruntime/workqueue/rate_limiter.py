@@ -1,0 +1,153 @@
+"""How long a key waits before it is tried again. Pure arithmetic; the queue asks `when` for each rate-limited add."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Generic, Protocol
+
+from typing_extensions import TypeVar
+
+from ctrlruntime.reconcile import Request
+
+R = TypeVar("R", default=Request)
+R_contra = TypeVar("R_contra", contravariant=True, default=Request)
+
+
+class RateLimiter(Protocol[R_contra]):
+    """Delays of failing keys. One instance serves one queue, on its event loop; no method may block."""
+
+    def when(self, key: R_contra, /) -> float:
+        """Count one more failure of the key and return the seconds until it may be tried again."""
+        ...
+
+    def forget(self, key: R_contra, /) -> None:
+        """Take the key's failures back: it succeeded, or nobody will try again."""
+        ...
+
+    def num_requeues(self, key: R_contra, /) -> int:
+        """Return the failures of the key since it was last forgotten."""
+        ...
+
+
+class ItemExponentialBackoff(Generic[R]):
+    """Waits `base` seconds after a key's first failure and twice as long after each further one, up to `cap`.
+
+    Raises: ValueError for a base that is not above 0, or a cap below it.
+    """
+
+    __slots__ = ("_base", "_cap", "_failures")
+
+    def __init__(self, base: float = 0.005, cap: float = 1000.0) -> None:
+        if base <= 0 or cap < base:
+            raise ValueError(f"back-off from {base} s up to {cap} s: base must be above 0, and cap not below it")
+        self._base = base
+        self._cap = cap
+        self._failures: dict[R, int] = {}
+
+    def when(self, key: R, /) -> float:
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        # A float overflows beyond 2^1023; whatever the base, the cap is reached long before.
+        return min(self._cap, self._base * 2.0 ** min(failures, 1000))
+
+    def forget(self, key: R, /) -> None:
+        self._failures.pop(key, None)
+
+    def num_requeues(self, key: R, /) -> int:
+        return self._failures.get(key, 0)
+
+
+class ItemFastSlow(Generic[R]):
+    """Waits `fast` seconds after each of a key's first `max_fast_attempts` failures, `slow` seconds after later ones."""
+
+    __slots__ = ("_failures", "_fast", "_max_fast_attempts", "_slow")
+
+    def __init__(self, fast: float, slow: float, max_fast_attempts: int) -> None:
+        self._fast = fast
+        self._slow = slow
+        self._max_fast_attempts = max_fast_attempts
+        self._failures: dict[R, int] = {}
+
+    def when(self, key: R, /) -> float:
+        failures = self._failures.get(key, 0) + 1
+        self._failures[key] = failures
+        return self._fast if failures <= self._max_fast_attempts else self._slow
+
+    def forget(self, key: R, /) -> None:
+        self._failures.pop(key, None)
+
+    def num_requeues(self, key: R, /) -> int:
+        return self._failures.get(key, 0)
+
+
+class BucketLimiter(Generic[R]):
+    """A token bucket over all keys together: `burst` at once, then `qps` a second; it knows no failures of single keys.
+
+    Raises: ValueError for a qps that is not above 0, or a burst below 1.
+    """
+
+    __slots__ = ("_burst", "_clock", "_qps", "_tokens", "_updated")
+
+    def __init__(self, qps: float = 10.0, burst: int = 100, *, clock: Callable[[], float] = time.monotonic) -> None:
+        if qps <= 0 or burst < 1:
+            raise ValueError(f"a bucket of {qps} a second and a burst of {burst}: qps must be above 0, burst 1 or more")
+        self._qps = qps
+        self._burst = burst
+        self._clock = clock
+        self._tokens = float(burst)
+        self._updated = clock()
+
+    def when(self, key: R, /) -> float:
+        now = self._clock()
+        self._tokens = min(float(self._burst), self._tokens + (now - self._updated) * self._qps)
+        self._updated = now
+        # The token is taken even when it is not there yet: below zero stands who waits.
+        self._tokens -= 1.0
+        return max(0.0, -self._tokens / self._qps)
+
+    def forget(self, key: R, /) -> None:
+        return
+
+    def num_requeues(self, key: R, /) -> int:
+        return 0
+
+
+class MaxOf(Generic[R]):
+    """Waits as long as the slowest of several limiters says. Raises: ValueError for none."""
+
+    __slots__ = ("_limiters",)
+
+    def __init__(self, *limiters: RateLimiter[R]) -> None:
+        if not limiters:
+            raise ValueError("MaxOf needs at least one limiter")
+        self._limiters = limiters
+
+    def when(self, key: R, /) -> float:
+        return max([limiter.when(key) for limiter in self._limiters])
+
+    def forget(self, key: R, /) -> None:
+        for limiter in self._limiters:
+            limiter.forget(key)
+
+    def num_requeues(self, key: R, /) -> int:
+        return max(limiter.num_requeues(key) for limiter in self._limiters)
+
+
+class WithMaxWait(Generic[R]):
+    """Waits as another limiter says, but at most `max_wait` seconds."""
+
+    __slots__ = ("_limiter", "_max_wait")
+
+    def __init__(self, limiter: RateLimiter[R], max_wait: float) -> None:
+        self._limiter = limiter
+        self._max_wait = max_wait
+
+    def when(self, key: R, /) -> float:
+        return min(self._max_wait, self._limiter.when(key))
+
+    def forget(self, key: R, /) -> None:
+        self._limiter.forget(key)
+
+    def num_requeues(self, key: R, /) -> int:
+        return self._limiter.num_requeues(key)

@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import copy
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from enum import Enum
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+from ctrlruntime.api import Wire
+from ctrlruntime.errors import DecodeError
+from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
+
+
+class Color(Enum):
+    RED = "red"
+
+
+class Part(Wire):
+    name: str = ""
+    weight: int = 0
+
+
+class Thing(Wire):
+    size: int = Field(ge=0)
+    replicas: int | None = None
+    pod_name: str = ""
+    host_ip: str = Field(default="", validation_alias="hostIP", serialization_alias="hostIP")
+    protocol: str = "TCP"
+    enabled: bool = True
+    limit: Quantity = Quantity(0)
+    memory: Quantity | None = None
+    port: IntOrString = 0
+    started: Time | None = None
+    renewed: MicroTime | None = None
+    timeout: Duration = Duration(0)
+    tags: list[str] = Field(default_factory=list)
+    part: Part = Field(default_factory=Part)
+    other: Part | None = None
+    parts: list[Part] = Field(default_factory=list)
+    by_name: dict[str, Part] = Field(default_factory=dict)
+    data: dict[str, bytes] = Field(default_factory=dict)
+    color: Color | None = None
+    from_: str = ""
+    free: Any = None
+
+
+def wire(document: dict[str, Any]) -> Any:
+    return json.loads(Thing.from_json(json.dumps(document)).to_json())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"replicas": 0},
+        {"replicas": 3, "podName": "a", "hostIP": "1.2.3.4", "from": "here"},
+        {"protocol": ""},
+        {"enabled": False},
+        {"limit": "1.50", "memory": "0"},
+        {"port": "http"},
+        {"started": "2026-01-02T03:04:05.1234567Z", "renewed": "2026-01-02T03:04:05.000000Z"},
+        {"timeout": "1h"},
+        {"other": {}},
+        {"part": {"weight": 1}, "parts": [{}, {"name": "x"}], "byName": {"a": {}}},
+        {"data": {"a": "AAEC+/8="}},
+        {"color": "red"},
+        {"free": {"a": [None, 0, ""]}},
+        {"unknown": {"deep": [None, {"x": 0}]}, "alsoUnknown": ""},
+    ],
+)
+def test_what_is_read_is_written(content: dict[str, Any]) -> None:
+    expected = {"size": 0, "protocol": "TCP", "enabled": True, **content}
+
+    assert wire({"size": 0, **content}) == expected
+
+
+def test_zeros_that_are_defaults_are_left_out() -> None:
+    thing = Thing(size=0, pod_name="", port=0, tags=[], part=Part(name=""), limit=Quantity("0Gi"))
+
+    assert thing.to_wire() == {"size": 0, "protocol": "TCP", "enabled": True}
+
+
+def test_fields_named_always_sent_are_written_with_zeros() -> None:
+    class Always(Wire, always_sent=("name",)):
+        name: str = ""
+        tags: list[str] = Field(default_factory=list)
+
+    assert Always().to_wire() == {"name": ""}
+
+
+def test_in_place_edits_are_written() -> None:
+    thing = Thing(size=1)
+
+    thing.tags.append("x")
+    thing.part.weight = 2
+    thing.by_name["a"] = Part()
+
+    written = thing.to_wire()
+    assert (written["tags"], written["part"], written["byName"]) == (["x"], {"weight": 2}, {"a": {}})
+
+
+def test_both_spellings_construct() -> None:
+    assert Thing(size=1, pod_name="a") == Thing.model_validate({"size": 1, "podName": "a"})
+
+
+def test_unknown_constructor_arguments_are_refused_with_the_nearest_name() -> None:
+    with pytest.raises(TypeError, match=r"Thing has no field 'pod_nam'; did you mean 'pod_name'\?"):
+        Thing(size=1, pod_nam="a")  # type: ignore[call-arg]
+
+
+def test_unknown_class_keywords_are_refused_with_the_nearest_name() -> None:
+    with pytest.raises(TypeError, match=r"no class keyword 'always_send'; did you mean 'always_sent'\?"):
+
+        class Wrong(Wire, always_send=("a",)):  # type: ignore[arg-type]
+            a: int = 0
+
+
+def test_plain_relatives_are_written_in_the_form_of_their_field() -> None:
+    moment = datetime(2026, 1, 2, 5, 4, 5, tzinfo=timezone(timedelta(hours=2)))
+    thing: Any = Thing(size=1)
+
+    thing.started, thing.renewed, thing.limit, thing.timeout = moment, moment, "5", timedelta(seconds=90)
+
+    written = thing.to_wire()
+    assert written["started"] == "2026-01-02T03:04:05Z"
+    assert written["renewed"] == "2026-01-02T03:04:05.000000Z"
+    assert (written["limit"], written["timeout"]) == ("5", "1m30s")
+
+
+def test_a_value_no_field_can_hold_names_the_field_when_written() -> None:
+    thing: Any = Thing(size=1)
+    thing.limit = "many"
+
+    with pytest.raises(ValueError, match=r"Thing\.limit: 'many' is not a quantity"):
+        thing.to_wire()
+
+
+def test_naive_times_are_refused() -> None:
+    thing: Any = Thing(size=1)
+    thing.started = datetime(2026, 1, 2)  # noqa: DTZ001 - the case under test
+
+    with pytest.raises(ValueError, match="no time zone"):
+        thing.to_wire()
+
+
+def test_equality_is_by_content() -> None:
+    assert Thing(size=1) == Thing(size=1, protocol="TCP", replicas=None, part=Part(), tags=[])
+    assert Thing(size=1, limit=Quantity("1")) == Thing(size=1, limit=Quantity("1000m"))
+    assert Thing.from_json('{"size":1,"started":"2026-01-02T05:04:05+02:00"}') == Thing(
+        size=1, started=Time(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    )
+    assert Thing(size=1) != Thing(size=2)
+    assert Thing.from_json('{"size":1,"x":1}') != Thing(size=1)
+    assert Thing(size=1) != Part()
+
+
+def test_objects_are_unhashable() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Part())
+
+
+@pytest.mark.parametrize("duplicate", [Thing.deep_copy, copy.deepcopy])
+def test_a_copy_shares_nothing(duplicate: Any) -> None:
+    thing = Thing.from_json('{"size":1,"tags":["a"],"part":{"name":"p"},"parts":[{"name":"q"}],"x":{"y":[1]}}')
+
+    fresh = duplicate(thing)
+    fresh.tags.append("b")
+    fresh.part.name = fresh.parts[0].name = "changed"
+    fresh.model_extra["x"]["y"].append(2)
+
+    assert thing == Thing.from_json('{"size":1,"tags":["a"],"part":{"name":"p"},"parts":[{"name":"q"}],"x":{"y":[1]}}')
+    assert fresh != thing
+    assert duplicate(thing).apply_form() == thing.apply_form()
+
+
+def test_refresh_replaces_all_content_in_place() -> None:
+    thing, other = Thing(size=1, tags=["a"]), Thing.from_json('{"size":2,"x":1}')
+
+    thing.refresh(other)
+
+    assert thing == other
+    thing.part.name = "mine"
+    assert other.part.name == ""
+    with pytest.raises(TypeError, match="Part"):
+        thing.refresh(Part())  # type: ignore[arg-type]
+
+
+def test_a_missing_required_field_is_filled_with_its_zero() -> None:
+    class Inner(Wire):
+        count: int
+        name: str
+        deep: Part
+
+    class Outer(Wire):
+        inner: Inner
+        items: list[Inner]
+        limit: Quantity
+        names: dict[str, str]
+        pointer: int | None
+
+    outer = Outer.from_json('{"items":[{"name":"x"}]}')
+
+    assert outer == Outer(
+        inner=Inner(count=0, name="", deep=Part()),
+        items=[Inner(count=0, name="x", deep=Part())],
+        limit=Quantity(0),
+        names={},
+        pointer=None,
+    )
+
+
+def test_an_explicit_null_is_dropped_where_there_is_none() -> None:
+    thing = Thing.from_json('{"size":null,"tags":null,"part":null,"replicas":null,"parts":[{"name":null}]}')
+
+    assert thing == Thing(size=0, parts=[Part()])
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ('{"size":"big"}', r"size: Input should be a valid integer.* not 'big'"),
+        ('{"size":-1}', r"size: Input should be greater than or equal to 0, not -1"),
+        ('{"size":1,"part":{"weight":[]},"limit":"x"}', r"limit: .*; part\.weight: "),
+        ('{"size":1,"parts":[{},{"weight":"x"}]}', r"parts\[1\]\.weight"),
+        ('{"size":1,"tags":[null]}', r"tags\[0\]"),
+        ("{", "are not JSON"),
+        ("[]", "does not fit the class Thing"),
+    ],
+)
+def test_what_does_not_fit_is_named_and_the_bytes_are_kept(raw: str, message: str) -> None:
+    with pytest.raises(DecodeError, match=message) as caught:
+        Thing.from_json(raw)
+
+    assert caught.value.raw == raw.encode()
+
+
+def test_a_required_field_whose_zero_is_not_allowed_is_named() -> None:
+    class Strict(Wire):
+        size: int = Field(ge=1)
+
+    with pytest.raises(DecodeError, match="size is missing"):
+        Strict.from_json("{}")
+
+
+def test_the_object_is_named_when_it_has_a_name() -> None:
+    with pytest.raises(DecodeError, match="Thing ns/a does not fit"):
+        Thing.from_json('{"size":"x","metadata":{"name":"a","namespace":"ns"}}')
+
+
+def test_yaml_is_another_spelling_of_json() -> None:
+    thing = Thing.from_yaml("size: 1\nstarted: 2026-01-02T03:04:05Z\nfree: 2026-01-02\ntags: [a]\n")
+
+    assert thing == Thing(size=1, started=Time(2026, 1, 2, 3, 4, 5, tzinfo=UTC), free="2026-01-02", tags=["a"])
+
+
+@pytest.mark.parametrize("text", ["", "a: 1\n---\nb: 2\n", "[1]", "a: [", "text"])
+def test_yaml_must_hold_one_mapping(text: str) -> None:
+    with pytest.raises(DecodeError, match="YAML"):
+        Thing.from_yaml(text)
+
+
+def test_the_apply_form_holds_what_the_code_set() -> None:
+    thing = Thing(size=0, replicas=None, pod_name="", tags=[], part=Part(name="x"), other=Part())
+
+    assert thing.apply_form() == {"size": 0, "podName": "", "tags": [], "part": {"name": "x"}, "other": {}}
+
+
+def test_the_apply_form_holds_in_place_edits_and_no_defaults() -> None:
+    thing = Thing(size=1)
+
+    thing.tags.append("x")
+    thing.part.weight = 0
+    thing.protocol = "TCP"
+
+    assert thing.apply_form() == {"size": 1, "tags": ["x"], "part": {"weight": 0}, "protocol": "TCP"}
+
+
+def test_a_set_but_empty_nested_object_is_applied() -> None:
+    assert Thing(size=1, part=Part()).apply_form() == {"size": 1, "part": {}}
+    assert Thing(size=1, parts=[Part(name="a")]).apply_form() == {"size": 1, "parts": [{"name": "a"}]}
+
+
+def test_a_null_is_never_applied() -> None:
+    thing = Thing.from_json('{"size":1,"replicas":null,"x":null}')
+
+    assert thing.apply_form() == {"size": 1}
+
+
+def test_the_text_form_shows_only_what_is_there() -> None:
+    assert repr(Thing(size=1, part=Part(name="x"))) == "Thing(size=1, part=Part(name='x'))"
+
+
+def test_a_default_that_is_not_empty_is_always_written() -> None:
+    class Nested(Wire):
+        part: Part = Field(default_factory=lambda: Part(name="standard"))
+
+    nested = Nested()
+    nested.part.name = ""
+
+    assert nested.to_wire() == {"part": {}}

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from ctrlruntime.api.meta import Condition
+from ctrlruntime.conditions import find_condition, is_false, is_true, remove_condition, set_condition
+from ctrlruntime.field import Time
+
+
+class Clock:
+    def __init__(self) -> None:
+        self._seconds = count(1)
+
+    def __call__(self) -> Time:
+        return Time.parse(f"2026-01-01T00:00:{next(self._seconds):02d}Z")
+
+
+def test_a_new_condition_is_added_with_the_present_time() -> None:
+    conditions: list[Condition] = []
+
+    changed = set_condition(conditions, "Ready", True, reason="Up", message="m", observed_generation=3, now=Clock())
+
+    assert changed
+    assert conditions == [
+        Condition(
+            type="Ready",
+            status="True",
+            reason="Up",
+            message="m",
+            observed_generation=3,
+            last_transition_time=Time.parse("2026-01-01T00:00:01Z"),
+        )
+    ]
+
+
+def test_setting_the_same_again_changes_nothing() -> None:
+    conditions: list[Condition] = []
+    clock = Clock()
+    set_condition(conditions, "Ready", "True", reason="Up", observed_generation=1, now=clock)
+
+    assert not set_condition(conditions, "Ready", "True", reason="Up", now=clock)
+    assert not set_condition(conditions, "Ready", True, reason="Up", observed_generation=1, now=clock)
+    assert conditions[0].observed_generation == 1
+
+
+def test_the_transition_time_moves_only_with_the_status() -> None:
+    conditions: list[Condition] = []
+    clock = Clock()
+    set_condition(conditions, "Ready", "True", reason="Up", now=clock)
+
+    assert set_condition(conditions, "Ready", "True", reason="Other", message="m", observed_generation=2, now=clock)
+    assert conditions[0].last_transition_time == Time.parse("2026-01-01T00:00:01Z")
+    assert (conditions[0].reason, conditions[0].observed_generation) == ("Other", 2)
+
+    assert set_condition(conditions, "Ready", "False", reason="Down", now=clock)
+    assert conditions[0].last_transition_time == Time.parse("2026-01-01T00:00:02Z")
+
+
+def test_conditions_are_unique_and_sorted_by_type() -> None:
+    conditions = [
+        Condition(type="Z", status="True"),
+        Condition(type="B", status="True"),
+        Condition(type="Z", status="False"),
+    ]
+
+    set_condition(conditions, "A", "Unknown", reason="New")
+
+    assert [(c.type, c.status) for c in conditions] == [("A", "Unknown"), ("B", "True"), ("Z", "True")]
+
+
+def test_the_list_is_changed_in_place_and_the_condition_kept() -> None:
+    ready = Condition(type="Ready", status="True", reason="Up")
+    conditions = [ready]
+
+    assert set_condition(conditions, "Ready", "True", reason="Up")
+    assert conditions[0] is ready
+    assert ready.last_transition_time is not None
+
+
+def test_find_and_remove() -> None:
+    conditions: list[Condition] = []
+    set_condition(conditions, "Ready", "True", reason="Up")
+    set_condition(conditions, "Busy", "False", reason="Idle")
+
+    assert is_true(conditions, "Ready")
+    assert is_false(conditions, "Busy")
+    assert not is_true(conditions, "Busy")
+    assert not is_false(conditions, "Absent")
+    assert find_condition(conditions, "Absent") is None
+    assert remove_condition(conditions, "Ready")
+    assert not remove_condition(conditions, "Ready")
+    assert [c.type for c in conditions] == ["Busy"]
+
+
+@pytest.mark.parametrize(("type_", "reason"), [("", "R"), ("T", "")])
+def test_what_the_server_would_refuse_is_refused(type_: str, reason: str) -> None:
+    with pytest.raises(ValueError, match="needs a type and a reason"):
+        set_condition([], type_, "True", reason=reason)

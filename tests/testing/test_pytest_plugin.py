@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+HEAVY = ("aiohttp", "pydantic", "kubernetes_asyncio", "cryptography", "yaml", "prometheus_client", "structlog")
+
+
+def test_the_plugin_imports_nothing_heavy():
+    code = f"""
+import sys
+import ctrlruntime.testing.pytest_plugin
+print(*(name for name in {HEAVY!r} if name in sys.modules))
+"""
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == []
+
+
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    environ = {"KUBEBUILDER_ASSETS", "TEST_ASSET_ETCD", "TEST_ASSET_KUBE_APISERVER", "USE_EXISTING_CLUSTER"}
+    for name in environ:
+        pytester._monkeypatch.delenv(name, raising=False)
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+
+
+def test_the_fixtures_give_a_server_and_a_namespace_for_each_test(pytester):
+    pytester.makepyfile("""
+        seen = set()
+
+        def test_one(envtest, namespace):
+            assert envtest.backend == "embedded"
+            assert envtest.connection.request("GET", f"/api/v1/namespaces/{namespace}")["status"]["phase"] == "Active"
+            seen.add(namespace)
+
+        def test_two(namespace):
+            assert namespace not in seen
+    """)
+
+    run(pytester).assert_outcomes(passed=2)
+
+
+def test_options_are_overridden_in_a_conftest(pytester):
+    pytester.makeconftest("""
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def envtest_options():
+            return {"backend": "existing", "environ": {"KUBECONFIG": "/nowhere"}}
+    """)
+    pytester.makepyfile("def test_one(envtest): pass")
+
+    result = run(pytester)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*no kubeconfig at /nowhere*"])
+
+
+def test_the_option_says_which_server(pytester):
+    pytester.makepyfile("def test_one(envtest): pass")
+
+    result = run(pytester, "--envtest-backend=existing", "--collect-only")
+
+    assert result.ret == 0
+    refused = run(pytester, "--envtest-backend=kind")
+    refused.stderr.fnmatch_lines(["*no backend 'kind'; take one of embedded, real, existing*"])
+
+
+def test_several_backends_run_each_test_on_each(pytester):
+    pytester.makepyfile("def test_one(namespace): pass")
+
+    result = run(pytester, "--envtest-backend=embedded,real", "--collect-only")
+
+    result.stdout.fnmatch_lines(["*test_one?embedded?*", "*test_one?real?*"])
