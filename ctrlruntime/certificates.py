@@ -6,10 +6,10 @@ embedded API server take their pairs from here; nothing is written to disk.
 
 from __future__ import annotations
 
-import datetime
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ctrlruntime.errors import ConfigError
@@ -36,7 +36,7 @@ class Authority:
     pair: KeyPair
     _certificate: x509.Certificate
     _key: ec.EllipticCurvePrivateKey
-    _lifetime: datetime.timedelta
+    _lifetime: timedelta
 
     @property
     def pem(self) -> bytes:
@@ -88,6 +88,7 @@ def make_authority(common_name: str = "ctrlruntime", *, lifetime: float = 365 * 
 
     Raises:
         ConfigError: the package `cryptography` is not installed.
+
     """
     try:
         from cryptography import x509
@@ -100,7 +101,7 @@ def make_authority(common_name: str = "ctrlruntime", *, lifetime: float = 365 * 
 
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(common_name, ())
-    validity = datetime.timedelta(seconds=lifetime)
+    validity = timedelta(seconds=lifetime)
     certificate = (
         _builder(name, name, key.public_key(), validity)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
@@ -133,11 +134,11 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, lifetime: datetime.timedelta
+    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     from cryptography import x509
 
-    start = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+    start = datetime.now(UTC) - timedelta(hours=1)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)

@@ -5,7 +5,6 @@ The manager has one for its own cluster; further ones may be added to it, and th
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
 from typing import Any
 
@@ -92,8 +91,7 @@ class Cluster:
 
     async def wait_running(self) -> None:
         """Wait until the cache accepts reads."""
-        while not self.cache.is_running:
-            await asyncio.sleep(0)
+        await self.cache.wait_running()
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""

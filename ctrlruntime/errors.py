@@ -21,6 +21,7 @@ Catch the class; there are no `is_not_found(error)` functions.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -121,10 +122,8 @@ class APIStatusError(CtrlError):
     def from_response(code: int, body: bytes, *, retry_after: float | None = None) -> APIStatusError:
         """Return the exception for an HTTP answer, whether its body is a Status, other text or nothing."""
         status: Any = None
-        try:
+        with contextlib.suppress(ValueError):
             status = json.loads(body)
-        except ValueError:
-            pass
         if not (isinstance(status, dict) and cast("dict[str, Any]", status).get("kind") == "Status"):
             text = body[:2048].decode("utf-8", "replace").strip()
             cls = APIStatusError._by_code.get(code, UnknownReason)

@@ -290,7 +290,7 @@ class Time(datetime):
     @override
     def now(cls, tz: tzinfo | None = None) -> Self:
         """Return the present, in UTC unless told, cut to what the wire form can carry."""
-        return cls._cut(super().now(tz or UTC))
+        return super().now(tz or UTC).cut()
 
     @classmethod
     def of(cls, moment: datetime) -> Self:
@@ -300,7 +300,7 @@ class Time(datetime):
         if type(moment) is cls:
             return moment
         u = moment.astimezone(UTC)
-        return cls._cut(cls(u.year, u.month, u.day, u.hour, u.minute, u.second, u.microsecond, UTC))
+        return cls(u.year, u.month, u.day, u.hour, u.minute, u.second, u.microsecond, UTC).cut()
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -317,9 +317,9 @@ class Time(datetime):
             moment._text = text  # noqa: SLF001 - its own
         return moment
 
-    @classmethod
-    def _cut(cls, moment: Self) -> Self:
-        return moment.replace(microsecond=0)
+    def cut(self) -> Self:
+        """Return the moment with no more than the wire form can carry."""
+        return self.replace(microsecond=0)
 
     @classmethod
     def _is_canonical(cls, text: str) -> bool:
@@ -374,10 +374,10 @@ class MicroTime(Time):
 
     __slots__ = ()
 
-    @classmethod
     @override
-    def _cut(cls, moment: Self) -> Self:
-        return moment
+    def cut(self) -> Self:
+        """Return the moment with no more than the wire form can carry."""
+        return self
 
     @classmethod
     @override

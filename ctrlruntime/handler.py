@@ -1,7 +1,8 @@
 """Which requests an event leads to: the object itself, its owners, or whatever a function of yours says.
 
-Takes events from below (`event`), hands requests up through the `enqueue` it is given by `source`. A handler decides *what* to enqueue; priority,
-trigger and repetition after a failure are the source's. A handler may be called again for an event it failed on, so it must not count calls.
+Takes events from below (`event`), hands requests up through the `enqueue` it is given by `source`. A handler decides *what* to enqueue;
+priority, trigger and repetition after a failure are the source's. A handler may be called again for an event it failed on, so it must not
+count calls.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class EventHandler(Protocol[R_co, T]):
     def handle(self, event: Event[T], enqueue: Enqueue[R_co], /) -> Awaitable[None] | None: ...
 
 
-MapFunction: TypeAlias = Callable[[T], Iterable[R] | None | Awaitable[Iterable[R] | None]]
+MapFunction: TypeAlias = Callable[[T], Awaitable[Iterable[R] | None] | Iterable[R] | None]
 """Names the requests an object concerns; plain or async. It may read the client. None is the same as no requests."""
 
 

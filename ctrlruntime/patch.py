@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ctrlruntime.errors import PatchError
 
@@ -21,7 +21,7 @@ def apply_merge_patch(document: JSON, patch: JSON) -> JSON:
     if not isinstance(patch, dict):
         return patch
     result: dict[str, Any] = dict(document) if isinstance(document, dict) else {}
-    for key, value in cast("dict[str, Any]", patch).items():
+    for key, value in patch.items():
         if value is None:
             result.pop(key, None)
         else:
@@ -36,7 +36,7 @@ def create_merge_patch(old: JSON, new: JSON) -> JSON:
     """
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return new
-    before, after = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
+    before, after = old, new
     patch: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
         if key not in before:
@@ -51,6 +51,7 @@ def apply_json_patch(document: JSON, operations: Sequence[Operation]) -> JSON:
 
     Raises:
         PatchError: an operation is malformed, its path does not exist, or a test fails. Nothing is changed then.
+
     """
     result = copy.deepcopy(document)
     for operation in operations:
@@ -131,12 +132,12 @@ def _index(token: str, length: int, path: str) -> int:
 
 def _step(node: JSON, token: str, path: str) -> JSON:
     if isinstance(node, dict):
-        entries = cast("dict[str, Any]", node)
+        entries = node
         if token not in entries:
             raise PatchError(f"path {path} does not exist")
         return entries[token]
     if isinstance(node, list):
-        items = cast("list[Any]", node)
+        items = node
         return items[_index(token, len(items), path)]
     raise PatchError(f"path {path} does not exist")
 
@@ -146,7 +147,7 @@ def _look_up(document: JSON, path: str, *, missing_is_null: bool = False) -> JSO
     node = document
     for position, token in enumerate(tokens):
         if missing_is_null and position == len(tokens) - 1 and isinstance(node, dict):
-            return cast("dict[str, Any]", node).get(token)
+            return node.get(token)
         node = _step(node, token, path)
     return node
 
@@ -166,7 +167,7 @@ def _add(document: JSON, path: str, value: JSON) -> JSON:
         return value
     parent, token = _parent(document, path)
     if isinstance(parent, list):
-        items = cast("list[Any]", parent)
+        items = parent
         items.insert(len(items) if token == "-" else _index(token, len(items) + 1, path), value)  # noqa: S105 - a list index
     else:
         parent[token] = value
@@ -178,7 +179,7 @@ def _replace(document: JSON, path: str, value: JSON) -> JSON:
         return value
     parent, token = _parent(document, path)
     if isinstance(parent, list):
-        items = cast("list[Any]", parent)
+        items = parent
         items[_index(token, len(items), path)] = value
     else:
         parent[token] = value
@@ -191,7 +192,7 @@ def _remove(document: JSON, path: str) -> JSON:
     parent, token = _parent(document, path)
     _step(parent, token, path)
     if isinstance(parent, list):
-        items = cast("list[Any]", parent)
+        items = parent
         del items[_index(token, len(items), path)]
     else:
         del parent[token]
@@ -202,17 +203,15 @@ def _difference(old: JSON, new: JSON, path: str, operations: list[dict[str, Any]
     if _equal(old, new):
         return
     if isinstance(old, dict) and isinstance(new, dict):
-        _object_difference(cast("dict[str, Any]", old), cast("dict[str, Any]", new), path, operations)
+        _object_difference(old, new, path, operations)
     elif isinstance(old, list) and isinstance(new, list):
-        _list_difference(cast("list[Any]", old), cast("list[Any]", new), path, operations)
+        _list_difference(old, new, path, operations)
     else:
         operations.append({"op": "replace", "path": path, "value": new})
 
 
 def _object_difference(old: dict[str, Any], new: dict[str, Any], path: str, operations: list[dict[str, Any]]) -> None:
-    for key in old:
-        if key not in new:
-            operations.append({"op": "remove", "path": f"{path}/{_escape(key)}"})
+    operations.extend({"op": "remove", "path": f"{path}/{_escape(key)}"} for key in old if key not in new)
     for key, value in new.items():
         if key in old:
             _difference(old[key], value, f"{path}/{_escape(key)}", operations)
@@ -233,8 +232,10 @@ def _list_difference(old: list[Any], new: list[Any], path: str, operations: list
     for offset in range(common):
         _difference(removed[offset], added[offset], f"{path}/{head + offset}", operations)
     operations.extend({"op": "remove", "path": f"{path}/{head + common}"} for _ in removed[common:])
-    for offset, value in enumerate(added[common:]):
-        operations.append({"op": "add", "path": f"{path}/{head + common + offset}", "value": value})
+    start = head + common
+    operations.extend(
+        {"op": "add", "path": f"{path}/{start + offset}", "value": value} for offset, value in enumerate(added[common:])
+    )
 
 
 def _escape(key: str) -> str:
@@ -246,9 +247,9 @@ def _equal(left: JSON, right: JSON) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
-        before, after = cast("dict[str, Any]", left), cast("dict[str, Any]", right)
+        before, after = left, right
         return before.keys() == after.keys() and all(_equal(value, after[key]) for key, value in before.items())
     if isinstance(left, list) and isinstance(right, list):
-        first, second = cast("list[Any]", left), cast("list[Any]", right)
+        first, second = left, right
         return len(first) == len(second) and all(map(_equal, first, second))
     return bool(left == right)

@@ -37,17 +37,17 @@ class Result:
             raise ValueError(f"requeue_after is {self.requeue_after}: give seconds, 0 or more")
 
 
-R = TypeVar("R", default=Request, contravariant=True)
+R_contra = TypeVar("R_contra", default=Request, contravariant=True)
 
 
-class Reconciler(Protocol[R]):
+class Reconciler(Protocol[R_contra]):
     """Brings the world one step closer to what the object at `request` asks for.
 
     It is level-triggered: it is never told what happened, reads the present state and may be run again at any time. A plain `def` runs in a
     thread of its controller; `async def` runs on the event loop and must not block it.
     """
 
-    def reconcile(self, request: R, /) -> Awaitable[Result | None] | Result | None: ...
+    def reconcile(self, request: R_contra, /) -> Awaitable[Result | None] | Result | None: ...
 
 
 ReconcileFunction: TypeAlias = Callable[[Any], Awaitable[Result | None] | Result | None]

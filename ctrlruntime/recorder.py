@@ -49,6 +49,7 @@ FINISH_AFTER = 360.0
 REFRESH_EVERY = 1800.0
 ATTEMPTS = 12
 RETRY_DELAY = 10.0
+TEND_EVERY = 15.0
 MAX_INSTANCE = 128
 MAX_NOTE = 1024
 MAX_NAME = 253
@@ -113,6 +114,7 @@ class EventRecorder:
         self._lock = threading.Lock()
         self._series: dict[tuple[object, ...], _Series] = {}
         self._queue: deque[_Series] = deque()
+        self._tended_at = float("-inf")
         self._is_closed = False
         self._wake: Callable[[], None] = _nothing
         self._log = log.get_logger("recorder")
@@ -151,7 +153,7 @@ class EventRecorder:
                 self._series[key] = series
                 self._put(series)
 
-    async def run(self, *, flush_within: float = 2.0, tend_every: float = 30.0) -> None:
+    async def run(self, *, flush_within: float = 2.0) -> None:
         """Write what is recorded until cancelled; then write what is left, for `flush_within` seconds at most."""
         loop = asyncio.get_running_loop()
         wake = asyncio.Event()
@@ -163,7 +165,7 @@ class EventRecorder:
                 wake.clear()
                 await self.flush()
                 try:
-                    async with asyncio.timeout(self._pause(tend_every)):
+                    async with asyncio.timeout(self._pause(TEND_EVERY)):
                         await wake.wait()
                 except TimeoutError:
                     continue
@@ -176,9 +178,9 @@ class EventRecorder:
             self._give_up_rest()
 
     async def flush(self) -> None:
-        """Write what may be written now:
+        """Write what may be written now: queued Events, and series that went quiet or were last written half an hour ago.
 
-        Queued Events, and series that went quiet or have not been written for half an hour.
+        `run` does this; it is for those who record without it, one call at a time.
         """
         self._tend()
         for _ in range(len(self._queue)):
@@ -247,6 +249,9 @@ class EventRecorder:
 
     def _tend(self) -> None:
         now = self._clock()
+        if now - self._tended_at < TEND_EVERY:
+            return  # it looks at all series, which is too much to do for each Event
+        self._tended_at = now
         with self._lock:
             for key, series in list(self._series.items()):
                 is_behind = series.count > series.written_count

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TypeGuard
 
 from ctrlruntime.api.groups import MODULES
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
@@ -37,7 +37,7 @@ class Scheme:
         ValueError when another class stands for the same kind already.
         """
         for cls in classes:
-            if not (isinstance(cast("Any", cls), type) and issubclass(cls, Object)):
+            if not _is_object_class(cls):
                 raise TypeError(f"{cls!r} cannot be registered: a subclass of Object is needed")
             name = kind_of(cls).gvk
             present = self._classes.get(name)
@@ -106,7 +106,7 @@ class Scheme:
         return iter(self._classes.values())
 
     def __contains__(self, kind: object) -> bool:
-        if not (isinstance(kind, type) and issubclass(kind, Object)):
+        if not _is_object_class(kind):
             return False
         try:
             self.info_for(kind)
@@ -123,7 +123,7 @@ class Scheme:
         if module is None:
             return None
         found = getattr(importlib.import_module(module), gvk.kind, None)
-        return found if isinstance(found, type) and issubclass(found, Object) and kind_of(found).gvk == gvk else None
+        return found if _is_object_class(found) and kind_of(found).gvk == gvk else None
 
     def _advice(self, gvk: GroupVersionKind) -> str:
         others = [name for name in self._classes if (name.group, name.kind) == (gvk.group, gvk.kind)]
@@ -136,6 +136,10 @@ class Scheme:
             f"{gvk} is not in the Scheme{hint}; call scheme.register(…) with its class, "
             f'or use Unstructured.of("{gvk.api_version}", "{gvk.kind}")'
         )
+
+
+def _is_object_class(value: object) -> TypeGuard[type[Object]]:
+    return isinstance(value, type) and issubclass(value, Object)
 
 
 def _stands_for_any_kind(cls: type[Object]) -> bool:

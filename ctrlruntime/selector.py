@@ -42,11 +42,8 @@ def label_key_problems(key: str) -> list[str]:
     problems: list[str] = []
     if slash:
         if "/" in prefix:
-            rule = _NAME_RULE.replace(
-                "'([A-Za-z0-9]", "'([A-Za-z0-9]"
-            )  # the same rule, followed by what a prefix may be
             return [
-                f"a qualified name {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+                f"a qualified name {_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
             ]
         if not prefix:
             problems.append("prefix part must be non-empty")
@@ -217,6 +214,7 @@ def from_label_selector(tree: Mapping[str, Any] | None) -> LabelSelector:
 
     Raises:
         ValueError: an operator, key or value is not valid.
+
     """
     if tree is None:
         return NOTHING
@@ -234,6 +232,7 @@ def parse_labels(text: str) -> LabelSelector:
 
     Raises:
         ValueError: the text is no selector; the message is the API server's.
+
     """
     return LabelSelector(tuple(_Parser(text).requirements())) if text else EVERYTHING
 
@@ -327,11 +326,11 @@ class _Parser:
         expects_value = True
         while True:
             token = self.take()
-            if token == ")":
+            if token == ")":  # noqa: S105 - a parenthesis
                 if expects_value:
                     yield ""
                 return
-            if token == ",":
+            if token == ",":  # noqa: S105
                 if expects_value:
                     yield ""
                 expects_value = True
@@ -398,6 +397,7 @@ def parse_fields(text: str) -> FieldSelector:
 
     Raises:
         ValueError: the text is no selector; the message is the API server's.
+
     """
     terms: list[FieldTerm] = []
     for part in re.findall(r"(?:\\.|[^,\\])+", text):

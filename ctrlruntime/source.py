@@ -1,8 +1,9 @@
 """Where a controller's requests come from: `source.Kind` (a watched kind), `Channel` (events of your own) and `Func` (anything else).
 
 A source takes events from below (a cache subscription, an `EventChannel`), asks the predicates, calls the handler and hands requests up by
-`queue.add(request, priority=…, trigger=…)`. Priority is set here, once. For each source there is one task that takes events; a plain handler
-runs inside it, without a task or an await for each event. An async handler gets a task of its own, so that a slow one holds up only its own key.
+`queue.add(request, priority=…, trigger=…)`. Priority is set here, once. For each source there is one task that takes events; a plain
+handler runs inside it, without a task or an await for each event. An async handler gets a task of its own, so that a slow one holds up only
+its own key.
 
 User code that fails loses nothing: a predicate that raises counts as a yes, a handler that raises is called again with the same event.
 """
@@ -28,6 +29,7 @@ from ctrlruntime.reconcile import Request
 
 T = TypeVar("T", default=Any)
 R = TypeVar("R", default=Request)
+R_co = TypeVar("R_co", covariant=True, default=Request)
 R_contra = TypeVar("R_contra", contravariant=True, default=Request)
 
 LOW_PRIORITY = -100
@@ -65,10 +67,10 @@ class Queue(Protocol[R_contra]):
     ) -> None: ...
 
 
-class Source(Protocol[R]):
+class Source(Protocol[R_co]):
     """Something that fills a controller's queue. Implement it for what neither a watch nor a channel can give."""
 
-    async def start(self, queue: Queue[R], /) -> None:
+    async def start(self, queue: Queue[R_co], /) -> None:
         """Begin to add requests; must not block, work goes on in tasks of the source's own."""
         ...
 

@@ -63,7 +63,9 @@ class Started:
         self.informers = Informers()
         self.queue = Queue()
         options = {"retry_delays": QUICK, **options}
-        self.source = Kind(self.informers, Thing, handler or EnqueueRequestForObject(), predicates=predicates, **options)
+        self.source = Kind(
+            self.informers, Thing, handler or EnqueueRequestForObject(), predicates=predicates, **options
+        )
 
     async def __aenter__(self):
         await self.source.start(self.queue)
@@ -206,7 +208,7 @@ async def test_a_predicate_that_returns_a_coroutine_counts_as_failed():
     async def later():
         return False
 
-    async with Started(predicates=[lambda event: later()]) as it:  # noqa: PLW0108 - it hides the async function
+    async with Started(predicates=[lambda event: later()]) as it:
         it.put(create())
         await it.queue.next()
 

@@ -95,7 +95,7 @@ def _annotation_at(annotation: Any, path: Sequence[int | str]) -> Any:
 
 def _field_annotation(cls: type[BaseModel], alias: str) -> Any:
     for name, info in cls.model_fields.items():
-        if alias in {name, info.serialization_alias, info.validation_alias}:
+        if alias in (name, info.serialization_alias, info.validation_alias):  # a set would have to hash AliasChoices
             return info.annotation
     return _NONE
 

@@ -135,7 +135,7 @@ class Object(Wire, always_sent=("api_version", "kind")):
         return decoded
 
     @classmethod
-    def _settle_kind(cls, decoded: Self, raw: bytes | str) -> None:
+    def _settle_kind(cls, decoded: Object, raw: bytes | str) -> None:
         info = cls.__kind_info__
         if info is not None and (decoded.kind != info.kind or decoded.api_version != info.api_version):
             raise DecodeError(
@@ -180,7 +180,7 @@ class Object(Wire, always_sent=("api_version", "kind")):
         return self.deep_copy()
 
     @override
-    def _assign_from(self, other: Self) -> None:
+    def _assign_from(self, other: Wire) -> None:
         super()._assign_from(other)
         object.__setattr__(self, "_from_server", getattr(other, "_from_server", False))
 
@@ -319,7 +319,7 @@ class PartialObjectMetadata(Object):
 
     @classmethod
     @override
-    def _settle_kind(cls, decoded: Self, raw: bytes | str) -> None:
+    def _settle_kind(cls, decoded: Object, raw: bytes | str) -> None:
         # The server names the kind of the answer, PartialObjectMetadata; what matters is whose metadata it is.
         info = cls.__kind_info__
         if info is not None:

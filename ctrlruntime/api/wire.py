@@ -46,7 +46,12 @@ def camel(name: str) -> str:
     return first + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
-_encode_json = msgspec.json.Encoder().encode
+def _encode_foreign(value: Any) -> Any:
+    encode = _encoders[value.__class__]
+    return value if encode is None else encode(value)
+
+
+_encode_json = msgspec.json.Encoder(enc_hook=_encode_foreign).encode
 
 
 # When a field is part of the wire form. ALWAYS means: whenever it is not None.
@@ -210,7 +215,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         """Replace all content by a copy of `other`'s, in place."""
         self._assign_from(other.deep_copy())
 
-    def _assign_from(self, other: Self) -> None:
+    def _assign_from(self, other: Wire) -> None:
         """Take over all content of `other`, which must not be used afterwards: the two would share it."""
         if type(other) is not type(self):
             raise TypeError(f"a {type(self).__name__} cannot take the content of a {type(other).__name__}")
@@ -383,7 +388,7 @@ def _copy_list(values: list[Any]) -> list[Any]:
     return [value if (again := _copiers[value.__class__]) is None else again(value) for value in values]
 
 
-def _copy_dict(values: dict[Any, Any]) -> dict[Any, Any]:
+def _copy_dict(values: Mapping[Any, Any]) -> dict[Any, Any]:
     return {
         key: value if (again := _copiers[value.__class__]) is None else again(value) for key, value in values.items()
     }

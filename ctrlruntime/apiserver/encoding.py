@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -62,7 +63,6 @@ def duplicate_fields(body: bytes, tree: Any) -> list[str]:
     if len(_KEY.findall(body)) == _count_keys(tree):
         return []
     found: list[str] = []
-    json.loads(body, object_pairs_hook=lambda pairs: _Marked(pairs))
     _collect(json.loads(body, object_pairs_hook=_Marked), "", found)
     return found
 
@@ -72,13 +72,13 @@ class _Marked(dict[str, Any]):
 
     def __init__(self, pairs: Pairs) -> None:
         super().__init__(pairs)
-        seen: set[str] = set()
-        self.repeated = [key for key, _ in pairs if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+        counts = Counter(key for key, _ in pairs)
+        self.repeated = [key for key, count in counts.items() if count > 1]
 
 
 def _collect(node: Any, path: str, found: list[str]) -> None:
     if isinstance(node, _Marked):
-        found.extend(f"{path}.{key}".lstrip(".") for key in dict.fromkeys(node.repeated))
+        found.extend(f"{path}.{key}".lstrip(".") for key in node.repeated)
         for key, value in node.items():
             _collect(value, f"{path}.{key}", found)
     elif isinstance(node, list):

@@ -62,7 +62,9 @@ def duplicate(field: str, value: Any) -> StatusCause:
 
 def not_supported(field: str, value: Any, supported: Iterable[Any]) -> StatusCause:
     listed = ", ".join(shown(item) for item in supported)
-    return StatusCause("FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {listed}", field)
+    return StatusCause(
+        "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {listed}", field
+    )
 
 
 def too_long(field: str, limit: int) -> StatusCause:
@@ -90,7 +92,9 @@ def no_such_resource() -> NotFound:
     return NotFound("the server could not find the requested resource")
 
 
-def already_exists(plural: str, group: str, name: str, *, deleting: bool = False, generated: bool = False) -> APIStatusError:
+def already_exists(
+    plural: str, group: str, name: str, *, deleting: bool = False, generated: bool = False
+) -> APIStatusError:
     text = f'{qualified(plural, group)} "{name}" already exists'
     if deleting:
         text = f"object is being deleted: {text}"
@@ -115,7 +119,9 @@ def namespace_terminating(plural: str, group: str, name: str, namespace: str) ->
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     cause = StatusCause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
     return Forbidden(
-        f'{qualified(plural, group)} "{name}" is forbidden: {why}', causes=[cause], details=_details(name, group, plural)
+        f'{qualified(plural, group)} "{name}" is forbidden: {why}',
+        causes=[cause],
+        details=_details(name, group, plural),
     )
 
 
@@ -135,7 +141,14 @@ def bad_request(message: str) -> BadRequest:
 def plain_internal(message: str, code: int = 500) -> UnknownReason:
     """Return a failure without a reason, as upstream's unclassified errors are."""
     return UnknownReason(
-        status={"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "code": code},
+        status={
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "code": code,
+        },
         code=code,
     )
 

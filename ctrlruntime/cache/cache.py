@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -37,7 +37,9 @@ from ctrlruntime.scheme import Scheme
 
 T = TypeVar("T")
 
-IndexFunction = Callable[[Any], Iterable[str]]
+IndexFunction: TypeAlias = Callable[[Any], Iterable[str]]
+_Entries: TypeAlias = list[Entry]
+_Pairs: TypeAlias = list[tuple[str, str]]
 
 
 class CacheMeters(Protocol):
@@ -86,6 +88,7 @@ class Cache:
         self._kind_options = {self._codecs.of(kind).gvk: own for kind, own in self.options.by_kind.items()}
         self._group: TaskGroup | None = None
         self._was_started = False
+        self._running = asyncio.Event()
         self._log = log.get_logger("cache")
 
     # --- life ----------------------------------------------------------------------------------------------------------
@@ -97,6 +100,7 @@ class Cache:
         self._was_started = True
         async with anyio.create_task_group() as group:
             self._group = group
+            self._running.set()
             try:
                 for held in self._held.values():
                     if held.informer is not None:
@@ -111,6 +115,10 @@ class Cache:
     @property
     def is_running(self) -> bool:
         return self._group is not None
+
+    async def wait_running(self) -> None:
+        """Wait until reads are accepted."""
+        await self._running.wait()
 
     async def wait_synced(self) -> None:
         """Wait until every informer there is now has its first list."""
@@ -142,7 +150,7 @@ class Cache:
     async def subscribe(self, kind: type[T], *, name: str) -> Subscription[T]:
         """Return the events of a kind for one subscriber; returns at once, also while the kind is not served."""
         codec = self._codecs.of(kind)
-        informer = self._informer(codec, declared_by_reader=False)
+        informer = self._informer(codec)
         return informer.subscribe(name, codec.decode)
 
     def index_field(self, kind: type[Any], field: str, values: IndexFunction | None = None) -> None:
@@ -218,13 +226,15 @@ class Cache:
 
     def _select(
         self, informer: Informer, codec: Codec[Any], namespace: str, labels: Any, fields: Fields | None
-    ) -> list[Entry]:
-        indexed: list[tuple[str, str]] = []
+    ) -> _Entries:
+        indexed = _Pairs()
         name = None
-        for path in () if fields is None else fields_of(fields).paths():
+        for path in () if fields is None else fields_of(fields).paths:
             value = fields_of(cast("Fields", fields)).exact(path)
             if value is None:
-                raise CacheError(f"the cache answers only exact field selectors ({path}=value); use api_reader for {fields!s}")
+                raise CacheError(
+                    f"the cache answers only exact field selectors ({path}=value); use api_reader for {fields!s}"
+                )
             if path == "metadata.name":
                 name = value
             elif path == "metadata.namespace":
@@ -246,7 +256,9 @@ class Cache:
     def horizon(self, kind: tuple[str, str]) -> CacheHorizon | None:
         """Return what has been seen of a (group, kind), or None when no version of it is held."""
         found = [
-            held.informer for gvk, held in self._held.items() if (gvk.group, gvk.kind) == kind and held.informer is not None
+            held.informer
+            for gvk, held in self._held.items()
+            if (gvk.group, gvk.kind) == kind and held.informer is not None
         ]
         return CacheHorizon(found) if found and self._group is not None else None
 
@@ -260,20 +272,23 @@ class Cache:
                 f"{kind.__name__} was read before the cache was started; before mgr.start() read with mgr.api_reader"
             )
         if held.informer is None and not self.options.start_on_read:
-            raise NotCachedError(f"{kind.__name__} has no informer and start_on_read is off; watch it, or read with mgr.api_reader")
-        informer = self._informer(codec, declared_by_reader=True)
+            raise NotCachedError(
+                f"{kind.__name__} has no informer and start_on_read is off; watch it, or read with mgr.api_reader"
+            )
+        if held.namespaced is None:
+            # Asked first: a read of a kind that is not served fails at once and leaves no informer behind.
+            resource = await self._mapper.resource_for(codec.gvk)
+            held.namespaced, held.plural = resource.namespaced, resource.plural
+        informer = self._informer(codec)
         if not informer.is_synced:
             try:
                 async with asyncio.timeout(self.options.sync_timeout):
-                    await informer.wait_synced()
+                    await informer.wait_readable()
             except TimeoutError as error:
                 raise CacheSyncTimeoutError(_unsynced(codec.gvk, informer, self.options.sync_timeout)) from error
-        if held.namespaced is None:
-            resource = await self._mapper.resource_for(codec.gvk)
-            held.namespaced, held.plural = resource.namespaced, resource.plural
         return held, informer
 
-    def _informer(self, codec: Codec[Any], *, declared_by_reader: bool) -> Informer:
+    def _informer(self, codec: Codec[Any]) -> Informer:
         held = self._held.setdefault(codec.gvk, _Held())
         if held.informer is None:
             held.metadata_only = codec.metadata_only
@@ -396,8 +411,7 @@ async def running(cache: Cache) -> AsyncIterator[Cache]:
     """Run a cache inside a block, for tests and scripts without a manager."""
     async with anyio.create_task_group() as group:
         group.start_soon(cache.run)
-        while not cache.is_running:
-            await asyncio.sleep(0)
+        await cache.wait_running()
         try:
             yield cache
         finally:

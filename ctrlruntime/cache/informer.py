@@ -103,6 +103,7 @@ class Informer:
         self._versions: dict[str, int] = {}
         self._synced = asyncio.Event()
         self._changed = asyncio.Event()
+        self._troubled = asyncio.Event()
         self._reported: set[str] = set()
         self._bad: set[tuple[str, str]] = set()
         self._scope: anyio.CancelScope | None = None
@@ -118,16 +119,28 @@ class Informer:
     async def wait_synced(self) -> None:
         await self._synced.wait()
 
+    async def wait_readable(self) -> None:
+        """Wait for the first list, but not for somebody's help. Raises: Forbidden, NoMatchError, NotFound."""
+        while not self.is_synced:
+            if isinstance(self.last_error, Forbidden | NoMatchError | NotFound):
+                raise self.last_error
+            reported, synced = (asyncio.ensure_future(event.wait()) for event in (self._troubled, self._synced))
+            try:
+                await asyncio.wait((reported, synced), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                reported.cancel()
+                synced.cancel()
+
     @property
     def scopes(self) -> tuple[Scope, ...]:
         return tuple(self._reflectors)
 
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
         """Whether an object of this namespace with these labels belongs to what is cached (field selectors are not judged)."""
-        for scope in self._reflectors:
-            if scope.namespace in {"", namespace} and (scope.labels is None or scope.labels.matches(labels)):
-                return True
-        return False
+        return any(
+            scope.namespace in {"", namespace} and (scope.labels is None or scope.labels.matches(labels))
+            for scope in self._reflectors
+        )
 
     def has_namespace(self, namespace: str) -> bool:
         """Whether objects of the namespace ("" = all) are cached."""
@@ -253,9 +266,7 @@ class Informer:
             for entry in list(self.store):
                 for subscription, decode in self._subscribers:
                     subscription.put(
-                        UpdateEvent(
-                            Snapshot(entry.raw, entry.meta, decode), Snapshot(entry.raw, entry.meta, decode)
-                        )
+                        UpdateEvent(Snapshot(entry.raw, entry.meta, decode), Snapshot(entry.raw, entry.meta, decode))
                     )
 
     # --- writing the store ------------------------------------------------------------------------------------------------
@@ -304,9 +315,7 @@ class Informer:
             self._deliver_create(entry)
         else:
             for subscription, decode in self._subscribers:
-                subscription.put(
-                    UpdateEvent(Snapshot(old.raw, old.meta, decode), Snapshot(entry.raw, meta, decode))
-                )
+                subscription.put(UpdateEvent(Snapshot(old.raw, old.meta, decode), Snapshot(entry.raw, meta, decode)))
         return meta
 
     def _deliver_create(self, entry: Entry) -> None:
@@ -339,7 +348,9 @@ class Informer:
             return None
         if (meta.namespace, meta.name) not in self._bad:
             self._bad.add((meta.namespace, meta.name))
-            self._log.warning("the transform failed, the object is kept as it came", object=str(meta.key), error=repr(error))
+            self._log.warning(
+                "the transform failed, the object is kept as it came", object=str(meta.key), error=repr(error)
+            )
         return Entry(raw, meta)
 
     # --- what people are told ------------------------------------------------------------------------------------------------
@@ -347,6 +358,8 @@ class Informer:
     def _report(self, scope: Scope, error: CtrlError, state: State) -> None:
         """Say once, in one line, what stands in the way and what to do; repeat only after a recovery."""
         self.last_error = error
+        troubled, self._troubled = self._troubled, asyncio.Event()
+        troubled.set()
         where = f"namespace {scope.namespace}" if scope.namespace else "all namespaces"
         text = f"{scope.namespace}:{type(error).__name__}"
         if text in self._reported:
@@ -356,12 +369,18 @@ class Informer:
         match error:
             case NoMatchError() | NotFound():
                 self._log.warning(
-                    "the kind is not served by the API server; waiting for it", error=str(error), hint=self._install_hint()
+                    "the kind is not served by the API server; waiting for it",
+                    error=str(error),
+                    hint=self._install_hint(),
                 )
             case Forbidden():
-                self._log.error("not permitted to list and watch; waiting for the permission", where=where, error=str(error))
+                self._log.error(
+                    "not permitted to list and watch; waiting for the permission", where=where, error=str(error)
+                )
             case _:
-                self._log.warning("cannot be read at the moment, trying again", where=where, state=state.value, error=str(error))
+                self._log.warning(
+                    "cannot be read at the moment, trying again", where=where, state=state.value, error=str(error)
+                )
 
     def _recovered(self, scope: Scope) -> None:
         prefix = (f"{scope.namespace}:", ":")

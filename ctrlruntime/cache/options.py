@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, cast
 
 from ctrlruntime.cache.informer import Scope, Transform
 from ctrlruntime.cache.reflector import WatchOptions
-from ctrlruntime.client.selectors import fields_text, labels_of
 from ctrlruntime.client.interfaces import Fields, Labels
+from ctrlruntime.client.selectors import fields_text, labels_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,9 @@ def _by_namespace(namespaces: Namespaces | None) -> dict[str, NamespaceOptions]:
     if namespaces is None:
         return {}
     if isinstance(namespaces, str):
-        raise TypeError(f"namespaces must be a list or mapping of names, not the string {namespaces!r}; write [{namespaces!r}]")
+        raise TypeError(
+            f"namespaces must be a list or mapping of names, not the string {namespaces!r}; write [{namespaces!r}]"
+        )
     if isinstance(namespaces, Mapping):
         return dict(cast("Mapping[str, NamespaceOptions]", namespaces))
     return {name: NamespaceOptions() for name in namespaces}

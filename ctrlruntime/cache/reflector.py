@@ -21,13 +21,12 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from ctrlruntime import log
 from ctrlruntime.errors import (
-    APIStatusError,
     BadRequest,
     CtrlError,
     Expired,
@@ -293,7 +292,7 @@ class Reflector:
         for frame in batch:
             match frame.type:
                 case "ADDED" | "MODIFIED" | "DELETED":
-                    changes.append(Change(cast('Literal["ADDED", "MODIFIED", "DELETED"]', frame.type), frame.object))
+                    changes.append(Change(frame.type, frame.object))
                 case "BOOKMARK":
                     if changes:
                         updates.append(Changed(changes))

@@ -154,7 +154,7 @@ def _join(first: Event[T], second: Event[T]) -> Event[T] | None:
             return CreateEvent(second.new_snapshot, first.is_in_initial_list)
         case UpdateEvent(), UpdateEvent():
             return UpdateEvent(first.old_snapshot, second.new_snapshot)
-        case (CreateEvent() | UpdateEvent()), DeleteEvent():
+        case ((CreateEvent() | UpdateEvent()), DeleteEvent()):
             return second
         case _:
             return None

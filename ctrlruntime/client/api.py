@@ -27,7 +27,7 @@ from ctrlruntime.client.interfaces import (
     SubresourceClient,
     WatchEvent,
 )
-from ctrlruntime.client.options import default_owner, delete_options, write_options
+from ctrlruntime.client.options import WriteParams, default_owner, delete_options, write_options
 from ctrlruntime.client.patches import APPLY, Patch
 from ctrlruntime.client.selectors import fields_text, labels_of
 from ctrlruntime.client.subresource import Subresource
@@ -129,9 +129,7 @@ class APIClient:
             else:
                 raws, version = await _all_pages(collection)
                 token, remaining = "", None
-        return Items(
-            raws, codec.decode, resource_version=version, continue_token=token, remaining_item_count=remaining
-        )
+        return Items(raws, codec.decode, resource_version=version, continue_token=token, remaining_item_count=remaining)
 
     async def watch(
         self,
@@ -227,9 +225,17 @@ class APIClient:
         codec = self._codecs.for_object(obj)
         key = codec.key(obj)
         resource = await self._mapper.resource_for(codec.gvk)
-        options = deletewrite_options(dry_run, grace_period_seconds, propagation, uid, resource_version)
+        options = delete_options(dry_run, grace_period_seconds, propagation, uid, resource_version)
         await self._send(
-            "delete", "DELETE", codec.gvk, resource, key.namespace, _named(key), body=options, params=[], dry_run=dry_run
+            "delete",
+            "DELETE",
+            codec.gvk,
+            resource,
+            key.namespace,
+            _named(key),
+            body=options,
+            params=[],
+            dry_run=dry_run,
         )
 
     async def delete_all_of(
@@ -246,7 +252,9 @@ class APIClient:
         codec = self._codecs.of(kind)
         resource = await self._mapper.resource_for(codec.gvk)
         if resource.namespaced and not namespace:
-            raise ValueError(f"delete_all_of({kind.__name__}) needs a namespace: the API deletes collections namespace by namespace")
+            raise ValueError(
+                f"delete_all_of({kind.__name__}) needs a namespace: the API deletes collections namespace by namespace"
+            )
         selector = None if labels is None else labels_of(labels)
         if selector is not None and selector.is_nothing:
             return
@@ -259,7 +267,7 @@ class APIClient:
                 "DELETE",
                 resource_path(resource, namespace or ""),
                 params=params,
-                body=deletewrite_options(dry_run, grace_period_seconds, propagation, "", ""),
+                body=delete_options(dry_run, grace_period_seconds, propagation, "", ""),
             )
 
     # --- what subresources and wrappers build on -----------------------------------------------------------------------
@@ -270,7 +278,7 @@ class APIClient:
         method: str,
         obj: T,
         *,
-        params: list[tuple[str, str]],
+        params: WriteParams,
         dry_run: bool,
         subresource: str = "",
     ) -> T:
@@ -285,9 +293,7 @@ class APIClient:
         )  # fmt: skip
         return codec.answer(obj, raw, keep=dry_run)
 
-    async def write_patch(
-        self, obj: T, patch: Patch, subresource: str, params: list[tuple[str, str]], *, dry_run: bool
-    ) -> T:
+    async def write_patch(self, obj: T, patch: Patch, subresource: str, params: WriteParams, *, dry_run: bool) -> T:
         codec = self._codecs.for_object(obj)
         key = codec.key(obj)
         resource = await self._mapper.resource_for(codec.gvk)
@@ -319,11 +325,13 @@ class APIClient:
         key = codec.key(obj)
         resource = await self._mapper.resource_for(codec.gvk)
         self._gate.record("get", resource.group, resource.plural, subresource, key.namespace, key.name)
-        response = await self._transport.request("GET", resource_path(resource, key.namespace, _named(key), subresource))
+        response = await self._transport.request(
+            "GET", resource_path(resource, key.namespace, _named(key), subresource)
+        )
         return self._codecs.of(body).decode(response.body)
 
     async def write_subresource_body(
-        self, verb: str, method: str, obj: object, subresource: str, body: T, params: list[tuple[str, str]], *, dry_run: bool
+        self, verb: str, method: str, obj: object, subresource: str, body: T, params: WriteParams, *, dry_run: bool
     ) -> T:
         """Send another kind (Scale, Eviction, TokenRequest) to a subresource of `obj`, under the parent's name."""
         codec, inner = self._codecs.for_object(obj), self._codecs.for_object(body)
@@ -360,7 +368,7 @@ class APIClient:
         name: str,
         *,
         body: bytes,
-        params: list[tuple[str, str]],
+        params: WriteParams,
         dry_run: bool,
         subresource: str = "",
         content_type: str = JSON,
@@ -368,7 +376,9 @@ class APIClient:
         on_collection: bool = False,
     ) -> bytes:
         if resource.namespaced and not namespace:
-            raise ValueError(f"{gvk.kind} {name!r} has no metadata.namespace, and {resource.plural} live in namespaces; set it")
+            raise ValueError(
+                f"{gvk.kind} {name!r} has no metadata.namespace, and {resource.plural} live in namespaces; set it"
+            )
         namespace = namespace if resource.namespaced else ""
         self._gate.record(verb, resource.group, resource.plural, subresource, namespace, name)
         path = resource_path(resource, namespace, "" if on_collection else name, subresource)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.rest.fence import Actor, current_actor
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from ctrlruntime.client.interfaces import FieldValidation, Propagation
 from ctrlruntime.rest.fence import current_actor
+
+WriteParams: TypeAlias = list[tuple[str, str]]
+"""Query parameters of a write."""
 
 
 def default_owner() -> str:
@@ -17,8 +20,8 @@ def default_owner() -> str:
 
 def write_options(
     dry_run: bool, field_owner: str, field_validation: FieldValidation | None, *, force: bool = False
-) -> list[tuple[str, str]]:
-    params: list[tuple[str, str]] = []
+) -> WriteParams:
+    params: WriteParams = []
     if dry_run:
         params.append(("dryRun", "All"))
     if owner := field_owner or default_owner():

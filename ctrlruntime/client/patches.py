@@ -44,7 +44,9 @@ class _MergeFrom:
         if self._optimistic_lock:
             version = self._base.get("metadata", {}).get("resourceVersion")
             if not version:
-                raise PatchError("an optimistic lock needs the base's resourceVersion; read the object before changing it")
+                raise PatchError(
+                    "an optimistic lock needs the base's resourceVersion; read the object before changing it"
+                )
             patch.setdefault("metadata", {})["resourceVersion"] = version
         return msgspec.json.encode(patch)
 

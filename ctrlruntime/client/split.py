@@ -13,7 +13,8 @@ from typing_extensions import TypeVar
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import ObjectKey
-from ctrlruntime.api.object import Object, key as key_of
+from ctrlruntime.api.object import Object
+from ctrlruntime.api.object import key as key_of
 from ctrlruntime.client.api import APIClient
 from ctrlruntime.client.codec import Codecs
 from ctrlruntime.client.gate import Gate
@@ -38,9 +39,7 @@ T = TypeVar("T")
 class SplitClient:
     """A `Client` that reads through `cache` and writes through `api`. `live_kinds`: classes whose reads go to the server."""
 
-    def __init__(
-        self, api: APIClient, cache: Reader, gate: Gate, *, live_kinds: Collection[type[Any]] = ()
-    ) -> None:
+    def __init__(self, api: APIClient, cache: Reader, gate: Gate, *, live_kinds: Collection[type[Any]] = ()) -> None:
         self._api = api
         self._cache = cache
         self._gate = gate

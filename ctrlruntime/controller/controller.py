@@ -29,7 +29,6 @@ from ctrlruntime.controller.running import (
     where,
 )
 from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError, TerminalError
-from ctrlruntime.journal import Journal
 from ctrlruntime.log import bound, get_logger
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Reconciler, Request, Result
@@ -107,7 +106,6 @@ class Controller(Generic[R]):
         *,
         options: ControllerOptions[R] | None = None,
         metrics: Metrics | None = None,
-        journal: Journal | None = None,
         group: str = "",
         kind: str = "",
         clock: Callable[[], float] = time.monotonic,
@@ -126,7 +124,6 @@ class Controller(Generic[R]):
         metrics = metrics or Metrics()
         self._metrics = metrics.controller(name)
         self._queue_metrics = metrics.workqueue(name)
-        self._journal = journal
         self._clock = clock
         self._new_id = new_id
         self._log = get_logger("controller").bind(**self._fields(None))
@@ -278,12 +275,10 @@ class Controller(Generic[R]):
         queue = self.queue
         turn_ends = 0.0
         while not self._stop_requested.is_set():
-            item = queue.get_nowait()
-            if item is None:
-                try:
-                    item = await queue.get()
-                except ShutDown:
-                    return
+            try:
+                item = queue.get_nowait() or await queue.get()
+            except ShutDown:
+                return
             await self._process(item.key, item.priority, item.triggers)
             if (now := time.monotonic()) >= turn_ends:
                 # A reconcile that reads from the cache and finds nothing to do never suspends: let the others run.

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 from typing import Any, Generic
@@ -24,7 +25,9 @@ from ctrlruntime.errors import CtrlError
 
 T = TypeVar("T", default=Any)
 
-_OURS = os.path.dirname(ctrlruntime.errors.__file__) + os.sep  # noqa: PTH120 - frames carry file names as text
+# Frames carry file names as text.
+_OURS = f"{Path(ctrlruntime.errors.__file__).parent}{os.sep}"
+_LIBRARIES = (f"{Path(os.__file__).parent}{os.sep}", "<frozen")
 
 
 class ReconcileTimeoutError(CtrlError):
@@ -195,6 +198,4 @@ def _thread_frames(job: Job[Any]) -> list[FrameType]:
 
 def _is_library(frame: FrameType) -> bool:
     name = frame.f_code.co_filename
-    return f"{os.sep}site-packages{os.sep}" in name or name.startswith(
-        (os.path.dirname(os.__file__) + os.sep, "<frozen")
-    )  # noqa: PTH120 - text as above
+    return f"{os.sep}site-packages{os.sep}" in name or name.startswith(_LIBRARIES)

@@ -21,24 +21,14 @@ class Flags:
     """What the command line said. `args` holds everything that was parsed, your own arguments too."""
 
     args: argparse.Namespace
+    kubeconfig: str | None
+    context: str | None
+    metrics_bind_address: str
+    health_probe_bind_address: str
+    leader_elect: bool
+    leader_election_namespace: str | None
     log: log.Options
     environ: Mapping[str, str]
-
-    @property
-    def kubeconfig(self) -> str | None:
-        return self.args.kubeconfig
-
-    @property
-    def context(self) -> str | None:
-        return self.args.context
-
-    @property
-    def metrics_bind_address(self) -> str:
-        return self.args.metrics_bind_address
-
-    @property
-    def health_probe_bind_address(self) -> str:
-        return self.args.health_probe_bind_address
 
     def get_config(self) -> Config:
         """Return the cluster to use: flag, KUBECONFIG, pod, ~/.kube/config, in this order. Raises: ConfigError, NoConfigError."""
@@ -48,9 +38,9 @@ class Flags:
 
     def election(self, options: LeaderElection | None) -> LeaderElection | None:
         """Return the election options as the flags change them: None without `--leader-elect`."""
-        if options is None or not self.args.leader_elect:
+        if options is None or not self.leader_elect:
             return None
-        namespace = self.args.leader_election_namespace
+        namespace = self.leader_election_namespace
         return replace(options, namespace=namespace) if namespace else options
 
     def cache(self, options: CacheOptions | None) -> CacheOptions | None:
@@ -65,17 +55,24 @@ class Flags:
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the operator's flags to a parser of your own."""
-    parser.add_argument("--kubeconfig", metavar="PATH", help="kubeconfig file (default: KUBECONFIG, the pod's, ~/.kube/config)")
+    parser.add_argument(
+        "--kubeconfig", metavar="PATH", help="kubeconfig file (default: KUBECONFIG, the pod's, ~/.kube/config)"
+    )
     parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current one)")
     parser.add_argument(
-        "--metrics-bind-address", default=":8080", metavar="HOST:PORT", help='where /metrics is served; "0": nowhere (default: :8080)'
+        "--metrics-bind-address",
+        default=":8080",
+        metavar="HOST:PORT",
+        help='where /metrics is served; "0": nowhere (default: :8080)',
     )
     parser.add_argument(
         "--health-probe-bind-address", default="", metavar="HOST:PORT",
         help="where /healthz and /readyz are served (default: nowhere)",
     )  # fmt: skip
     parser.add_argument("--leader-elect", action=argparse.BooleanOptionalAction, default=False, help="elect one leader")
-    parser.add_argument("--leader-election-namespace", metavar="NAMESPACE", help="where the Lease lives (default: the pod's)")
+    parser.add_argument(
+        "--leader-election-namespace", metavar="NAMESPACE", help="where the Lease lives (default: the pod's)"
+    )
     log.add_flags(parser)
 
 
@@ -93,6 +90,16 @@ def parse_flags(
     parser = parser or argparse.ArgumentParser(**parser_options)
     add_flags(parser)
     args = parser.parse_args(argv)
-    options = log.options_from(args)
+    options = log.Options.from_args(args)
     log.setup(options)
-    return Flags(args=args, log=options, environ=environ)
+    return Flags(
+        args=args,
+        kubeconfig=args.kubeconfig,
+        context=args.context,
+        metrics_bind_address=args.metrics_bind_address,
+        health_probe_bind_address=args.health_probe_bind_address,
+        leader_elect=args.leader_elect,
+        leader_election_namespace=args.leader_election_namespace,
+        log=options,
+        environ=environ,
+    )

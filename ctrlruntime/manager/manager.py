@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from ctrlruntime import healthz, log
@@ -22,6 +21,7 @@ from ctrlruntime.cache.cache import Cache
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.cluster import Cluster
+from ctrlruntime.controller import ControllerConfig
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.journal import Journal
 from ctrlruntime.leaderelection import Elector, LeaderElection, LeaseLock
@@ -37,19 +37,6 @@ if TYPE_CHECKING:
     from ctrlruntime.manager.flags import Flags
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerDefaults:
-    """What holds for every controller of a manager that does not say otherwise."""
-
-    max_concurrent_reconciles: int = 1
-    group_kind_concurrency: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Workers by kind: {"Deployment.apps": 5}; wins over `max_concurrent_reconciles`, loses to a controller's own option."""
-
-    reconciliation_timeout: float | None = None
-    enable_warmup: bool = False
-    needs_leader_election: bool = True
-
-
 class Manager:
     """Runs controllers and other runnables against one cluster. Make it with `new_manager`."""
 
@@ -63,12 +50,12 @@ class Manager:
         metrics_bind_address: str = ":8080",
         health_probe_bind_address: str = "",
         graceful_shutdown_timeout: float | None = 30.0,
-        controller_defaults: ControllerDefaults | None = None,
+        controller_config: ControllerConfig | None = None,
     ) -> None:
         self.cluster = cluster
         self.metrics = metrics
         self.journal = Journal()
-        self.controller_defaults = controller_defaults or ControllerDefaults()
+        self.controller_config = controller_config or ControllerConfig()
         self.elected = asyncio.Event()
         """Set once this process is the leader, or at once when there is no election."""
 
@@ -126,9 +113,11 @@ class Manager:
         return self.cluster.event_recorder(controller)
 
     def register_controller_name(self, name: str) -> None:
-        """Take a controller's name. Raises: ValueError when another controller of this manager has it: it labels metrics and owns fields."""
+        """Take a controller's name. Raises: ConfigError when another one has it: it labels metrics and owns fields."""
         if name in self._controller_names:
-            raise ValueError(f"there is a controller named {name!r} already; give this one another name with .named(…)")
+            raise ConfigError(
+                f"there is a controller named {name!r} already; give this one another name with .named(…)"
+            )
         self._controller_names.add(name)
 
     def add(self, runnable: Runnable | Callable[[], Awaitable[None]] | Cluster) -> None:
@@ -247,7 +236,9 @@ class Manager:
         def ended(task: asyncio.Task[None]) -> None:
             self._warmups.discard(task)
             if not task.cancelled() and (error := task.exception()) is not None:
-                self._log.warning("warm-up failed; it is done again once elected", runnable=repr(runnable), error=str(error))
+                self._log.warning(
+                    "warm-up failed; it is done again once elected", runnable=repr(runnable), error=str(error)
+                )
 
         task.add_done_callback(ended)
 
@@ -304,7 +295,7 @@ def new_manager(
     health_probe_bind_address: str | None = None,
     graceful_shutdown_timeout: float | None = 30.0,
     read_your_writes_wait: float = 5.0,
-    controller_defaults: ControllerDefaults | None = None,
+    controller_config: ControllerConfig | None = None,
     metrics: Metrics | None = None,
 ) -> Manager:
     """Return a manager for the cluster of `config` (ours, or a kubernetes_asyncio `Configuration`).
@@ -320,11 +311,12 @@ def new_manager(
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
         graceful_shutdown_timeout: seconds running reconciles may take to finish; 0: none, None: as long as they need.
         read_your_writes_wait: seconds a cached read waits for this process's own writes.
-        controller_defaults: what holds for every controller.
+        controller_config: what holds for every controller that does not say otherwise.
         metrics: where metrics are kept; default: a registry of the manager's own.
 
     Raises:
         ConfigError: the configuration cannot be used.
+
     """
     if config is None:
         raise ConfigError("new_manager needs a Config; get one with ctrl.get_config() or flags.get_config()")
@@ -354,7 +346,7 @@ def new_manager(
         metrics_bind_address=":8080" if metrics_bind_address is None else metrics_bind_address,
         health_probe_bind_address=health_probe_bind_address or "",
         graceful_shutdown_timeout=graceful_shutdown_timeout,
-        controller_defaults=controller_defaults,
+        controller_config=controller_config,
     )
 
 
@@ -363,8 +355,9 @@ async def running(manager: Manager) -> AsyncIterator[Manager]:
     """Run a manager inside a block, for tests and scripts; leaving the block stops it and raises what failed."""
     task = asyncio.ensure_future(manager.start())
     try:
-        while not (manager.cache.is_running or task.done()):
-            await asyncio.sleep(0)
+        ready = asyncio.ensure_future(manager.cache.wait_running())
+        await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
         yield manager
     finally:
         manager.stop()

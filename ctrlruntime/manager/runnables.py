@@ -135,5 +135,7 @@ class Group:
 def as_runnable(runnable: Any) -> Runnable:
     """Return what `Manager.add` was given as a runnable. Raises: TypeError that says what is needed."""
     if isinstance(runnable, type) or not (hasattr(runnable, "start") or callable(runnable)):
-        raise TypeError(f"{runnable!r} cannot be run: pass an object with `async def start(self)`, or an async function")
+        raise TypeError(
+            f"{runnable!r} cannot be run: pass an object with `async def start(self)`, or an async function"
+        )
     return runnable if hasattr(runnable, "start") else FunctionRunnable(runnable)

@@ -31,7 +31,9 @@ class Histogram:
     def buckets(self) -> list[tuple[str, float]]:
         """Return the cumulative counts by upper bound, as text, the infinite one last."""
         cumulative = accumulate(list(self.counts))
-        return [(bound, float(count)) for bound, count in zip((*map(_text, self.bounds), "+Inf"), cumulative, strict=True)]
+        return [
+            (bound, float(count)) for bound, count in zip((*map(_text, self.bounds), "+Inf"), cumulative, strict=True)
+        ]
 
 
 def _text(bound: float) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 class LeaderMetrics:
-    """`is_leader`: whether this process holds the lease `name`; `slow_paths`: renewals that had to read the lease first."""
+    """`is_leader`: whether this process holds the lease `name`; `slow_paths`: renewals that had to read the lease
+    first.
+    """
 
     __slots__ = ("is_leader", "name", "slow_paths")
 

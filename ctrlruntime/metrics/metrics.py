@@ -1,8 +1,8 @@
 """One manager's metrics: counters are handed out from here, and turned into samples when somebody scrapes.
 
-Names, labels and buckets are controller-runtime's, so its dashboards carry over; caches, which it does not measure, stand under
-`ctrlruntime_cache_`. Counting is adding to plain attributes: prometheus_client (50 ms to import) is loaded for the first scrape or the first
-metric of your own.
+Names, labels and buckets are controller-runtime's, so its dashboards carry over; caches, which it does not measure,
+stand under `ctrlruntime_cache_`. Counting is adding to plain attributes: prometheus_client (50 ms to import) is loaded
+for the first scrape or the first metric of your own.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class Metrics:
         self._registry = registry
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
-        """Return the body of a scrape and its content type, in the format an Accept header asks for. Safe in any thread."""
+        """Return the body of a scrape and its content type, in the format an Accept header asks for. Safe in any
+        thread.
+        """
         from ctrlruntime.metrics.collector import render
 
         return render(self.registry, accept)

@@ -25,7 +25,7 @@ class QueueState(NamedTuple):
 class QueueMetrics:
     """Plain counters; the queue adds to them on its event loop. `watch` gives the state that gauges are read from."""
 
-    __slots__ = ("_labels", "_state", "adds", "latency", "name", "retries", "work")
+    __slots__ = ("_labels", "_shared_label", "_state", "adds", "latency", "name", "retries", "work")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,6 +39,7 @@ class QueueMetrics:
         """Seconds between taken and done."""
         self._state: Callable[[], QueueState] | None = None
         self._labels: dict[int, str] = {}
+        self._shared_label: tuple[str, ...] = ()
 
     def watch(self, state: Callable[[], QueueState]) -> None:
         """Read gauges from `state` from now on. It is called at each scrape, perhaps in another thread."""
@@ -52,8 +53,10 @@ class QueueMetrics:
         for priority in ready:
             if priority not in self._labels and len(self._labels) < MAX_PRIORITIES:
                 self._labels[priority] = str(priority)
-        depths = dict.fromkeys(self._labels.values(), 0)
+        depths = dict.fromkeys((*self._labels.values(), *self._shared_label), 0)
         for priority, count in ready.items():
-            label = self._labels.get(priority, OTHER_PRIORITIES)
+            label = self._labels.get(priority)
+            if label is None:
+                self._shared_label = (label := OTHER_PRIORITIES,)
             depths[label] = depths.get(label, 0) + count
         return depths.items()

@@ -281,11 +281,11 @@ def get_config(
 
 def _kubeconfig_files(explicit: str | None, variable: str) -> list[str]:
     if explicit:
-        path = Path(explicit).expanduser()
+        path = Path(explicit).expanduser().absolute()
         if not path.exists():
             raise ConfigError(f"kubeconfig {explicit} does not exist; check the path")
         return [str(path)]
-    named = [str(Path(name).expanduser()) for name in variable.split(files.SEPARATOR) if name]
+    named = [str(Path(name).expanduser().absolute()) for name in variable.split(files.SEPARATOR) if name]
     there = [name for name in dict.fromkeys(named) if Path(name).exists()]
     if named and not there:
         verb = "does not exist" if len(named) == 1 else "do not exist"
@@ -305,7 +305,7 @@ def _in_cluster(environ: Mapping[str, str], account: Path, proxies: ProxyEnviron
         )
     authority = account / "ca.crt"
     tls = TLSConfig(ca_file=str(authority) if authority.exists() else None)
-    make_context(tls)
+    _check(tls)
     try:
         namespace = (account / "namespace").read_text(encoding="utf-8").strip()
     except OSError:
@@ -333,7 +333,7 @@ def _from_kubeconfig(
     if not cluster.text("server"):
         raise ConfigError(f"{where} has no server; add its address")
     proxy_url = _proxy(cluster.text("proxy-url") or None, where)
-    make_context(tls)
+    _check(tls)
     if user is not None:
         _check_validity(tls.client_certificate(), user, now())
     try:
@@ -363,6 +363,12 @@ def _tls(cluster: files.Entry, user: files.Entry | None) -> TLSConfig:
         insecure_skip_verify=cluster.flag("insecure-skip-tls-verify"),
         server_name=cluster.text("tls-server-name") or None,
     )
+
+
+def _check(tls: TLSConfig) -> None:
+    """Try the certificates there are: what is wrong with them is told now and not with the first request."""
+    if tls.files or tls.ca_data is not None or tls.cert_data is not None or tls.key_data is not None:
+        make_context(tls)
 
 
 def _check_validity(pair: ClientCertificate | None, user: files.Entry, now: float) -> None:

@@ -484,11 +484,13 @@ class ConfigurationCredential:
         self._configuration = configuration
 
     async def headers(self) -> Mapping[str, str]:
-        value = self._configuration.get_api_key_with_prefix("BearerToken", "authorization")
-        if asyncio.iscoroutine(value):
-            value = await value
-        if value:
-            return {"Authorization": str(value)}
+        # The second name is what older versions of both packages used.
+        for name in ("BearerToken", "authorization"):
+            value = self._configuration.get_api_key_with_prefix(name)
+            if asyncio.iscoroutine(value):
+                value = await value
+            if value:
+                return {"Authorization": str(value)}
         if self._configuration.username and self._configuration.password:
             return await BasicAuth(self._configuration.username, self._configuration.password).headers()
         return {}

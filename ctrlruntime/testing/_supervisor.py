@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 _STEP = 0.05  # seconds between looks at the program
@@ -30,12 +31,7 @@ _STEP = 0.05  # seconds between looks at the program
 def main() -> int:
     folder, grace, command = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
     parent = os.getppid()
-    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-    def die_with_us() -> None:
-        if libc is not None:
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
+    die_with_us = _tie_to_parent(ctypes.CDLL(None)) if sys.platform == "linux" else None
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     program = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_us)  # noqa: PLW1509, S603 - one thread
     told = _wait_for_the_end(program, parent)
@@ -44,6 +40,13 @@ def main() -> int:
     if orphaned:
         shutil.rmtree(folder, ignore_errors=True)
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
+
+
+def _tie_to_parent(libc: ctypes.CDLL) -> Callable[[], None]:
+    """What the program does before it begins; the library is looked up beforehand, in a process that may still
+    allocate.
+    """
+    return lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _wait_for_the_end(program: subprocess.Popen[bytes], parent: int) -> bool:

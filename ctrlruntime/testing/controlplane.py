@@ -40,6 +40,7 @@ _HOW_TO_GET = (
 )
 _ATTEMPTS = 5  # a free port may be taken by another process before the program binds it
 _STEP = 0.02  # seconds between two looks at a program that starts
+_STANDARD_ERROR = 2  # the descriptor: under pytest `sys.stderr` may be no file
 _LOG_TAIL = 12  # lines of a program's log shown in an error
 
 
@@ -215,6 +216,7 @@ class ControlPlane:
 
     def _serve(self, path: Path, flags: Callable[[int], list[str]], scheme: str, ready: Sequence[str]) -> str:
         """Start a program on a free port, wait until the paths in `ready` answer, and return its URL."""
+        story = ""
         for _ in range(_ATTEMPTS):
             port = _free_port()
             url = f"{scheme}://127.0.0.1:{port}"
@@ -226,9 +228,10 @@ class ControlPlane:
                 return url
             self._running.remove(program)
             program.stop(0)
+            story = program.story()
             if "address already in use" not in program.log():
                 break
-        raise TransportError(f"{path} ended before it was ready; {program.story()}")
+        raise TransportError(f"{path} ended before it was ready; {story}")
 
     def _answers(self, program: _Program, connection: Connection, page: str) -> bool:
         """Wait until `page` answers; False when the program ended instead."""
@@ -313,8 +316,8 @@ class _Program:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own binaries
                 [sys.executable, "-I", "-S", str(supervisor), str(folder), str(grace), *command],
                 stdin=subprocess.PIPE,
-                stdout=output or sys.stderr.fileno(),
-                stderr=output or sys.stderr.fileno(),
+                stdout=output or _STANDARD_ERROR,
+                stderr=output or _STANDARD_ERROR,
                 start_new_session=True,  # Ctrl-C reaches this process alone, and the group can be killed as one
             )
         finally:

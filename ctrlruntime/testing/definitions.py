@@ -32,11 +32,9 @@ def read(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
 
     Raises: ConfigError for a path that is not there, or a file that cannot be read.
     """
-    if isinstance(sources, (str, os.PathLike, Mapping)):
-        sources = [sources]
     found: dict[str, dict[str, Any]] = {}
-    for source in sources:
-        documents = [source] if isinstance(source, Mapping) else _documents(Path(source))
+    for source in _each(sources):
+        documents = _documents(Path(source)) if isinstance(source, (str, os.PathLike)) else [source]
         for document in documents:
             if document.get("kind") == "CustomResourceDefinition":
                 found[document["metadata"]["name"]] = dict(document)
@@ -78,6 +76,12 @@ def uninstall(connection: Connection, names: Iterable[str]) -> None:
             connection.request("DELETE", f"{_PATH}/{name}")
         except NotFound:
             continue
+
+
+def _each(sources: Source | Iterable[Source]) -> Iterable[Source]:
+    if isinstance(sources, Iterable) and not isinstance(sources, (str, Mapping)):
+        return sources
+    return [cast("Source", sources)]
 
 
 def _documents(path: Path) -> Iterator[dict[str, Any]]:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, get_a
 from ctrlruntime.errors import ConfigError
 
 if TYPE_CHECKING:  # these are imported when they are used, so that the pytest plugin costs nothing
-    from ctrlruntime.apiserver import Options
+    from ctrlruntime.apiserver import Options, ServerThread
     from ctrlruntime.testing.connection import Connection
     from ctrlruntime.testing.controlplane import ControlPlane
     from ctrlruntime.testing.definitions import Source
@@ -180,6 +180,16 @@ class Environment:
             raise _not_running()
         return self._connection
 
+    @property
+    def embedded(self) -> ServerThread:
+        """The embedded server itself, with its faults. Raises: ConfigError on another backend, which has none."""
+        server = self._running()
+        if not isinstance(server, _Embedded):
+            raise ConfigError(
+                f"the {self.backend} backend has no embedded server; use backend='embedded' for this test"
+            )
+        return server.thread
+
     def add_user(self, name: str, groups: Sequence[str] = ()) -> str:
         """Return the text of a kubeconfig with which one is `name` in `groups`. RBAC decides what it may do: at first
         next to nothing.
@@ -280,19 +290,19 @@ class _Embedded:
     def __init__(self, options: Options | None) -> None:
         from ctrlruntime.apiserver import Options, ServerThread
 
-        self._thread = ServerThread(options or Options())
+        self.thread = ServerThread(options or Options())
 
     def start(self) -> None:
-        self._thread.start()
+        self.thread.start()
 
     def stop(self) -> None:
-        self._thread.stop()
+        self.thread.stop()
 
     def kubeconfig(self) -> str:
-        return self._thread.kubeconfig()
+        return self.thread.server.kubeconfig()
 
     def add_user(self, name: str, groups: Sequence[str]) -> str:
-        return self._thread.kubeconfig(user=name, groups=groups)
+        return self.thread.server.kubeconfig(name, tuple(groups))
 
 
 class _Real:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 async def eventually(
     check: Callable[[], T | Awaitable[T | None] | None],
     *,
-    timeout: float = 10.0,  # noqa: ASYNC109 - the limit is on the fact, and the message shows what was there
+    timeout: float = 10.0,
     interval: float = 0.05,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -36,8 +36,9 @@ async def eventually(
     calls = 0
     while True:
         calls += 1
+        limit = asyncio.timeout(max(deadline - clock(), interval))
         try:
-            async with asyncio.timeout(max(deadline - clock(), interval)) as limit:
+            async with limit:
                 value = await _call(check)
         except _failures() as error:
             if limit.expired():

@@ -14,7 +14,7 @@ it envtest's environment variables decide, and without those it is the embedded 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    backends = metafunc.config.getoption("--envtest-backend")
+    backends = _asked(metafunc.config)
     if len(backends) > 1 and "envtest" in metafunc.fixturenames:
         metafunc.parametrize("envtest", backends, indirect=True, scope="session")
 
@@ -54,9 +54,9 @@ def envtest(request: pytest.FixtureRequest, envtest_options: dict[str, Any]) -> 
     """A running API server, one for the whole session."""
     from ctrlruntime.testing.environment import Environment
 
-    asked = request.config.getoption("--envtest-backend")
-    backend = getattr(request, "param", None) or (asked[0] if asked else None)
-    options = {**envtest_options, "backend": backend} if backend else envtest_options
+    asked = _asked(request.config)
+    backend: str | None = getattr(request, "param", None) or (asked[0] if asked else None)
+    options: dict[str, Any] = {**envtest_options, "backend": backend} if backend else envtest_options
     with Environment(**options) as environment:
         yield environment
 
@@ -67,6 +67,10 @@ def namespace(envtest: Environment) -> Iterator[str]:
     name = envtest.create_namespace()
     yield name
     envtest.delete_namespace(name)
+
+
+def _asked(config: pytest.Config) -> tuple[str, ...]:
+    return cast("tuple[str, ...]", config.getoption("--envtest-backend"))
 
 
 def _backends(text: str) -> tuple[str, ...]:

@@ -1,18 +1,21 @@
-"""The queue between sources and workers: one entry a key, by priority, with delays, and never the same key twice in work.
+"""The queue between sources and workers: one entry a key, by priority, with delays, and never the same key twice in
+work.
 
-Sources add keys from below; a controller's workers take them, and say `done`. A key is in one of these states, or not here at all:
+Sources add keys from below; a controller's workers take them, and say `done`. A key is in one of these states, or not
+here at all:
 
 - *waiting*: it becomes ready at a later moment;
 - *ready*: it stands on the level of its priority and is handed out in its turn;
-- *in work*: handed out and not done. It is locked: when it is added again meanwhile, it becomes ready (or waits) as ever, but
-  is not handed out before it is done.
+- *in work*: handed out and not done. It is locked: when it is added again meanwhile, it becomes ready (or waits) as
+  ever, but is not handed out before it is done.
 
-Everything happens on one event loop and nothing in here awaits but `get` and `wait_idle`, so no state is ever half changed.
+Everything happens on one event loop and nothing in here awaits but `get` and `wait_idle`, so no state is ever half
+changed.
 
-*Order.* The highest level first; on a level, who became ready first. So that steady work on high levels cannot starve low ones, every
-20th key handed out is the one that has been ready longest, whatever its level, once it has been ready for `aging` seconds. A key with n
-older ready ones before it is handed out at the latest after `aging` seconds and then 20·(n+1) hand-overs; and a backlog that is
-overdue delays fresh keys of a high level by one in twenty.
+*Order.* The highest level first; on a level, who became ready first. So that steady work on high levels cannot starve
+low ones, every 20th key handed out is the one that has been ready longest, whatever its level, once it has been ready
+for `aging` seconds. A key with n older ready ones before it is handed out at the latest after `aging` seconds and then
+20·(n+1) hand-overs; and a backlog that is overdue delays fresh keys of a high level by one in twenty.
 
 Metrics are plain counters; depth and times of work are read from the queue when somebody scrapes.
 """
@@ -20,6 +23,7 @@ Metrics are plain counters; depth and times of work are read from the queue when
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
@@ -29,6 +33,7 @@ from typing import Final, Generic
 import msgspec
 from typing_extensions import TypeVar
 
+from ctrlruntime.errors import CtrlError
 from ctrlruntime.metrics import QueueMetrics, QueueState
 from ctrlruntime.reconcile import Request
 from ctrlruntime.workqueue.rate_limiter import ItemExponentialBackoff, RateLimiter
@@ -41,15 +46,15 @@ MAX_TRIGGERS: Final = 16
 AGED_SHARE: Final = 20
 """One of so many hand-overs goes to the key that has been ready longest, if it is overdue."""
 
-_KEPT_LEVELS = 32  # empty levels that are kept for reuse
+_KEPT_LEVELS = 32  # levels there may be before empty ones are removed
 _STALE_SLACK = 64  # stale places a list may hold whatever its length
 
 
-class ShutDown(Exception):  # noqa: N818 - it is how `get` ends, not a failure
+class ShutDown(CtrlError):  # noqa: N818 - it is how `get` ends, not a failure
     """The queue was shut down: there is nothing more to take."""
 
 
-class Item(msgspec.Struct, Generic[R], frozen=True, gc=False):
+class Item(msgspec.Struct, Generic[R], frozen=True):
     """A key handed out: with which priority, why it was added, and how many times in a row it has failed so far."""
 
     key: R
@@ -59,13 +64,15 @@ class Item(msgspec.Struct, Generic[R], frozen=True, gc=False):
 
 
 class _Entry(msgspec.Struct, Generic[R], eq=False, gc=False):
-    """A key in the queue. `sequence` is its place in the order of becoming ready, 0 while it is not; `level` is where it can be taken from."""
+    """A key in the queue. `sequence` is its place in the order of becoming ready, 0 while it is not."""
 
     key: R
     priority: int
     sequence: int = 0
     ready_at: float = 0.0  # while waiting: when it will be
-    level: _Level[R] | None = None
+    # The priority of the level it can be taken from. Not the level itself: that would be a cycle nobody collects
+    # (gc=False).
+    standing: int | None = None
     triggers: list[object] | None = None
     is_pending: bool = True  # to be handed out (again)
     is_locked: bool = False
@@ -86,22 +93,33 @@ class _Level(Generic[R]):
         self.is_listed = False
 
     def pop(self) -> _Entry[R] | None:
-        fifo, late = self.fifo, self.late
-        while fifo and fifo[0].level is not self:
+        """Remove and return the entry whose turn it is, None when nothing stands here."""
+        fifo, late, priority = self.fifo, self.late, self.priority
+        while fifo and fifo[0].standing != priority:
             fifo.popleft()
         if late:
-            while late and late[0][1].level is not self:
+            while late and late[0][1].standing != priority:
                 heappop(late)
             if late and (not fifo or late[0][0] < fifo[0].sequence):
                 return heappop(late)[1]
         return fifo.popleft() if fifo else None
 
+    def sweep(self) -> None:
+        """Drop stale places when they are more than the ready keys; a level nobody takes from would else grow for
+        ever.
+        """
+        if len(self.fifo) + len(self.late) > 2 * self.ready + _STALE_SLACK:
+            self.fifo = deque(entry for entry in self.fifo if entry.standing == self.priority)
+            self.late = [place for place in self.late if place[1].standing == self.priority]
+            heapify(self.late)
+
 
 class PriorityQueue(Generic[R]):
     """A queue of keys (any hashable values); use it on one event loop.
 
-    `aging`: seconds after which a ready key is overdue (see the module), None: low priorities may starve. `clock` counts the seconds of all
-    delays; when it is driven by hand, call `tick` after moving it to wake up who waits in `get`. Raises: ValueError for a negative aging.
+    `aging`: seconds after which a ready key is overdue (see the module), None: low priorities may starve. `clock`
+    counts the seconds of all delays; when it is driven by hand, call `tick` after moving it to wake up who waits in
+    `get`. Raises: ValueError for a negative aging.
     """
 
     def __init__(
@@ -122,6 +140,7 @@ class PriorityQueue(Generic[R]):
         self._in_work: set[_Entry[R]] = set()
         self._levels: dict[int, _Level[R]] = {}
         self._listed: list[tuple[int, _Level[R]]] = []  # a heap, highest priority first; may hold empty levels
+        self._level_limit = _KEPT_LEVELS
         self._by_age: deque[_Entry[R]] = deque()
         self._waiting: list[tuple[float, int, _Entry[R]]] = []  # a heap by moment; stale when the entry has another one
         self._waiting_count = 0
@@ -165,37 +184,48 @@ class PriorityQueue(Generic[R]):
     ) -> None:
         """Add a key: now, `after` seconds, or when the rate limiter says (`rate_limited`; with both, the earlier).
 
-        A key that is here already keeps one entry: the higher priority and the earlier moment hold, triggers are merged. Does nothing
-        after `shut_down`.
+        A key that is here already keeps one entry: the higher priority and the earlier moment hold, triggers are
+        merged. Does nothing after `shut_down`.
         """
         if self._is_shut_down:
             return
         if rate_limited:
             delay = self._limiter.when(key)
             after = min(after, delay) if after > 0 else delay
+        now = self._clock()
+        if self._waiting and self._waiting[0][0] <= now:
+            self._promote(now)  # these became ready before this one
         entry = self._entries.get(key)
         if entry is None:
             self._entries[key] = entry = _Entry(key, priority)
             if trigger is not None:
                 entry.triggers = [trigger]
             if after > 0:
-                self._wait(entry, after)
+                self._wait(entry, now + after)
             else:
-                self._become_ready(entry, self._clock())
+                self._become_ready(entry, now)
         else:
-            self._merge(entry, priority, after, trigger)
+            self._merge(entry, priority, now, after, trigger)
 
     def add_threadsafe(
-        self, key: R, *, priority: int = 0, after: float = 0.0, rate_limited: bool = False, trigger: object | None = None
+        self,
+        key: R,
+        *,
+        priority: int = 0,
+        after: float = 0.0,
+        rate_limited: bool = False,
+        trigger: object | None = None,
     ) -> None:
         """Add a key from another thread. Raises: RuntimeError before the queue has been used on its event loop."""
         if self._loop is None:
-            raise RuntimeError("the queue does not know its event loop yet: nobody has waited for a key or a delay there")
+            raise RuntimeError(
+                "the queue does not know its event loop yet: nobody has waited for a key or a delay there"
+            )
         self._loop.call_soon_threadsafe(
             lambda: self.add(key, priority=priority, after=after, rate_limited=rate_limited, trigger=trigger)
         )
 
-    def _merge(self, entry: _Entry[R], priority: int, after: float, trigger: object | None) -> None:
+    def _merge(self, entry: _Entry[R], priority: int, now: float, after: float, trigger: object | None) -> None:
         if not entry.is_pending:
             entry = self._renew(entry, priority)
         if trigger is not None:
@@ -209,11 +239,11 @@ class PriorityQueue(Generic[R]):
             if entry.sequence:
                 self._metrics.retries += 1
             else:
-                self._wait(entry, after)
+                self._wait(entry, now + after)
         elif not entry.sequence:
             if entry.ready_at:
                 self._waiting_count -= 1
-            self._become_ready(entry, self._clock())
+            self._become_ready(entry, now)
 
     def _renew(self, old: _Entry[R], priority: int) -> _Entry[R]:
         """Replace the entry of a key in work by one that is to be handed out again."""
@@ -224,10 +254,9 @@ class PriorityQueue(Generic[R]):
         self._in_work.add(entry)
         return entry
 
-    def _wait(self, entry: _Entry[R], after: float) -> None:
-        """Let an entry that is not ready become so after a time, unless it will earlier."""
+    def _wait(self, entry: _Entry[R], moment: float) -> None:
+        """Let an entry that is not ready become so at `moment`, unless it will earlier."""
         self._metrics.retries += 1
-        moment = self._clock() + after
         if entry.ready_at:
             if moment >= entry.ready_at:
                 return
@@ -255,10 +284,9 @@ class PriorityQueue(Generic[R]):
 
     def _place(self, entry: _Entry[R], level: _Level[R]) -> None:
         """Make an entry that stands on a level available."""
-        entry.level = level
+        entry.standing = level.priority
         if not level.is_listed:
-            level.is_listed = True
-            heappush(self._listed, (-level.priority, level))
+            self._list(level)
         self._by_age.append(entry)
         self._available += 1
         if self._getters:
@@ -267,20 +295,30 @@ class PriorityQueue(Generic[R]):
     def _raise(self, entry: _Entry[R], priority: int) -> None:
         """Move an entry to a higher level, behind those that stand there."""
         if entry.sequence:
-            self._levels[entry.priority].ready -= 1
+            left = self._levels[entry.priority]
+            left.ready -= 1
             level = self._levels.get(priority) or self._new_level(priority)
             level.ready += 1
             self._sequence += 1
             entry.sequence = self._sequence
-            if entry.level is not None:
-                entry.level = level
+            if entry.standing is not None:
+                entry.standing = priority
+                left.sweep()
                 level.fifo.append(entry)
                 if not level.is_listed:
-                    level.is_listed = True
-                    heappush(self._listed, (-priority, level))
+                    self._list(level)
         entry.priority = priority
 
+    def _list(self, level: _Level[R]) -> None:
+        level.is_listed = True
+        heappush(self._listed, (-level.priority, level))
+
     def _new_level(self, priority: int) -> _Level[R]:
+        if len(self._levels) >= self._level_limit:
+            self._levels = {level.priority: level for level in self._levels.values() if level.ready}
+            self._listed = [(-level.priority, level) for level in self._levels.values() if level.is_listed]
+            heapify(self._listed)
+            self._level_limit = 2 * len(self._levels) + _KEPT_LEVELS
         level = self._levels[priority] = _Level(priority)
         return level
 
@@ -296,6 +334,8 @@ class PriorityQueue(Generic[R]):
             try:
                 await getter
             except asyncio.CancelledError:
+                with contextlib.suppress(ValueError):
+                    self._getters.remove(getter)
                 if getter.done() and not getter.cancelled() and self._available:
                     # Woken and cancelled in one go: somebody else must take what was meant for this one.
                     self._wake_one()
@@ -314,7 +354,7 @@ class PriorityQueue(Generic[R]):
         entry = self._next(now)
         level = self._levels[entry.priority]
         level.ready -= 1
-        entry.level = None
+        entry.standing = None
         self._available -= 1
         self._ready -= 1
         entry.is_pending = False
@@ -331,7 +371,9 @@ class PriorityQueue(Generic[R]):
         )
 
     def done(self, key: R) -> None:
-        """Unlock a key that was taken; if it was added meanwhile, it is handed out again. Does nothing for a key that is not in work."""
+        """Unlock a key that was taken; if it was added meanwhile, it is handed out again. Does nothing for a key that
+        is not in work.
+        """
         entry = self._entries.get(key)
         if entry is None or not entry.is_locked:
             return
@@ -370,19 +412,20 @@ class PriorityQueue(Generic[R]):
                 return entry
             heappop(self._listed)
             level.is_listed = False
-            if not level.ready and len(self._levels) > _KEPT_LEVELS:
-                del self._levels[level.priority]
 
     def _overdue(self, now: float) -> _Entry[R] | None:
         by_age = self._by_age
         if len(by_age) > 2 * self._available + _STALE_SLACK:
-            self._by_age = by_age = deque(entry for entry in by_age if entry.level is not None)
-        while by_age and by_age[0].level is None:
+            self._by_age = by_age = deque(entry for entry in by_age if entry.standing is not None)
+        while by_age and by_age[0].standing is None:
             by_age.popleft()
         if self._aging is None or not by_age or now - by_age[0].ready_at < self._aging:
             return None
-        # Its place on the level goes stale when `level` is cleared.
-        return by_age.popleft()
+        entry = by_age.popleft()
+        # Its place on the level goes stale with this.
+        entry.standing = None
+        self._levels[entry.priority].sweep()
+        return entry
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -427,7 +470,9 @@ class PriorityQueue(Generic[R]):
     # --- ending ----------------------------------------------------------------------------------------------------
 
     def shut_down(self) -> None:
-        """Hand out nothing more and take nothing more; `get` raises ShutDown everywhere. Keys in work may still be `done`."""
+        """Hand out nothing more and take nothing more; `get` raises ShutDown everywhere. Keys in work may still be
+        `done`.
+        """
         self._is_shut_down = True
         if self._timer is not None:
             self._timer.cancel()

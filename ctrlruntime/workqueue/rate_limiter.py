@@ -59,7 +59,7 @@ class ItemExponentialBackoff(Generic[R]):
 
 
 class ItemFastSlow(Generic[R]):
-    """Waits `fast` seconds after each of a key's first `max_fast_attempts` failures, `slow` seconds after later ones."""
+    """Waits `fast` seconds after each of a key's first `max_fast_attempts` failures, then `slow` seconds."""
 
     __slots__ = ("_failures", "_fast", "_max_fast_attempts", "_slow")
 

@@ -301,3 +301,9 @@ def test_a_default_that_is_not_empty_is_always_written() -> None:
     nested.part.name = ""
 
     assert nested.to_wire() == {"part": {}}
+
+
+def test_a_tree_may_hold_our_scalars() -> None:
+    thing = Thing.from_wire({"size": 1, "limit": Quantity("1"), "data": {"a": b"x"}, "free": [Part(name="p")]})
+
+    assert thing == Thing(size=1, limit=Quantity(1), data={"a": b"x"}, free=[{"name": "p"}])

@@ -102,7 +102,7 @@ async def test_while_the_file_is_gone_the_last_token_serves_and_the_new_one_is_s
 
 
 async def test_a_token_file_that_never_could_be_read_is_an_error(tmp_path):
-    with pytest.raises(CredentialError, match="cannot be read .No such file"):
+    with pytest.raises(CredentialError, match=r"cannot be read .No such file"):
         await TokenFile(str(tmp_path / "gone")).headers()
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(CredentialError, match="is empty"):
@@ -305,17 +305,19 @@ def test_what_a_plugin_did_wrong_is_said(code, message):
 
 
 def test_a_plugin_that_is_not_installed_is_told_with_its_hint():
-    with pytest.raises(CredentialError, match="/nowhere/login is not installed or not on PATH\nrun: brew install login"):
+    with pytest.raises(
+        CredentialError, match=r"/nowhere/login is not installed or not on PATH\nrun: brew install login"
+    ):
         ExecPlugin(command="/nowhere/login", api_version=V1, install_hint="run: brew install login")()
 
 
 def test_a_plugin_that_never_ends_is_ended():
-    with pytest.raises(CredentialError, match="did not end within 0.2 s"):
+    with pytest.raises(CredentialError, match=r"did not end within 0.2 s"):
         plugin("import time; time.sleep(60)", timeout=0.2)()
 
 
 def test_an_old_version_is_refused_before_it_is_run():
-    with pytest.raises(ConfigError, match="set apiVersion to client.authentication.k8s.io/v1"):
+    with pytest.raises(ConfigError, match=r"set apiVersion to client.authentication.k8s.io/v1"):
         ExecPlugin(command="x", api_version="client.authentication.k8s.io/v1alpha1")
 
 
@@ -408,7 +410,7 @@ async def test_a_valid_id_token_is_used_and_then_renewed_over_verified_tls(provi
 async def test_a_provider_of_another_authority_never_sees_the_refresh_token(provider, clock):
     credential = oidc(provider, clock, authority=make_authority().pem, **{"refresh-token": "r1"})
 
-    with pytest.raises(CredentialError, match="did not renew the token .*certificate.*; log in again"):
+    with pytest.raises(CredentialError, match=r"did not renew the token .*certificate.*; log in again"):
         await credential.headers()
     assert provider.asked == []
 

@@ -20,7 +20,12 @@ class Server:
     def __init__(self, form):
         self.form = form
         self.groups = {
-            "": {"v1": [self.resource("pods", "Pod", subresources=["status", "log"]), self.resource("nodes", "Node", namespaced=False)]},
+            "": {
+                "v1": [
+                    self.resource("pods", "Pod", subresources=["status", "log"]),
+                    self.resource("nodes", "Node", namespaced=False),
+                ]
+            },
             "apps": {"v1": [self.resource("deployments", "Deployment", subresources=["status", "scale"])]},
             "batch": {"v1": [self.resource("jobs", "Job")], "v1beta1": [self.resource("cronjobs", "CronJob")]},
         }
@@ -107,7 +112,9 @@ class Server:
                     "categories": ["all"],
                 }
             )
-            resources += [{"name": f"{made['plural']}/{s}", "kind": "Other", "verbs": None} for s in made["subresources"]]
+            resources += [
+                {"name": f"{made['plural']}/{s}", "kind": "Other", "verbs": None} for s in made["subresources"]
+            ]
         return {"kind": "APIResourceList", "resources": resources}
 
 
@@ -145,7 +152,12 @@ async def test_nothing_is_asked_at_construction_and_little_later(server, mapper)
 async def test_a_resource_is_described_in_full(mapper):
     resource = await mapper.resource_for(DEPLOYMENT)
 
-    assert (resource.group, resource.version, resource.plural, resource.kind) == ("apps", "v1", "deployments", "Deployment")
+    assert (resource.group, resource.version, resource.plural, resource.kind) == (
+        "apps",
+        "v1",
+        "deployments",
+        "Deployment",
+    )
     assert resource.namespaced
     assert resource.verbs == ("get", "list")
     assert resource.subresources == ("status", "scale")
@@ -161,7 +173,9 @@ async def test_the_core_group_and_scopes(mapper):
 
 async def test_a_resource_leads_back_to_its_kind(mapper):
     assert await mapper.kind_for(GroupVersionResource("", "v1", "pods")) == GroupVersionKind("", "v1", "Pod")
-    with pytest.raises(NoMatchError, match=r"does not serve games of example.com/v1; .*kubectl get crd games\.example\.com"):
+    with pytest.raises(
+        NoMatchError, match=r"does not serve games of example.com/v1; .*kubectl get crd games\.example\.com"
+    ):
         await mapper.kind_for(GroupVersionResource("example.com", "v1", "games"))
 
 
@@ -180,16 +194,18 @@ async def test_what_is_not_served_is_said_with_advice(mapper):
         r"`kubectl get crd games\.example\.com` and install it",
     ):
         await mapper.resource_for(GAME)
-    with pytest.raises(NoMatchError, match="Widget of v1; see what it serves with: kubectl api-resources"):
+    with pytest.raises(NoMatchError, match=r"Widget of v1; see what it serves with: kubectl api-resources"):
         await mapper.resource_for(GroupVersionKind("", "v1", "Widget"))
-    with pytest.raises(NoMatchError, match="Game of group example.com;"):
+    with pytest.raises(NoMatchError, match=r"Game of group example.com;"):
         await mapper.preferred("example.com", "Game")
 
 
 async def test_versions_that_are_served_are_named(server, mapper):
     await mapper.resource_for(GroupVersionKind("batch", "v1", "Job"))
 
-    with pytest.raises(NoMatchError, match="Job of batch/v7; (it serves the kind in v1|of that group it has v1, v1beta1)$"):
+    with pytest.raises(
+        NoMatchError, match=r"Job of batch/v7; (it serves the kind in v1|of that group it has v1, v1beta1)$"
+    ):
         await mapper.resource_for(GroupVersionKind("batch", "v7", "Job"))
 
 
@@ -332,7 +348,9 @@ async def test_aggregated_a_stale_group_is_a_failure_of_its_own_and_may_recover(
 @pytest.mark.parametrize("form", ["aggregated", "legacy"])
 async def test_what_a_real_server_says_is_understood(form):
     async def fetch(path, accept):
-        recorded = RECORDED["aggregated"] if form == "aggregated" and path in RECORDED["aggregated"] else RECORDED["legacy"]
+        recorded = (
+            RECORDED["aggregated"] if form == "aggregated" and path in RECORDED["aggregated"] else RECORDED["legacy"]
+        )
         document = recorded.get(path)
         return (200, json.dumps(document).encode()) if document is not None else (404, b"")
 
@@ -344,4 +362,6 @@ async def test_what_a_real_server_says_is_understood(form):
     assert pods.short_names == ("po",)
     scaler = await mapper.preferred("autoscaling", "HorizontalPodAutoscaler")
     assert (scaler.version, scaler.plural) == ("v2", "horizontalpodautoscalers")
-    assert not (await mapper.resource_for(GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"))).namespaced
+    assert not (
+        await mapper.resource_for(GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"))
+    ).namespaced

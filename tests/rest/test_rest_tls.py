@@ -1,8 +1,8 @@
 import asyncio
-import datetime
-import os
+import datetime as dt
 import ssl
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -35,9 +35,7 @@ async def shake_hands(authority, context, *, server_hostname="localhost", names=
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=server_context)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        reader, writer = await asyncio.open_connection(
-            "127.0.0.1", port, ssl=context, server_hostname=server_hostname
-        )
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=server_hostname)
         try:
             async with asyncio.timeout(5):
                 return await shown
@@ -50,9 +48,8 @@ def make_server_context(authority, server_pair):
     context.verify_mode = ssl.CERT_OPTIONAL
     context.load_verify_locations(cadata=authority.pem.decode())
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "server.pem")
-        with open(path, "wb") as file:
-            file.write(server_pair.key + server_pair.certificate)
+        path = Path(folder) / "server.pem"
+        path.write_bytes(server_pair.key + server_pair.certificate)
         context.load_cert_chain(path)
     return context
 
@@ -107,7 +104,10 @@ def test_no_file_is_left_behind(authority, pair, tmp_path, monkeypatch):
         (TLSConfig(ca_file="/does/not/exist"), r"certificate authority /does/not/exist cannot be read \(No such file"),
         (TLSConfig(ca_data=b"nonsense"), "certificate authority in the kubeconfig is not a PEM certificate"),
         (TLSConfig(ca_data=b""), "it is empty"),
-        (TLSConfig(cert_data=b"nonsense", key_data=b"nonsense"), "client certificate in the kubeconfig and its key cannot"),
+        (
+            TLSConfig(cert_data=b"nonsense", key_data=b"nonsense"),
+            "client certificate in the kubeconfig and its key cannot",
+        ),
         (TLSConfig(cert_data=b"x"), "a certificate but no key; set client-key"),
         (TLSConfig(key_data=b"x"), "a key but no certificate; set client-certificate"),
     ],
@@ -130,7 +130,9 @@ class FileTLS:
     def __init__(self, folder, authority):
         self.folder, self.time = folder, 0.0
         self.put("ca.crt", authority.pem)
-        self.config = TLSConfig(ca_file=self.path("ca.crt"), cert_file=self.path("tls.crt"), key_file=self.path("tls.key"))
+        self.config = TLSConfig(
+            ca_file=self.path("ca.crt"), cert_file=self.path("tls.crt"), key_file=self.path("tls.key")
+        )
         self.contexts = TLSContexts(self.config, clock=lambda: self.time)
 
     def path(self, name):
@@ -216,14 +218,14 @@ def test_facts_after_2049_are_read(monkeypatch):
     name = x509.Name(
         [x509.NameAttribute(NameOID.ORGANIZATION_NAME, "o"), x509.NameAttribute(NameOID.COMMON_NAME, "Ö" * 20)]
     )
-    end = datetime.datetime(2123, 4, 5, 6, 7, 8, tzinfo=datetime.UTC)
+    end = dt.datetime(2123, 4, 5, 6, 7, 8, tzinfo=dt.UTC)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(1)
-        .not_valid_before(datetime.datetime(1999, 1, 1, tzinfo=datetime.UTC))
+        .not_valid_before(dt.datetime(1999, 1, 1, tzinfo=dt.UTC))
         .not_valid_after(end)
         .sign(key, hashes.SHA256())
     )

@@ -72,9 +72,7 @@ def _field_readers(resource: Resource, fields: FieldSelector) -> dict[str, _Read
         elif known is not None or resource.is_custom:
             raise BadRequest(f"field label not supported: {path}")
         else:
-            raise BadRequest(
-                f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
-            )
+            raise BadRequest(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
     return readers
 
 
@@ -131,7 +129,7 @@ async def list_body(registry: Registry, call: Call, options: ListOptions, view: 
         revision = exact
         snapshot = table.snapshot(exact)
         if snapshot is None:
-            raise _expired(options, start, call.target.namespace)
+            raise _expired(start, call.target.namespace)
         namespace = call.target.namespace
         records = (record for key, record in snapshot.items() if not namespace or key[0] == namespace)
     return _page(view, match, records, start, limit, revision, call.target.namespace)
@@ -161,11 +159,13 @@ def _page(
 def parse_version(text: str) -> int:
     """Return a resourceVersion as a number. Raises: BadRequest."""
     if not text.isdigit():
-        raise BadRequest(f'invalid resource version: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+        raise BadRequest(
+            f'invalid resource version: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
     return int(text)
 
 
-def _expired(options: ListOptions, start: Key | None, namespace: str) -> APIStatusError:
+def _expired(start: Key | None, namespace: str) -> APIStatusError:
     if start is None:
         return failures.too_old("The resourceVersion for the provided list is too old.")
     token = _encode_token(-1, f"{start[0]}/{start[1]}" if not namespace and start[0] else start[1])
@@ -194,4 +194,3 @@ def _read_token(token: str, namespace: str) -> tuple[int, Key]:
         return revision, (namespace, start)
     before, slash, name = start.partition("/")
     return revision, (before, name) if slash else ("", start)
-

@@ -62,7 +62,9 @@ def negotiate(accept: str) -> Representation:
             continue
         form = _form(entry.parameters)
         if form is not None:
-            return Representation(form, entry.type == "application/yaml", entry.parameters.get("as", "").endswith("List"))
+            return Representation(
+                form, entry.type == "application/yaml", entry.parameters.get("as", "").endswith("List")
+            )
         saw_parameters = True
     if saw_parameters:
         raise NotAcceptable(f"only the following media types are accepted: {_SUPPORTED}")

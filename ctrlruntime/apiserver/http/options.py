@@ -47,9 +47,9 @@ def list_options(call: Call) -> ListOptions:
         fields=fields,
         resource_version=query.get("resourceVersion", ""),
         match=query.get("resourceVersionMatch", ""),
-        limit=max(_integer(query.get("limit"), "limit"), 0),
+        limit=max(_integer(query.get("limit")), 0),
         continue_=query.get("continue", ""),
-        timeout=float(_integer(seconds, "timeoutSeconds")) if seconds else None,
+        timeout=float(_integer(seconds)) if seconds else None,
         allows_bookmarks=_truth(query.get("allowWatchBookmarks")),
         initial_events=None if initial is None else _truth(initial),
     )
@@ -59,7 +59,7 @@ def list_options(call: Call) -> ListOptions:
     return options
 
 
-def _integer(text: str | None, name: str) -> int:
+def _integer(text: str | None) -> int:
     if not text:
         return 0
     try:
@@ -128,15 +128,11 @@ def write_options(call: Call, kind: str) -> WriteOptions:
         causes.append(failures.forbidden_field("force", "may not be specified for non-apply patch"))
     if causes:
         raise failures.bad_option(kind, causes)
-    return WriteOptions(
-        dry_run=dry_run, field_validation=validation, field_manager=manager, warnings=call.warnings
-    )
+    return WriteOptions(dry_run=dry_run, field_validation=validation, field_manager=manager, warnings=call.warnings)
 
 
 def _dry_run(values: list[str], causes: list[StatusCause]) -> bool:
-    for value in values:
-        if value != "All":
-            causes.append(failures.not_supported("dryRun", value, ("All",)))
+    causes.extend(failures.not_supported("dryRun", value, ("All",)) for value in values if value != "All")
     return bool(values)
 
 
@@ -172,7 +168,7 @@ def _query_options(call: Call) -> Document:
     options: Document = {}
     query = call.query
     if query.get("gracePeriodSeconds"):
-        options["gracePeriodSeconds"] = _integer(query["gracePeriodSeconds"], "gracePeriodSeconds")
+        options["gracePeriodSeconds"] = _integer(query["gracePeriodSeconds"])
     if query.get("propagationPolicy"):
         options["propagationPolicy"] = query["propagationPolicy"]
     if query.get("orphanDependents"):

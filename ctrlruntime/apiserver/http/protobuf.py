@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.messages import (
-    DURATION,
     EITHER_OR,
     INT_OR_STRING,
     MICRO_TIME,
@@ -33,7 +32,6 @@ MAGIC: Final = b"k8s\x00"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DEEPEST: Final = 100
-_SECOND: Final = 1_000_000_000
 
 
 def decode(body: bytes) -> Document:
@@ -155,8 +153,6 @@ def _of_message(name: str, data: memoryview, depth: int) -> Any:
             return _time(kind, data, micro=n == MICRO_TIME)
         case n if n == QUANTITY:
             return _scalars(kind, data).get("string") or "0"
-        case n if n == DURATION:
-            return _duration(int(_scalars(kind, data).get("duration", 0)))
         case n if n == INT_OR_STRING:
             parts = _scalars(kind, data)
             return parts.get("strVal", "") if parts.get("type") else parts.get("intVal", 0)
@@ -210,26 +206,6 @@ def _time(kind: Message, data: memoryview, *, micro: bool) -> str | None:
     parts = _scalars(kind, data)
     moment = _EPOCH + timedelta(seconds=parts.get("seconds", 0), microseconds=parts.get("nanos", 0) // 1000)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
-
-
-def _duration(nanoseconds: int) -> str:
-    """Write a duration as Go does: 90 s is `1m30s`, a quarter of a second `250ms`."""
-    sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    if rest == 0:
-        return "0s"
-    for unit, size in (("ns", 1), ("µs", 1_000), ("ms", 1_000_000)):
-        if rest < size * 1000:
-            return f"{sign}{_decimal(rest, size)}{unit}"
-    minutes, seconds = divmod(rest, 60 * _SECOND)
-    hours, minutes = divmod(minutes, 60)
-    text = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
-    return f"{sign}{text}{_decimal(seconds, _SECOND)}s"
-
-
-def _decimal(value: int, size: int) -> str:
-    whole, rest = divmod(value, size)
-    digits = len(str(size)) - 1
-    return f"{whole}.{rest:0{digits}d}".rstrip("0") if rest else str(whole)
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:

@@ -5,7 +5,7 @@ Bytes are made once: a record's view is kept with the record, a frame with its e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -55,12 +55,16 @@ class View:
             return b"".join(
                 (b'{"apiVersion":', version, b',"items":[', items, b'],"kind":', kind, b',"metadata":', meta, b"}")
             )
-        return b"".join((b'{"kind":', kind, b',"apiVersion":', version, b',"metadata":', meta, b',"items":[', items, b"]}"))
+        return b"".join(
+            (b'{"kind":', kind, b',"apiVersion":', version, b',"metadata":', meta, b',"items":[', items, b"]}")
+        )
 
     def frame(self, type: str, event: Event, record: Record) -> bytes:
         """Return a watch frame for an event, kept with the event for the other watchers."""
         if self.form == "table":
-            return b"".join((b'{"type":"', type.encode(), b'","object":', encode(self.table([record], {}, columns=False)), b"}\n"))
+            return b"".join(
+                (b'{"type":"', type.encode(), b'","object":', encode(self.table([record], {}, columns=False)), b"}\n")
+            )
         key = (self.resource, self.form, type, record.revision)
         frames = event.frames
         if frames is None:
@@ -93,7 +97,7 @@ class View:
             }
         return encode({"type": "BOOKMARK", "object": body}) + b"\n"
 
-    def columns(self) -> list[Document]:
+    def columns(self) -> Sequence[Document]:
         resource = self.resource
         if resource.is_custom:
             return tables.custom_columns(resource.printer_columns)

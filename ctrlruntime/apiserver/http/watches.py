@@ -49,7 +49,7 @@ class Watch:
         self._key = key
         self._match = Match(view.resource, options, key)
         self._clock = clock
-        self._length = options.timeout if options.timeout else 1800.0 + 1800.0 * rng.random()
+        self._length = options.timeout or 1800.0 + 1800.0 * rng.random()
         self._interval = bookmark_interval
         self._start = self._parse(options.resource_version)
         self._sent_columns = False

@@ -85,10 +85,10 @@ class Definitions(Hook):
         status = self._accepted(document)
         present: Document = document["status"]
         ours = ("conditions", "acceptedNames")
-        if old is None or old["spec"] != document["spec"]:
-            if any(status.get(key) != present.get(key) for key in ours):
-                self._update_status(document, status)
-                document = {**document, "status": status}
+        is_new = old is None or old["spec"] != document["spec"]
+        if is_new and any(status.get(key) != present.get(key) for key in ours):
+            self._update_status(document, status)
+            document = {**document, "status": status}
         self._serve(document, closes_watches=old is not None and old["spec"] != document["spec"], name=name)
 
     def deleting(self, document: Document) -> None:
@@ -244,7 +244,9 @@ def _resource(document: Document, version: Document, best: str) -> Resource:
     subresources: dict[str, Subresource] = {}
     scale = None
     if "status" in declared:
-        subresources["status"] = Subresource("status", names["kind"], spec["group"], version["name"], _SUBRESOURCE_VERBS)
+        subresources["status"] = Subresource(
+            "status", names["kind"], spec["group"], version["name"], _SUBRESOURCE_VERBS
+        )
     if "scale" in declared:
         subresources["scale"] = Subresource("scale", "Scale", "autoscaling", "v1", _SUBRESOURCE_VERBS)
         paths: Document = declared["scale"]
@@ -299,7 +301,7 @@ def _check_definition(document: Document, old: Document | None) -> Iterator[Stat
     if (group.endswith((".k8s.io", ".kubernetes.io"))) and not annotations.get("api-approved.kubernetes.io"):
         yield required(
             "metadata.annotations[api-approved.kubernetes.io]",
-            "protected groups must have approval annotation \"api-approved.kubernetes.io\", "
+            'protected groups must have approval annotation "api-approved.kubernetes.io", '
             "see https://github.com/kubernetes/enhancements/pull/1111",
         )
     if spec.get("scope") not in {"Cluster", "Namespaced"}:

@@ -53,7 +53,11 @@ def name_problems(group: str, kind: str, name: str) -> list[str]:
             return [f"may not be '{name}'"]
         return [f"may not contain '{character}'" for character in "/%" if character in name]
     if (group, kind) == ("", "Namespace"):
-        return [] if _LABEL.match(name) and len(name) <= 63 else [_LABEL_TEXT if len(name) <= 63 else "must be no more than 63 bytes"]
+        return (
+            []
+            if _LABEL.match(name) and len(name) <= 63
+            else [_LABEL_TEXT if len(name) <= 63 else "must be no more than 63 bytes"]
+        )
     if (group, kind) == ("", "Service"):
         return [] if _SERVICE.match(name) and len(name) <= 63 else [_SERVICE_TEXT]
     problems: list[str] = []
@@ -78,12 +82,13 @@ def validate_metadata(group: str, kind: str, metadata: Document) -> list[StatusC
         causes.extend(_owners(metadata["ownerReferences"]))
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         causes.extend(
-            invalid_value(f"metadata.finalizers[{index}]", finalizer, problem) for problem in label_key_problems(finalizer)
+            invalid_value(f"metadata.finalizers[{index}]", finalizer, problem)
+            for problem in label_key_problems(finalizer)
         )
     return causes
 
 
-def finalizer_problems(group: str, is_custom: bool, metadata: Document) -> tuple[list[StatusCause], list[str]]:
+def finalizer_problems(is_custom: bool, metadata: Document) -> tuple[list[StatusCause], list[str]]:
     """Return (causes, warnings) for finalizers without a domain: refused on built-ins, warned about on custom resources."""
     causes: list[StatusCause] = []
     warnings: list[str] = []
@@ -127,7 +132,9 @@ def _annotations(annotations: dict[str, str] | None) -> list[StatusCause]:
     causes: list[StatusCause] = []
     size = 0
     for key, value in (annotations or {}).items():
-        causes.extend(invalid_value("metadata.annotations", key, problem) for problem in label_key_problems(key.lower()))
+        causes.extend(
+            invalid_value("metadata.annotations", key, problem) for problem in label_key_problems(key.lower())
+        )
         size += len(key) + len(value)
     if size > _ANNOTATIONS_LIMIT:
         text = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
@@ -149,7 +156,7 @@ def _owners(owners: list[Document]) -> list[StatusCause]:
     if len(controllers) > 1:
         first, second = controllers[0], controllers[1]
         text = (
-            f"Only one reference can have Controller set to true. Found \"true\" in references for {first.get('kind')}/"
+            f'Only one reference can have Controller set to true. Found "true" in references for {first.get("kind")}/'
             f"{first.get('name')} and {second.get('kind')}/{second.get('name')}"
         )
         causes.append(invalid_value("metadata.ownerReferences", owners, text))

@@ -7,18 +7,20 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from random import Random
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import copy_tree
 from ctrlruntime.apiserver.interfaces import Change, Document
 from ctrlruntime.apiserver.registry.definitions import Definitions, version_priority
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
-from ctrlruntime.apiserver.registry.writer import DEFINITIONS, DeleteOptions, Writer, WriteOptions, Written
+from ctrlruntime.apiserver.registry.writer import DEFINITIONS, DeleteOptions, WriteOptions, Writer, Written
 from ctrlruntime.apiserver.storage import Record, Store
 from ctrlruntime.patch import apply_merge_patch
 
 T = TypeVar("T")
+Listed: TypeAlias = list[T]
+"""`list` inside the class is its method."""
 
 
 class Registry:
@@ -119,7 +121,7 @@ class Registry:
             return [found.tree(record) for record in records if record.labels and wanted <= record.labels.items()]
         return [found.tree(record) for record in records]
 
-    def resources(self) -> list[tuple[str, str]]:
+    def resources(self) -> Listed[tuple[str, str]]:
         return [key for key, resource in self._canonical.items() if "watch" in resource.verbs]
 
     async def watch(self, group: str, resource: str) -> AsyncIterator[Change]:
@@ -128,7 +130,7 @@ class Registry:
         queue = _Queue[Change]()
         stop = table.listen(queue.put)
         try:
-            for change in [self._added(found, table.records[key]) for key in table.keys()]:
+            for change in [self._added(found, table.records[key]) for key in table.keys("")]:
                 yield change
             while True:
                 yield await queue.take()
@@ -146,7 +148,7 @@ class Registry:
             for group, plural in self.resources():
                 found = self.canonical(group, plural)
                 table = self.store.table(*found.stored_as)
-                for change in [self._added(found, table.records[key]) for key in table.keys()]:
+                for change in [self._added(found, table.records[key]) for key in table.keys("")]:
                     yield group, plural, change
             while True:
                 yield await queue.take()

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
-from typing import Any
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import copy_tree
@@ -97,7 +96,9 @@ class Hook:
 class Writer:
     """The only writer of the store."""
 
-    def __init__(self, store: Store, api: API, *, now: Callable[[], float] = time.time, rng: Random | None = None) -> None:
+    def __init__(
+        self, store: Store, api: API, *, now: Callable[[], float] = time.time, rng: Random | None = None
+    ) -> None:
         self._store = store
         self._api = api
         self._now = now
@@ -166,7 +167,13 @@ class Writer:
     # Update
 
     def update(
-        self, resource: Resource, namespace: str, name: str, document: Document, options: WriteOptions, subresource: str = ""
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        document: Document,
+        options: WriteOptions,
+        subresource: str = "",
     ) -> Written:
         """Store a new state of an object (or of the part a subresource owns). Raises: APIStatusError as a client would see it."""
         table = self._table(resource)
@@ -174,14 +181,14 @@ class Writer:
         strategy = self._strategy(resource)
         if record is None:
             if strategy.creates_on_update and not subresource and not options.is_patch:
-                self._check_name(document, namespace, name)
+                self._check_name(document, name)
                 document.setdefault("metadata", {}).update({"name": name})
                 document["metadata"].pop("resourceVersion", None)
                 return self.create(resource, namespace, document, options)
             raise failures.not_found(resource.plural, resource.group, name)
         document = self._read(resource, document, options)
         metadata: Document = document["metadata"]
-        self._check_name(document, namespace, name)
+        self._check_name(document, name)
         metadata["name"] = name
         self._set_namespace(resource, metadata, namespace)
         old = resource.tree(record)
@@ -245,7 +252,14 @@ class Writer:
         elif resource.has_status:
             self._set_status(resource, document, old)
         metadata = document["metadata"]
-        keys = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"]
+        keys = [
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+            "managedFields",
+        ]
         if strategy.has_generation:
             keys.append("generation")
         for key in keys:
@@ -452,7 +466,7 @@ class Writer:
         metadata["namespace"] = namespace
 
     @staticmethod
-    def _check_name(document: Document, namespace: str, name: str) -> None:
+    def _check_name(document: Document, name: str) -> None:
         metadata = document.get("metadata") or {}
         given = metadata.get("name")
         if given and given != name:
@@ -492,7 +506,7 @@ class Writer:
         metadata: Document = document["metadata"]
         group, kind = resource.group, resource.kind
         causes = validate_metadata(group, kind, metadata)
-        refused, warnings = finalizer_problems(group, resource.is_custom, metadata)
+        refused, warnings = finalizer_problems(resource.is_custom, metadata)
         causes += refused
         options.warnings.extend(warnings)
         if old is not None:
@@ -524,7 +538,7 @@ class Writer:
             return False
         if resource.stored_as == ("", "namespaces"):
             return not (document.get("spec") or {}).get("finalizers")
-        return metadata.get("deletionGracePeriodSeconds", 0) == 0
+        return not metadata.get("deletionGracePeriodSeconds")
 
     # Storage
 
@@ -578,7 +592,9 @@ class Writer:
     def _unstored(resource: Resource, document: Document, revision: int) -> Record:
         metadata: Document = document["metadata"]
         key: Key = (metadata.get("namespace", ""), metadata["name"])
-        return Record(key, revision, resource.encode(document), resource, metadata.get("labels"), metadata.get("uid", ""))
+        return Record(
+            key, revision, resource.encode(document), resource, metadata.get("labels"), metadata.get("uid", "")
+        )
 
     def _table(self, resource: Resource) -> Table:
         return self._store.table(*resource.stored_as)
@@ -599,4 +615,3 @@ def _strict(resource: Resource, problems: list[str]) -> str:
     if resource.is_custom:
         return text
     return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'
-

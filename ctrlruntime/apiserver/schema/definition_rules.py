@@ -24,7 +24,7 @@ def check_schema(schema: Mapping[str, Any], path: str) -> list[StatusCause]:
     if "x-kubernetes-preserve-unknown-fields" in schema and schema["x-kubernetes-preserve-unknown-fields"] is not True:
         causes.append(invalid_value(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
     _check_metadata(schema, path, causes)
-    _check_node(schema, path, causes, is_root=True)
+    _check_node(schema, path, causes)
     if not causes:
         _check_defaults(schema, path, causes)
     return causes
@@ -42,7 +42,7 @@ def _check_metadata(schema: Mapping[str, Any], path: str, causes: list[StatusCau
         causes.append(forbidden_field(where, text))
 
 
-def _check_node(schema: Mapping[str, Any], path: str, causes: list[StatusCause], *, is_root: bool = False) -> None:
+def _check_node(schema: Mapping[str, Any], path: str, causes: list[StatusCause]) -> None:
     kind = schema.get("type", "")
     if kind and kind not in _TYPES:
         listed = ", ".join(f'"{name}"' for name in sorted(_TYPES))
@@ -60,15 +60,14 @@ def _check_node(schema: Mapping[str, Any], path: str, causes: list[StatusCause],
             text = f"must be a valid regular expression, but isn't: {error}"
             causes.append(invalid_value(f"{path}.pattern", schema["pattern"], text))
     _check_list(schema, kind, path, causes)
-    if schema.get("additionalProperties") not in {None, False} if not isinstance(
-        schema.get("additionalProperties"), Mapping
-    ) else True:
-        if schema.get("properties"):
-            text = "additionalProperties and properties are mutual exclusive"
-            causes.append(forbidden_field(f"{path}.additionalProperties", text))
+    if schema.get("additionalProperties") and schema.get("properties"):
+        text = "additionalProperties and properties are mutual exclusive"
+        causes.append(forbidden_field(f"{path}.additionalProperties", text))
     if schema.get("x-kubernetes-embedded-resource"):
         if kind != "object":
-            causes.append(invalid_value(f"{path}.type", kind, "must be object if x-kubernetes-embedded-resource is true"))
+            causes.append(
+                invalid_value(f"{path}.type", kind, "must be object if x-kubernetes-embedded-resource is true")
+            )
         if not schema.get("x-kubernetes-preserve-unknown-fields") and not schema.get("properties"):
             text = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
             causes.append(required(f"{path}.properties", text))
@@ -123,9 +122,7 @@ def _check_list(schema: Mapping[str, Any], kind: str, path: str, causes: list[St
                 text = "entries must all be names of item properties"
                 causes.append(invalid_value(where, key, text))
             elif key not in needed and "default" not in properties[key]:
-                text = (
-                    "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
-                )
+                text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
                 causes.append(required(f"{path}.items.properties[{key}].default", text))
     elif keys:
         text = "must be empty if x-kubernetes-list-type is not map"

@@ -106,12 +106,9 @@ class Structural:
             or self.one_of
             or self.not_
             or self.multiple_of is not None
-            or any(
-                bound is not None
-                for bound in (self.minimum, self.maximum, self.min_length, self.max_length)
-            )
+            or any(bound is not None for bound in (self.minimum, self.maximum, self.min_length, self.max_length))
         )
-        self.has_defaults = any(
+        self.has_defaults: bool = any(
             child.default is not _MISSING or child.has_defaults for child in self.properties.values()
         ) or any(child is not None and child.has_defaults for child in (self.items, self.extra))
 
@@ -123,7 +120,13 @@ class Structural:
             self._fit_object(value, path, unknown, is_root=is_root)
         elif type(value) is list and self.items is not None:
             items = self.items
-            if items.properties or items.extra is not None or items.items is not None or items.has_defaults or items.type == "object":
+            if (
+                items.properties
+                or items.extra is not None
+                or items.items is not None
+                or items.has_defaults
+                or items.type == "object"
+            ):
                 for index, item in enumerate(value):
                     items.fit(item, f"{path}[{index}]", unknown)
         elif type(value) is list and not self.preserve:
@@ -161,10 +164,11 @@ class Structural:
     def validate(self, value: Any, path: str, old: Any = _MISSING) -> list[StatusCause]:
         """Return what is wrong with the value at `path`; what was wrong in `old` and did not change is tolerated."""
         causes: list[StatusCause] = []
-        self._validate(value, path, old, causes)
+        self.judge(value, path, old, causes)
         return causes
 
-    def _validate(self, value: Any, path: str, old: Any, causes: list[StatusCause]) -> None:
+    def judge(self, value: Any, path: str, old: Any, causes: list[StatusCause]) -> None:
+        """Add what is wrong to `causes`; `old` is absent where there was nothing."""
         kind = type(value)
         if self.plain:
             if kind is str and self.type == "string":
@@ -218,9 +222,7 @@ class Structural:
         before: Document = old if type(old) is dict else {}
         prefix = f"{path}." if path else ""
         properties = self.properties
-        for name in self.required:
-            if name not in value:
-                causes.append(required(prefix + name))
+        causes.extend(required(prefix + name) for name in self.required if name not in value)
         if self.min_properties is not None and len(value) < self.min_properties:
             text = f"{path} in body should have at least {self.min_properties} properties"
             causes.append(invalid_value(path, value, text))
@@ -229,30 +231,32 @@ class Structural:
         for name, item in value.items():
             child = properties.get(name) or self.extra
             if child is not None:
-                child._validate(item, prefix + name, before.get(name, _MISSING), causes)
+                child.judge(item, prefix + name, before.get(name, _MISSING), causes)
         if self.embedded:
             _validate_embedded(value, path, causes)
 
     def _validate_list(self, value: list[Any], path: str, old: Any, causes: list[StatusCause]) -> None:
         if self.min_items is not None and len(value) < self.min_items:
-            causes.append(invalid_value(path, len(value), f"{path} in body should have at least {self.min_items} items"))
+            causes.append(
+                invalid_value(path, len(value), f"{path} in body should have at least {self.min_items} items")
+            )
         if self.max_items is not None and len(value) > self.max_items:
             causes.append(too_many(path, len(value), self.max_items))
         if self.items is not None:
             earlier = self._earlier_items(old)
             for index, item in enumerate(value):
-                self.items._validate(item, f"{path}[{index}]", earlier(index, item), causes)
+                self.items.judge(item, f"{path}[{index}]", earlier(index, item), causes)
         if self.list_type in {"set", "map"}:
             self._check_unique(value, path, causes)
 
     def _earlier_items(self, old: Any) -> Any:
         """Return how an item finds its old self: by keys in a map list, by position in others."""
         if type(old) is not list:
-            return lambda index, item: _MISSING
+            return lambda _index, _item: _MISSING
         if self.list_type == "map":
             by_key = {self._item_key(item): item for item in old if type(item) is dict}
-            return lambda index, item: by_key.get(self._item_key(item), _MISSING) if type(item) is dict else _MISSING
-        return lambda index, item: old[index] if index < len(old) else _MISSING
+            return lambda _index, item: by_key.get(self._item_key(item), _MISSING) if type(item) is dict else _MISSING
+        return lambda index, _item: old[index] if index < len(old) else _MISSING
 
     def _item_key(self, item: Document) -> tuple[str, ...]:
         return tuple(repr(item.get(key)) for key in self.map_keys)
@@ -347,9 +351,8 @@ _NOTHING_KNOWN = Structural({"type": "object", "x-kubernetes-preserve-unknown-fi
 
 
 def _validate_embedded(value: Document, path: str, causes: list[StatusCause]) -> None:
-    for name in ("apiVersion", "kind"):
-        if not value.get(name):
-            causes.append(required(f"{path}.{name}", "must not be empty"))
+    missing = [name for name in ("apiVersion", "kind") if not value.get(name)]
+    causes.extend(required(f"{path}.{name}", "must not be empty") for name in missing)
 
 
 def _combination(path: str, value: Any, text: str) -> StatusCause:

@@ -38,7 +38,7 @@ _RANGES = {"int32": 2**31, "int64": 2**63}
 _ABSENT: Any = object()
 
 
-class Misfit(ValueError):
+class Misfit(ValueError):  # noqa: N818 - it says what it is
     """A value does not fit the Go type; the text is what encoding/json says."""
 
     def __init__(self, text: str) -> None:
@@ -200,7 +200,7 @@ def _cannot(value: Any, path: str, go_type: str) -> str:
     return f"json: cannot unmarshal {got} into Go struct field {bare or '.'} of type {go_type}"
 
 
-def _string(value: Any, path: str, unknown: list[str]) -> Any:
+def _string(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) is not str:
         if value is None:  # a null element of a list or map is the zero value
             return ""
@@ -208,7 +208,7 @@ def _string(value: Any, path: str, unknown: list[str]) -> Any:
     return value
 
 
-def _bool(value: Any, path: str, unknown: list[str]) -> Any:
+def _bool(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) is not bool:
         raise Misfit(_cannot(value, path, "bool"))
     return value
@@ -217,7 +217,7 @@ def _bool(value: Any, path: str, unknown: list[str]) -> Any:
 def _integer(name: str) -> Reader:
     limit = _RANGES[name]
 
-    def read(value: Any, path: str, unknown: list[str]) -> Any:
+    def read(value: Any, path: str, _unknown: list[str]) -> Any:
         if type(value) is float and value.is_integer():
             value = int(value)
         if type(value) is not int or not -limit <= value < limit:
@@ -227,13 +227,13 @@ def _integer(name: str) -> Reader:
     return read
 
 
-def _double(value: Any, path: str, unknown: list[str]) -> Any:
+def _double(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) not in {int, float}:
         raise Misfit(_cannot(value, path, "float64"))
     return value
 
 
-def _bytes(value: Any, path: str, unknown: list[str]) -> Any:
+def _bytes(value: Any, path: str, _unknown: list[str]) -> Any:
     import base64
     import binascii
 
@@ -249,7 +249,7 @@ def _bytes(value: Any, path: str, unknown: list[str]) -> Any:
     return base64.b64encode(raw).decode()
 
 
-def _anything(value: Any, path: str, unknown: list[str]) -> Any:
+def _anything(value: Any, _path: str, _unknown: list[str]) -> Any:
     return value
 
 
@@ -261,7 +261,7 @@ def _schema_or_other(value: Any, path: str, unknown: list[str]) -> Any:
     return value
 
 
-def _time(value: Any, path: str, unknown: list[str]) -> Any:
+def _time(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) is not str:
         raise Misfit(_cannot(value, path, "v1.Time"))
     if not _RFC3339.match(value):
@@ -269,7 +269,7 @@ def _time(value: Any, path: str, unknown: list[str]) -> Any:
     return _in_utc(value, 0)
 
 
-def _micro_time(value: Any, path: str, unknown: list[str]) -> Any:
+def _micro_time(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) is not str:
         raise Misfit(_cannot(value, path, "v1.MicroTime"))
     if not _MICRO.match(value):
@@ -290,7 +290,7 @@ def _in_utc(value: str, digits: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if digits else "%Y-%m-%dT%H:%M:%SZ")
 
 
-def _quantity(value: Any, path: str, unknown: list[str]) -> Any:
+def _quantity(value: Any, _path: str, _unknown: list[str]) -> Any:
     from ctrlruntime.apiserver.quantity import canonical
 
     try:

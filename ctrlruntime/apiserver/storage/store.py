@@ -50,7 +50,7 @@ class Store:
         for table in self._tables.values():
             table.forget_history(self.revision)
 
-    async def wait_for(self, revision: int, timeout: float) -> bool:  # noqa: ASYNC109 - the rule of the API has a limit of its own
+    async def wait_for(self, revision: int, timeout: float) -> bool:
         """Wait until the counter has reached `revision`; tell whether it did within `timeout` seconds."""
         if revision <= self.revision:
             return True

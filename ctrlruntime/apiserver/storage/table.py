@@ -122,7 +122,9 @@ class Table:
         """Yield the keys in order, of one namespace or of all; the table must not change meanwhile."""
         if not namespace:
             return iter(self._keys)
-        return iter(self._keys[bisect_left(self._keys, (namespace, "")) : bisect_left(self._keys, (namespace + "\0", ""))])
+        return iter(
+            self._keys[bisect_left(self._keys, (namespace, "")) : bisect_left(self._keys, (namespace + "\0", ""))]
+        )
 
     def snapshot(self, revision: int) -> dict[Key, Record] | None:
         """Return the records as they were at `revision`, sorted by key; None when that is out of the history."""

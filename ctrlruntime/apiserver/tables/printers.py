@@ -38,7 +38,7 @@ def namespace(obj: Document, now: datetime) -> list[Any]:
 
 def pod(obj: Document, now: datetime) -> list[Any]:
     spec, status = _spec(obj), _status(obj)
-    ready = sum(1 for c in _statuses(status) if c.get("ready") and _state(c, "running"))
+    ready = sum(1 for c in _statuses(status) if c.get("ready") and _state(c, "running") is not None)
     ready += sum(1 for c in _sidecars(spec, status) if c.get("ready"))
     total = len(spec.get("containers") or ()) + len(_sidecar_names(spec))
     ips = status.get("podIPs") or ()

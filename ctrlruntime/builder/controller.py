@@ -1,0 +1,323 @@
+"""The controller builder: `new_controller_managed_by(mgr).for_(Memcached).owns(apps.Deployment).complete(reconciler)`.
+
+It takes from below the parts of a controller and puts them together; of the manager it needs what `Manager` lists. Mistakes that one call
+shows are raised by that call, those of the whole by `build` and `complete`, before anything is registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, Self, TypeVar, cast, overload
+
+from typing_extensions import TypeVar as TypeVarWithDefault
+from typing_extensions import Unpack
+
+from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Unstructured, kind_of
+from ctrlruntime.controller import Controller, ControllerOptions, LogFields, OptionKeywords
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.handler import EnqueueRequestForObject, EventHandler, enqueue_request_for_owner
+from ctrlruntime.metrics import Metrics
+from ctrlruntime.predicate import Predicate, PredicateLike, predicate_of
+from ctrlruntime.reconcile import Reconciler, Request
+from ctrlruntime.scheme import Scheme
+from ctrlruntime.source import Informers, Kind, Source
+
+T = TypeVar("T", bound=Object)
+R = TypeVarWithDefault("R", default=Request)
+
+
+class Mapper(Protocol):
+    """The part of the RESTMapper the builder needs."""
+
+    async def is_namespaced(self, gvk: GroupVersionKind, /) -> bool: ...
+
+
+class ControllerDefaults(Protocol):
+    """What a manager says for all of its controllers; what a controller says itself wins."""
+
+    @property
+    def max_concurrent_reconciles(self) -> int: ...
+
+    @property
+    def group_kind_concurrency(self) -> Mapping[str, int]:
+        """`max_concurrent_reconciles` by kind (`{"Deployment.apps": 5, "Pod": 2}`); wins over the one number for all."""
+        ...
+
+    @property
+    def reconciliation_timeout(self) -> float | None: ...
+
+    @property
+    def enable_warmup(self) -> bool: ...
+
+    @property
+    def needs_leader_election(self) -> bool: ...
+
+
+class Manager(Protocol):
+    """What a controller needs of the manager it is built for."""
+
+    @property
+    def scheme(self) -> Scheme: ...
+
+    @property
+    def mapper(self) -> Mapper: ...
+
+    @property
+    def cache(self) -> Informers: ...
+
+    @property
+    def metrics(self) -> Metrics: ...
+
+    @property
+    def controller_defaults(self) -> ControllerDefaults: ...
+
+    def register_controller_name(self, name: str, /) -> None:
+        """Take the name for one controller. Raises: ValueError when this manager has one of that name already."""
+        ...
+
+    def add(self, runnable: Controller[Any], /) -> None:
+        """Run the controller with the manager."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched(Generic[R]):
+    kind: type[Object]
+    handler: EventHandler[R, Any]
+    predicates: tuple[Predicate[Any], ...]
+
+
+@overload
+def new_controller_managed_by(manager: Manager) -> Builder[Request]: ...
+@overload
+def new_controller_managed_by(manager: Manager, *, request: type[R]) -> Builder[R]: ...
+def new_controller_managed_by(manager: Manager, *, request: type[Any] = Request) -> Builder[Any]:
+    """Return a builder for a controller of `manager`.
+
+    `request`: the class of its requests, when they are not namespace and name of an object; such a controller has `watches` with handlers
+    of its own, and no `for_` or `owns`. Raises: ConfigError without a manager.
+    """
+    return Builder(manager, request=request)
+
+
+class Builder(Generic[R]):
+    """Collects what a controller watches and how it works; each method returns the builder. See `new_controller_managed_by`."""
+
+    def __init__(self, manager: Manager, *, request: type[R]) -> None:
+        if not hasattr(manager, "register_controller_name"):
+            raise ConfigError(
+                f"a controller is built for a manager, got {manager!r}; pass the one ctrl.new_manager returned, or make a Controller "
+                "without one"
+            )
+        self._manager = manager
+        self._request = request
+        self._for: _Watched[R] | None = None
+        self._owned: list[tuple[type[Object], bool, tuple[Predicate[Any], ...]]] = []
+        self._watched: list[_Watched[R]] = []
+        self._sources: list[Source[R]] = []
+        self._filters: list[Predicate[Any]] = []
+        self._options: OptionKeywords[R] = {}
+        self._name = ""
+        self._is_built = False
+
+    def for_(self, kind: type[T], *, predicates: Sequence[PredicateLike[T]] = (), only_metadata: bool = False) -> Self:
+        """Reconcile objects of `kind`: each event of one enqueues it. Raises: ConfigError for a second call."""
+        self._refuse_other_requests("for_")
+        if self._for is not None:
+            raise ConfigError(
+                f"for_({_name(kind)}): the controller reconciles {_name(self._for.kind)} already, and one controller has one root kind; "
+                "use watches() for further kinds, or build a second controller"
+            )
+        self._for = _Watched(_watched_kind(kind, "for_", only_metadata), _for_object(), _predicates(predicates))
+        return self
+
+    def owns(
+        self,
+        kind: type[T],
+        *,
+        predicates: Sequence[PredicateLike[T]] = (),
+        match_every_owner: bool = False,
+        only_metadata: bool = False,
+    ) -> Self:
+        """Watch children of `kind`: an event of one enqueues its controller of the kind given to `for_`.
+
+        `match_every_owner`: also owners that are not the child's controller.
+        """
+        self._refuse_other_requests("owns")
+        watched = _watched_kind(kind, "owns", only_metadata)
+        self._owned.append((watched, match_every_owner, _predicates(predicates)))
+        return self
+
+    def watches(
+        self,
+        kind: type[T],
+        handler: EventHandler[R, T],
+        *,
+        predicates: Sequence[PredicateLike[T]] = (),
+        only_metadata: bool = False,
+    ) -> Self:
+        """Watch `kind`, and let `handler` say which requests an event leads to (see `ctrlruntime.handler`)."""
+        self._watched.append(_Watched(_watched_kind(kind, "watches", only_metadata), handler, _predicates(predicates)))
+        return self
+
+    def watches_metadata(
+        self,
+        kind: type[Object],
+        handler: EventHandler[R, PartialObjectMetadata],
+        *,
+        predicates: Sequence[PredicateLike[PartialObjectMetadata]] = (),
+    ) -> Self:
+        """Watch only the metadata of `kind`: neither the cache nor the handler has more."""
+        self._watched.append(_Watched(_watched_kind(kind, "watches_metadata", True), handler, _predicates(predicates)))
+        return self
+
+    def watches_raw_source(self, source: Source[R]) -> Self:
+        """Add a source of your own (`Channel`, `Func`, or what you wrote); the filters of with_event_filter do not apply to it."""
+        self._sources.append(source)
+        return self
+
+    def with_event_filter(self, *predicates: PredicateLike[Any]) -> Self:
+        """Let only events pass, of all kinds watched, that each of these predicates passes; they are asked before a watch's own."""
+        self._filters.extend(_predicates(predicates))
+        return self
+
+    def with_options(self, **options: Unpack[OptionKeywords[R]]) -> Self:
+        """Set options of the controller (see ControllerOptions); they win over those of the manager."""
+        unknown = set(options) - set(OptionKeywords.__annotations__)
+        if unknown:
+            raise ConfigError(f"with_options: no such option: {', '.join(sorted(unknown))}; see ControllerOptions")
+        self._options.update(options)
+        return self
+
+    def with_log_constructor(self, log_constructor: LogFields[R]) -> Self:
+        """Replace the fields bound to the controller's log lines; called with None for those without a request."""
+        self._options["log_constructor"] = log_constructor
+        return self
+
+    def named(self, name: str) -> Self:
+        """Set the name of the controller; without it, it is the kind given to `for_` in lower case."""
+        self._name = name
+        return self
+
+    def complete(self, reconciler: Reconciler[R] | Callable[[R], Any]) -> None:
+        """Build the controller and have the manager run it. Raises: as build."""
+        self.build(reconciler)
+
+    def build(self, reconciler: Reconciler[R] | Callable[[R], Any]) -> Controller[R]:
+        """Build the controller, have the manager run it, and return it, for watches that are added later.
+
+        Raises: ConfigError for what does not go together, NotRegisteredError for a kind the scheme does not know, TypeError without a
+        reconciler, ValueError for an option that cannot be meant or a name that is taken.
+        """
+        name = self._checked_name()
+        group, kind = ("", "") if self._for is None else _group_and_kind(self._for.kind)
+        controller: Controller[R] = Controller(
+            name,
+            reconciler,
+            options=self._all_options(group, kind),
+            metrics=self._manager.metrics,
+            group=group,
+            kind=kind,
+        )
+        for source in self._all_sources(name):
+            controller.watch(source)
+        self._manager.register_controller_name(name)
+        self._manager.add(controller)
+        self._is_built = True
+        return controller
+
+    def _checked_name(self) -> str:
+        if self._is_built:
+            raise ConfigError(
+                "this builder has built its controller already; begin anew with new_controller_managed_by"
+            )
+        if self._for is None and not self._name:
+            raise ConfigError("a controller without for_() needs a name: call named()")
+        name = self._name or _group_and_kind(cast("_Watched[R]", self._for).kind)[1].lower()
+        if self._owned and self._for is None:
+            kinds = ", ".join(_name(kind) for kind, *_ in self._owned)
+            raise ConfigError(
+                f"controller {name}: owns({kinds}) without for_(): whose children are they? call for_(), or use watches()"
+            )
+        if self._for is None and not self._watched and not self._sources:
+            raise ConfigError(f"controller {name} watches nothing: call for_(), watches() or watches_raw_source()")
+        return name
+
+    def _all_options(self, group: str, kind: str) -> ControllerOptions[R]:
+        defaults = self._manager.controller_defaults
+        by_kind = defaults.group_kind_concurrency.get(f"{kind}.{group}" if group else kind)
+        options: ControllerOptions[R] = ControllerOptions(
+            max_concurrent_reconciles=defaults.max_concurrent_reconciles if by_kind is None else by_kind,
+            reconciliation_timeout=defaults.reconciliation_timeout,
+            enable_warmup=defaults.enable_warmup,
+            needs_leader_election=defaults.needs_leader_election,
+        )
+        return replace(options, **self._options)
+
+    def _all_sources(self, name: str) -> list[Source[R]]:
+        watched: list[_Watched[R]] = []
+        if self._for is not None:
+            watched.append(self._for)
+            watched.extend(self._children_of(self._for.kind))
+        watched.extend(self._watched)
+        for each in watched:
+            self._manager.scheme.info_for(each.kind)
+        kinds: list[Source[R]] = [
+            Kind(self._manager.cache, each.kind, each.handler, predicates=(*self._filters, *each.predicates), name=name)
+            for each in watched
+        ]
+        return [*kinds, *self._sources]
+
+    def _children_of(self, owner: type[Object]) -> list[_Watched[R]]:
+        ask_scope: Callable[[], Awaitable[bool]] | None = None
+        if issubclass(owner, Unstructured):
+            # Its class does not know where such objects live; the server does.
+            owner_gvk, mapper = kind_of(owner).gvk, self._manager.mapper
+            ask_scope = lambda: mapper.is_namespaced(owner_gvk)  # noqa: E731 - it is handed down as it stands
+        return [
+            _Watched(
+                kind,
+                cast(
+                    "EventHandler[R, Any]",
+                    enqueue_request_for_owner(owner, is_namespaced=ask_scope, only_controller=not match_every_owner),
+                ),
+                predicates,
+            )
+            for kind, match_every_owner, predicates in self._owned
+        ]
+
+    def _refuse_other_requests(self, method: str) -> None:
+        if self._request is not Request:
+            raise ConfigError(
+                f"{method}() enqueues Requests, and this controller reconciles {self._request.__name__}; use watches() with a handler that "
+                f"makes {self._request.__name__} values"
+            )
+
+
+def _watched_kind(kind: type[Object], method: str, only_metadata: bool) -> type[Object]:
+    given: object = kind
+    if not isinstance(given, type):
+        raise ConfigError(f"{method}() takes the class of a kind, got {given!r}; pass {type(given).__name__} itself")
+    if not issubclass(given, Object):
+        raise ConfigError(f"{method}() takes the class of a kind, and {given.__name__} is no subclass of ctrl.Object")
+    if only_metadata and not issubclass(kind, PartialObjectMetadata):
+        return PartialObjectMetadata.of(kind)
+    return kind
+
+
+def _for_object() -> EventHandler[Any, Any]:
+    return EnqueueRequestForObject()
+
+
+def _predicates(predicates: Sequence[PredicateLike[Any]]) -> tuple[Predicate[Any], ...]:
+    return tuple(predicate_of(predicate) for predicate in predicates)
+
+
+def _group_and_kind(kind: type[Object]) -> tuple[str, str]:
+    info = kind_of(kind)
+    return info.group, info.kind
+
+
+def _name(kind: type[Any]) -> str:
+    return getattr(kind, "__name__", repr(kind))

@@ -1,0 +1,39 @@
+"""Run the Memcached operator: `python -m examples.memcached [--embedded] [--kubeconfig PATH] [--install] …`.
+
+With --embedded, or when no cluster is configured at all, it starts the embedded API server, installs the definition, applies the sample and
+shows the operator at work until Ctrl-C. With a cluster it runs against that and installs nothing unless --install is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import ctrlruntime as ctrl
+from ctrlruntime.testing import demo
+from examples.memcached.api import Memcached
+from examples.memcached.controller import MemcachedReconciler
+
+CONFIG = Path(__file__).parent / "config"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.memcached", description=__doc__.partition("\n")[0] if __doc__ else None
+    )
+    demo.add_flags(parser)
+    flags = ctrl.parse_flags(parser=parser)
+    with demo.cluster(flags, crds=CONFIG / "crd", samples=CONFIG / "samples") as cluster:
+        mgr = ctrl.new_manager(
+            cluster.config,
+            scheme=ctrl.Scheme(Memcached),
+            flags=flags,
+            leader_election=ctrl.LeaderElection("memcached.cache.example.com"),
+        )
+        cluster.prepare(mgr)
+        MemcachedReconciler(mgr.client).setup_with_manager(mgr)
+        ctrl.run(mgr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""The Memcached kind: how many memcached servers somebody wants, and which ones there are."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+import ctrlruntime as ctrl
+
+
+class MemcachedSpec(ctrl.Wire):
+    size: int = Field(ge=0, le=2**31 - 1, description="Number of memcached pods.")
+
+
+class MemcachedStatus(ctrl.Wire):
+    nodes: list[str] = Field(default_factory=list, description="Names of the memcached pods.")
+
+
+class Memcached(ctrl.Object, group="cache.example.com", version="v1alpha1", short_names=["mc"]):
+    """A group of memcached servers."""
+
+    spec: MemcachedSpec
+    status: MemcachedStatus = Field(default_factory=MemcachedStatus)

@@ -1,0 +1,718 @@
+"""The controller: from the queue to the reconciler, and what its outcome means."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from contextvars import ContextVar
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from ctrlruntime.controller import Controller, ControllerOptions, ReconcileTimeoutError
+from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, TerminalError
+from ctrlruntime.reconcile import Request, Result
+from ctrlruntime.rest.fence import current_actor
+from ctrlruntime.workqueue import ItemExponentialBackoff
+
+SOON = 5.0
+A, B, C = Request("ns", "a"), Request("ns", "b"), Request("ns", "c")
+
+
+class Feed:
+    """A source a test feeds by hand."""
+
+    def __init__(self, *requests, priority=0, gate=None, failure=None):
+        self.requests = requests
+        self.priority = priority
+        self.gate = gate
+        self.failure = failure
+        self.queue = None
+        self.starts = 0
+        self.stopped = asyncio.Event()
+        self.started = asyncio.Event()
+
+    def __repr__(self):
+        return "Feed"
+
+    async def start(self, queue):
+        self.starts += 1
+        self.queue = queue
+        if self.failure is not None:
+            raise self.failure
+        for request in self.requests:
+            queue.add(request, priority=self.priority)
+        self.started.set()
+
+    async def synced(self):
+        if self.gate is not None:
+            await self.gate.wait()
+
+    async def stop(self):
+        self.stopped.set()
+
+    def add(self, request, **options):
+        self.queue.add(request, **options)
+
+
+class Script:
+    """A reconciler that takes what it does from a list: results are returned, exceptions raised; each call is noted."""
+
+    def __init__(self, *outcomes):
+        self.outcomes = list(outcomes)
+        self.calls = asyncio.Queue()
+
+    async def reconcile(self, request):
+        self.calls.put_nowait(request)
+        outcome = self.outcomes.pop(0) if self.outcomes else None
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    async def next(self):
+        return await asyncio.wait_for(self.calls.get(), SOON)
+
+
+class Hanging:
+    """Reconciles of `names` hang until `release` is set; `ignores` is how many cancellations they swallow."""
+
+    def __init__(self, *names, ignores=0):
+        self.names = names or ("a",)
+        self.ignores = ignores
+        self.entered = asyncio.Event()
+        self.release = asyncio.Event()
+        self.cleaned = asyncio.Event()
+        self.calls = asyncio.Queue()
+        self.left = []
+
+    async def reconcile(self, request):
+        self.calls.put_nowait(request)
+        if request.name not in self.names:
+            return
+        self.entered.set()
+        while True:
+            try:
+                await self.release.wait()
+            except asyncio.CancelledError:
+                if self.ignores:
+                    self.ignores -= 1
+                    continue
+                await asyncio.sleep(0)  # a clean-up may await
+                self.cleaned.set()
+                raise
+            self.left.append(request)
+            return
+
+
+def controller_of(reconciler, *sources, name="test", controller_options=None, **options):
+    options.setdefault("rate_limiter", ItemExponentialBackoff(0.001, 0.01))
+    controller = Controller(name, reconciler, options=controller_options or ControllerOptions(**options), kind="Thing")
+    for source in sources:
+        controller.watch(source)
+    return controller
+
+
+@contextlib.asynccontextmanager
+async def running(controller, *, grace=1.0):
+    task = asyncio.create_task(controller.start())
+    try:
+        yield task
+    finally:
+        await asyncio.wait_for(controller.stop(grace), SOON)
+        await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), SOON)
+
+
+async def until(condition):
+    async with asyncio.timeout(SOON):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+# --- results -----------------------------------------------------------------------------------------------------------
+
+
+async def test_done_is_forgotten_and_not_repeated():
+    script = Script(None, Result())
+    controller = controller_of(script, Feed(A, B))
+    async with running(controller):
+        assert {await script.next(), await script.next()} == {A, B}
+        await until(lambda: not controller.running)
+        assert len(controller.queue) == 0
+    assert script.calls.empty()
+
+
+async def test_an_exception_is_repeated_with_back_off_and_logged_with_its_request():
+    script = Script(KeyError("spec"), None)
+    controller = controller_of(script, Feed(A))
+    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as logs:
+        async with running(controller):
+            assert [await script.next(), await script.next()] == [A, A]
+            await until(lambda: not controller.running)
+            assert controller.queue.num_requeues(A) == 0
+
+    line = next(line for line in logs if line["log_level"] == "error")
+    assert (line["namespace"], line["name"], line["controller"], line["controllerKind"]) == ("ns", "a", "test", "Thing")
+    assert line["Thing"] == {"name": "a", "namespace": "ns"}
+    assert line["error_type"] == "KeyError"
+    assert len(line["reconcileID"]) >= 32
+
+
+async def test_requeue_after_forgets_failures_and_comes_again():
+    script = Script(KeyError("x"), Result(requeue_after=0.001), None)
+    controller = controller_of(script, Feed(A))
+    async with running(controller):
+        assert [await script.next() for _ in range(3)] == [A, A, A]
+        await until(lambda: not controller.running)
+        assert controller.queue.num_requeues(A) == 0
+
+
+async def test_terminal_error_is_not_repeated_and_clears_the_failures():
+    script = Script(KeyError("x"), TerminalError("bad spec"))
+    controller = controller_of(script, Feed(A))
+    with capture_logs() as logs:
+        async with running(controller):
+            assert [await script.next(), await script.next()] == [A, A]
+            await until(lambda: not controller.running)
+            assert controller.queue.num_requeues(A) == 0
+            assert len(controller.queue) == 0
+
+    assert "for good" in [line["event"] for line in logs if line["log_level"] == "error"][-1]
+
+
+@pytest.mark.parametrize("nonsense", [True, 5, "done", {"requeue": True}])
+async def test_nonsense_results_are_errors_that_say_what_to_return(nonsense):
+    script = Script(nonsense, None)
+    with capture_logs() as logs:
+        async with running(controller_of(script, Feed(A))):
+            assert [await script.next(), await script.next()] == [A, A]
+
+    line = next(line for line in logs if line["log_level"] == "error")
+    assert "Script.reconcile returned" in line["error"]
+    assert "requeue_after=seconds" in line["error"]
+
+
+async def test_a_conflict_is_repeated_and_is_no_error_line():
+    script = Script(Conflict("changed"), None)
+    with capture_logs() as logs:
+        async with running(controller_of(script, Feed(A))):
+            await script.next()
+            await script.next()
+    assert [line["log_level"] for line in logs if line.get("error_type") == "Conflict"] == ["info"]
+
+
+@pytest.mark.parametrize("outcome", [KeyError("x"), Result(requeue_after=0.001)])
+async def test_every_requeue_keeps_the_priority(outcome):
+    seen = []
+    script = Script(outcome, None)
+    controller = controller_of(script, Feed(A, priority=-100))
+    add = controller.queue.add
+    controller.queue.add = lambda key, **options: (seen.append(options["priority"]), add(key, **options))[1]
+    async with running(controller):
+        await script.next()
+        await script.next()
+    assert seen == [-100, -100]
+
+
+async def test_a_result_may_set_the_priority_of_the_next_run():
+    seen = []
+    script = Script(Result(requeue_after=0.001, priority=3), None)
+    controller = controller_of(script, Feed(A))
+    add = controller.queue.add
+    controller.queue.add = lambda key, **options: (seen.append(options["priority"]), add(key, **options))[1]
+    async with running(controller):
+        await script.next()
+        await script.next()
+    assert seen == [0, 3]
+
+
+async def test_an_event_during_a_reconcile_leads_to_exactly_one_more():
+    hanging, feed = Hanging(), Feed(A)
+    async with running(controller_of(hanging, feed, max_concurrent_reconciles=3)):
+        await asyncio.wait_for(hanging.entered.wait(), SOON)
+        feed.add(A)
+        feed.add(A)
+        await asyncio.sleep(0)
+        assert hanging.calls.qsize() == 1
+
+        hanging.release.set()
+        await until(lambda: len(hanging.left) == 2)
+    assert hanging.calls.qsize() == 2
+
+
+async def test_one_hung_reconcile_leaves_the_other_workers_free():
+    hanging = Hanging("a")
+    async with running(controller_of(hanging, Feed(A, B, C), max_concurrent_reconciles=2), grace=0):
+        seen = {await asyncio.wait_for(hanging.calls.get(), SOON) for _ in range(3)}
+    assert seen == {A, B, C}
+
+
+async def test_a_function_is_a_reconciler_too():
+    seen = asyncio.Queue()
+
+    async def reconcile(request):
+        seen.put_nowait(request)
+
+    async with running(controller_of(reconcile, Feed(A))):
+        assert await asyncio.wait_for(seen.get(), SOON) == A
+
+
+async def test_requests_may_be_any_hashable_value():
+    script = Script()
+    async with running(controller_of(script, Feed(("tenant", 7)))):
+        assert await script.next() == ("tenant", 7)
+
+
+async def test_the_actor_of_a_reconcile_is_known_below():
+    seen = asyncio.Queue()
+
+    async def reconcile(request):
+        seen.put_nowait(current_actor())
+
+    async with running(controller_of(reconcile, Feed(A), needs_leader_election=False)):
+        actor = await asyncio.wait_for(seen.get(), SOON)
+    assert (actor.controller, actor.request, actor.fenced) == ("test", A, False)
+    assert actor.reconcile_id
+
+
+async def test_log_constructor_replaces_the_fields_and_is_asked_without_a_request_too():
+    script = Script(KeyError("x"), None)
+    asked = []
+
+    def fields(request):
+        asked.append(request)
+        return {"tenant": "none" if request is None else request.name}
+
+    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as logs:
+        async with running(controller_of(script, Feed(A), log_constructor=fields)):
+            await script.next()
+            await script.next()
+    assert None in asked
+    assert [line["tenant"] for line in logs if line["log_level"] == "error"] == ["a"]
+
+
+# --- deadlines, threads, stubborn user code ------------------------------------------------------------------------------
+
+
+async def test_a_reconcile_past_its_deadline_is_cancelled_counted_and_repeated():
+    hanging = Hanging()
+    controller = controller_of(hanging, Feed(A), reconciliation_timeout=0.02)
+    with capture_logs() as logs:
+        async with running(controller, grace=0):
+            await asyncio.wait_for(hanging.cleaned.wait(), SOON)
+            hanging.release.set()
+            await until(lambda: hanging.left == [A])
+    assert any(line.get("error_type") == ReconcileTimeoutError.__name__ for line in logs)
+
+
+async def test_a_cancellation_from_inside_is_an_error_but_no_timeout():
+    async def reconcile(request):
+        calls.append(request)
+        if len(calls) == 1:
+            raise asyncio.CancelledError
+
+    calls = []
+    controller = controller_of(reconcile, Feed(A), reconciliation_timeout=60.0)
+    with capture_logs() as logs:
+        async with running(controller):
+            await until(lambda: len(calls) == 2)
+    assert [line["error_type"] for line in logs if line["log_level"] == "error"] == ["ReconcileCancelledError"]
+
+
+async def test_a_time_limit_of_the_reconciler_itself_is_an_ordinary_error():
+    async def reconcile(request):
+        calls.append(request)
+        if len(calls) == 1:
+            async with asyncio.timeout(0.001):
+                await asyncio.Event().wait()
+
+    calls = []
+    with capture_logs() as logs:
+        async with running(controller_of(reconcile, Feed(A), reconciliation_timeout=60.0)):
+            await until(lambda: len(calls) == 2)
+    assert [line["error_type"] for line in logs if line["log_level"] == "error"] == ["TimeoutError"]
+
+
+async def test_a_reconcile_that_ignores_cancellation_is_cancelled_again_and_keeps_its_key():
+    hanging, feed = Hanging(ignores=2), Feed(A)
+    controller = controller_of(
+        hanging, feed, reconciliation_timeout=0.01, cancel_interval=0.01, max_concurrent_reconciles=2
+    )
+    with capture_logs() as logs:
+        async with running(controller, grace=0):
+            await asyncio.wait_for(hanging.entered.wait(), SOON)
+            feed.add(A)
+            await until(lambda: any("ignores its cancellation" in line["event"] for line in logs))
+            assert hanging.calls.qsize() == 1
+            await asyncio.wait_for(hanging.cleaned.wait(), SOON)
+    line = next(line for line in logs if "ignores its cancellation" in line["event"])
+    assert line["request"] == "ns/a"
+    assert "in reconcile" in line["stands_at"]
+    assert __file__ in line["stands_at"]
+
+
+async def test_a_slow_reconcile_is_reported_with_key_age_and_line():
+    hanging = Hanging()
+    with capture_logs() as logs:
+        async with running(controller_of(hanging, Feed(A), slow_reconcile_warning=0.01), grace=0):
+            await until(lambda: any(line["event"] == "reconcile is slow" for line in logs))
+    line = next(line for line in logs if line["event"] == "reconcile is slow")
+    assert line["request"] == "ns/a"
+    assert line["seconds"] >= 0.01
+    assert __file__ in line["stands_at"]
+    assert line["stands_at"].endswith("in reconcile")
+
+
+async def test_plain_reconcile_runs_in_a_thread_with_the_context_of_the_reconcile():
+    variable = ContextVar("variable", default="unset")
+    loop_thread = threading.get_ident()
+    seen = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def reconcile(request):
+        facts = (request, threading.get_ident() != loop_thread, current_actor().controller)
+        variable.set("changed")
+        loop.call_soon_threadsafe(seen.put_nowait, facts)
+        return Result()
+
+    async with running(controller_of(reconcile, Feed(A))):
+        assert await asyncio.wait_for(seen.get(), SOON) == (A, True, "test")
+    assert variable.get() == "unset"
+
+
+async def test_plain_reconciles_run_side_by_side_up_to_the_limit():
+    barrier = threading.Barrier(2, timeout=SOON)
+    met = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def reconcile(request):
+        barrier.wait()
+        loop.call_soon_threadsafe(met.put_nowait, request)
+
+    async with running(controller_of(reconcile, Feed(A, B), max_concurrent_reconciles=2)):
+        assert {await asyncio.wait_for(met.get(), SOON) for _ in range(2)} == {A, B}
+
+
+async def test_an_exception_in_a_thread_is_repeated():
+    calls = []
+
+    def reconcile(request):
+        calls.append(request)
+        if len(calls) == 1:
+            raise KeyError("spec")
+
+    with capture_logs():
+        async with running(controller_of(reconcile, Feed(A))):
+            await until(lambda: len(calls) == 2)
+
+
+async def test_a_plain_reconcile_past_its_deadline_keeps_its_key_until_the_thread_ends():
+    release = threading.Event()
+    calls = []
+
+    def reconcile(request):
+        calls.append(request)
+        assert release.wait(SOON)
+
+    feed = Feed(A)
+    controller = controller_of(
+        reconcile, feed, reconciliation_timeout=0.01, cancel_interval=0.01, max_concurrent_reconciles=2
+    )
+    with capture_logs() as logs:
+        async with running(controller):
+            await until(lambda: any("ignores its cancellation" in line["event"] for line in logs))
+            feed.add(A)
+            await asyncio.sleep(0.01)
+            assert len(calls) == 1
+            release.set()
+            await until(lambda: len(calls) == 2)
+    assert "in reconcile" in next(line for line in logs if "ignores" in line["event"])["stands_at"]
+
+
+# --- start, sync, warm-up ------------------------------------------------------------------------------------------------
+
+
+async def test_no_reconcile_before_every_source_has_synced():
+    gate, script = asyncio.Event(), Script()
+    ready, waiting = Feed(A), Feed(B, gate=gate)
+    async with running(controller_of(script, ready, waiting)):
+        await asyncio.wait_for(waiting.started.wait(), SOON)
+        await asyncio.sleep(0.01)
+        assert script.calls.empty()
+
+        gate.set()
+        assert {await script.next(), await script.next()} == {A, B}
+
+
+async def test_sources_are_started_side_by_side():
+    class Slow(Feed):
+        async def start(self, queue):
+            barrier.append(self)
+            await until(lambda: len(barrier) == 2)
+            await super().start(queue)
+
+    barrier = []
+    script = Script()
+    async with running(controller_of(script, Slow(A), Slow(B))):
+        assert {await script.next(), await script.next()} == {A, B}
+
+
+async def test_a_source_that_cannot_sync_is_named_in_the_log_and_the_rest_waits(monkeypatch):
+    monkeypatch.setattr("ctrlruntime.controller.controller._FIRST_SYNC_REPORT", 0.01)
+    gate, script = asyncio.Event(), Script()
+    with capture_logs() as logs:
+        async with running(controller_of(script, Feed(A, gate=gate))):
+            await until(lambda: any("waiting for sources" in line["event"] for line in logs))
+            gate.set()
+            assert await script.next() == A
+    assert next(line for line in logs if "waiting for sources" in line["event"])["sources"] == ["Feed (not synced)"]
+
+
+async def test_cache_sync_timeout_ends_the_controller_and_names_the_source():
+    feed = Feed(A, gate=asyncio.Event())
+    controller = controller_of(Script(), feed, cache_sync_timeout=0.01)
+    with pytest.raises(CacheSyncTimeoutError, match=r"Feed \(not synced\) did not sync within 0.01 s"):
+        await asyncio.wait_for(controller.start(), SOON)
+    assert feed.stopped.is_set()
+
+
+async def test_a_start_that_blocks_is_told_apart_from_a_sync_that_does_not_come():
+    class Blocking(Feed):
+        async def start(self, queue):
+            await asyncio.Event().wait()
+
+    controller = controller_of(Script(), Blocking(), cache_sync_timeout=0.01)
+    with pytest.raises(CacheSyncTimeoutError, match="start has not returned"):
+        await asyncio.wait_for(controller.start(), SOON)
+
+
+async def test_a_source_that_fails_to_start_ends_the_controller_with_its_error():
+    controller = controller_of(Script(), Feed(failure=ValueError("no such kind")))
+    with pytest.raises(ValueError, match="no such kind") as caught:
+        await asyncio.wait_for(controller.start(), SOON)
+    assert caught.value.__notes__ == ["while controller test started Feed"]
+
+
+async def test_stop_while_sources_sync_ends_the_start_without_an_error():
+    feed = Feed(A, gate=asyncio.Event())
+    script = Script()
+    controller = controller_of(script, feed)
+    async with running(controller) as task:
+        await asyncio.wait_for(feed.started.wait(), SOON)
+        await asyncio.wait_for(controller.stop(0), SOON)
+        assert await asyncio.wait_for(task, SOON) is None
+    assert script.calls.empty()
+
+
+async def test_a_controller_starts_once():
+    controller = controller_of(Script(), Feed())
+    async with running(controller):
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="started before"):
+            await controller.start()
+
+
+async def test_warm_up_fills_the_queue_and_runs_no_worker_and_start_starts_no_source_again():
+    feed, script = Feed(A), Script()
+    controller = controller_of(script, feed, enable_warmup=True)
+    await asyncio.wait_for(controller.warmup(), SOON)
+    assert len(controller.queue) == 1
+    assert script.calls.empty()
+
+    async with running(controller):
+        assert await script.next() == A
+    assert feed.starts == 1
+
+
+async def test_warm_up_and_start_may_race():
+    feed, script = Feed(A), Script()
+    controller = controller_of(script, feed, enable_warmup=True)
+    warm = asyncio.create_task(controller.warmup())
+    async with running(controller):
+        assert await script.next() == A
+        await asyncio.wait_for(warm, SOON)
+    assert feed.starts == 1
+
+
+async def test_warm_up_is_off_by_default():
+    feed = Feed(A)
+    controller = controller_of(Script(), feed)
+    await asyncio.wait_for(controller.warmup(), SOON)
+    assert feed.starts == 0
+
+
+async def test_a_warmed_up_controller_that_is_never_elected_stops_its_sources():
+    feed = Feed(A)
+    controller = controller_of(Script(), feed, enable_warmup=True)
+    await controller.warmup()
+    await asyncio.wait_for(controller.stop(0), SOON)
+    assert feed.stopped.is_set()
+
+
+async def test_a_watch_added_later_starts_at_once_and_its_handle_stops_it():
+    script, late = Script(), Feed(B)
+    controller = controller_of(script, Feed(A))
+    async with running(controller):
+        await script.next()
+        watch = controller.watch(late)
+        assert await script.next() == B
+        await until(lambda: watch.is_synced)
+        assert watch in controller.watches
+
+        await watch.stop()
+        await watch.stop()
+        assert late.stopped.is_set()
+        assert watch not in controller.watches
+
+
+async def test_a_late_watch_that_fails_is_logged_and_the_controller_goes_on():
+    script, feed = Script(), Feed(A)
+    controller = controller_of(script, feed)
+    with capture_logs() as logs:
+        async with running(controller):
+            await script.next()
+            controller.watch(Feed(failure=ValueError("no such kind")))
+            await until(lambda: any(line["log_level"] == "error" for line in logs))
+            feed.add(B)
+            assert await script.next() == B
+
+
+async def test_no_watch_after_the_stop():
+    controller = controller_of(Script(), Feed())
+    await controller.stop(0)
+    with pytest.raises(RuntimeError, match="has stopped"):
+        controller.watch(Feed())
+
+
+# --- the end -------------------------------------------------------------------------------------------------------------
+
+
+async def test_running_reconciles_finish_inside_the_grace_and_no_new_one_begins():
+    hanging, feed = Hanging("a"), Feed(A, B)
+    controller = controller_of(hanging, feed)
+    with capture_logs() as logs:
+        async with running(controller) as task:
+            await asyncio.wait_for(hanging.entered.wait(), SOON)
+            stopping = asyncio.create_task(controller.stop(grace=SOON))
+            await asyncio.wait_for(feed.stopped.wait(), SOON)
+            feed.add(C)
+            hanging.release.set()
+            await asyncio.wait_for(stopping, SOON)
+            await asyncio.wait_for(task, SOON)
+    assert hanging.left == [A]
+    assert hanging.calls.qsize() == 1
+    assert [line for line in logs if line["log_level"] in {"warning", "error"}] == []
+
+
+async def test_after_the_grace_reconciles_are_cancelled_and_may_clean_up():
+    hanging = Hanging()
+    controller = controller_of(hanging, Feed(A))
+    with capture_logs() as logs:
+        async with running(controller) as task:
+            await asyncio.wait_for(hanging.entered.wait(), SOON)
+            await asyncio.wait_for(controller.stop(grace=0.01), SOON)
+            assert hanging.cleaned.is_set()
+            await asyncio.wait_for(task, SOON)
+    assert [line for line in logs if line["log_level"] in {"warning", "error"}] == []
+
+
+async def test_a_second_stop_shortens_the_grace():
+    hanging = Hanging()
+    controller = controller_of(hanging, Feed(A))
+    async with running(controller):
+        await asyncio.wait_for(hanging.entered.wait(), SOON)
+        patient = asyncio.create_task(controller.stop(grace=None))
+        await asyncio.sleep(0.01)
+        assert not patient.done()
+        await asyncio.wait_for(controller.stop(grace=0), SOON)
+        await asyncio.wait_for(patient, SOON)
+
+
+async def test_a_reconcile_that_ignores_the_stop_is_reported_and_left_behind():
+    hanging = Hanging(ignores=99)
+    controller = controller_of(hanging, Feed(A), cancel_interval=0.01)
+    with capture_logs() as logs:
+        async with running(controller):
+            await asyncio.wait_for(hanging.entered.wait(), SOON)
+            await asyncio.wait_for(controller.stop(grace=0), SOON)
+    line = next(line for line in logs if "left behind" in line["event"])
+    assert line["request"] == "ns/a"
+    assert __file__ in line["stands_at"]
+    assert list(controller.running) == [A]
+    hanging.ignores = 0
+    hanging.release.set()
+    await until(lambda: not controller.running)
+
+
+async def test_cancelling_the_start_cancels_running_reconciles_and_leaves_no_task():
+    before = asyncio.all_tasks()
+    hanging = Hanging()
+    controller = controller_of(hanging, Feed(A))
+    task = asyncio.create_task(controller.start())
+    await asyncio.wait_for(hanging.entered.wait(), SOON)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, SOON)
+    assert hanging.cleaned.is_set()
+    await until(lambda: asyncio.all_tasks() == before)
+
+
+async def test_a_stop_leaves_no_task_behind():
+    before = asyncio.all_tasks()
+    script = Script()
+    async with running(controller_of(script, Feed(A), slow_reconcile_warning=60.0, max_concurrent_reconciles=4)):
+        await script.next()
+    await until(lambda: asyncio.all_tasks() == before)
+
+
+async def test_a_busy_controller_lets_other_tasks_run():
+    async def reconcile(request):
+        seen.append(request)
+
+    seen, turns = [], 0
+
+    async def neighbour():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    requests = [Request("ns", str(number)) for number in range(5_000)]
+    async with running(controller_of(reconcile, Feed(*requests))):
+        task = asyncio.create_task(neighbour())
+        await until(lambda: len(seen) == len(requests))
+        task.cancel()
+    assert turns > 3
+
+
+# --- bad input -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_controller_needs_a_name_and_a_reconciler():
+    with pytest.raises(ValueError, match="needs a name"):
+        Controller("", Script())
+    with pytest.raises(TypeError, match="method reconcile"):
+        Controller("test", None)
+    with pytest.raises(TypeError, match="make an instance"):
+        Controller("test", Script)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_concurrent_reconciles": 0},
+        {"reconciliation_timeout": 0},
+        {"cache_sync_timeout": -1},
+        {"slow_reconcile_warning": -1},
+        {"cancel_interval": 0},
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        ControllerOptions(**options)
+
+
+def test_reconciles_are_timed_with_the_clock_given():
+    assert Controller("test", Script(), clock=time.monotonic).running == {}

@@ -1,0 +1,474 @@
+"""Owner references, finalizers, and create-or-update."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import Field
+
+from ctrlruntime.api import NamespacedName, Object, Unstructured, Wire, core, rbac
+from ctrlruntime.api.meta import ObjectMeta
+from ctrlruntime.controllerutil import (
+    OperationResult,
+    add_finalizer,
+    contains_finalizer,
+    create_or_patch,
+    create_or_update,
+    has_controller,
+    has_owner,
+    remove_controller_reference,
+    remove_finalizer,
+    remove_owner_reference,
+    set_controller_reference,
+    set_owner_reference,
+)
+from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError
+from ctrlruntime.field import Time
+from ctrlruntime.finalizer import Finalizers
+from ctrlruntime.patch import apply_merge_patch
+from ctrlruntime.reconcile import Request
+
+
+class Spec(Wire):
+    size: int
+
+
+class Status(Wire):
+    nodes: list[str] = Field(default_factory=list)
+
+
+class Memcached(Object, group="cache.example.com", version="v1alpha1"):
+    spec: Spec
+    status: Status = Field(default_factory=Status)
+
+
+class Zone(Object, group="cache.example.com", version="v1alpha1", scope="Cluster"):
+    pass
+
+
+def owner(name="parent", *, uid="u1", namespace="ns", kind=Memcached, **content):
+    if kind is Memcached:
+        content.setdefault("spec", Spec(size=1))
+    return kind(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid), **content)
+
+
+def child(namespace="ns", **metadata):
+    return core.ConfigMap(metadata=ObjectMeta(name="child", namespace=namespace, **metadata))
+
+
+# --- owners --------------------------------------------------------------------------------------------------------------
+
+
+def test_controller_reference_names_the_owner_and_marks_it():
+    obj = child()
+    set_controller_reference(owner(), obj)
+
+    assert obj.to_wire()["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "cache.example.com/v1alpha1",
+            "kind": "Memcached",
+            "name": "parent",
+            "uid": "u1",
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+    assert has_controller(obj)
+
+
+def test_another_controller_is_refused_by_name():
+    obj = child()
+    set_controller_reference(owner(), obj)
+    with pytest.raises(AlreadyOwnedError, match="controlled by Memcached parent already"):
+        set_controller_reference(owner("second", uid="u2"), obj)
+    assert len(obj.metadata.owner_references) == 1
+
+
+def test_the_same_owner_through_another_version_is_replaced():
+    obj = child()
+    set_controller_reference(owner(), obj)
+    newer = Unstructured.of("cache.example.com/v2", "Memcached")(
+        metadata=ObjectMeta(name="parent", namespace="ns", uid="u1")
+    )
+    set_controller_reference(newer, obj)
+
+    assert [reference.api_version for reference in obj.metadata.owner_references] == ["cache.example.com/v2"]
+
+
+def test_owners_may_be_several_and_leave_the_controller_alone():
+    obj = child()
+    set_controller_reference(owner(), obj)
+    set_owner_reference(owner("second", uid="u2"), obj)
+    set_owner_reference(owner(), obj)
+
+    assert [(r.name, r.controller) for r in obj.metadata.owner_references] == [("parent", True), ("second", None)]
+
+
+def test_owners_are_removed_and_asked_for():
+    obj = child()
+    set_controller_reference(owner(), obj)
+    set_owner_reference(owner("second", uid="u2"), obj)
+
+    assert has_owner(owner("second", uid="u2"), obj)
+    assert not has_owner(owner("second", uid="re-created"), obj)
+    assert not remove_controller_reference(owner("second", uid="u2"), obj)
+    assert remove_owner_reference(owner("second", uid="u2"), obj)
+    assert not remove_owner_reference(owner("second", uid="u2"), obj)
+    assert remove_controller_reference(owner(), obj)
+    assert not has_controller(obj)
+
+
+@pytest.mark.parametrize("set_reference", [set_controller_reference, set_owner_reference])
+def test_owners_in_another_namespace_are_refused_and_the_alternative_named(set_reference):
+    with pytest.raises(ValueError, match=r"is in namespace other.*label the object.*finalizer"):
+        set_reference(owner(), child("other"))
+    with pytest.raises(ValueError, match="cluster-scoped"):
+        set_reference(owner(), rbac.ClusterRole(metadata=ObjectMeta(name="role")))
+    with pytest.raises(ValueError, match=r"set metadata\.namespace to ns"):
+        set_reference(owner(), child(""))
+
+
+def test_cluster_scoped_owners_own_everywhere():
+    zone = owner("zone", namespace="", kind=Zone)
+    for obj in (child(), rbac.ClusterRole(metadata=ObjectMeta(name="role"))):
+        set_controller_reference(zone, obj)
+        assert has_owner(zone, obj)
+
+
+def test_an_owner_without_a_uid_is_refused():
+    with pytest.raises(ValueError, match="no uid"):
+        set_owner_reference(owner(uid=""), child())
+
+
+# --- finalizers ----------------------------------------------------------------------------------------------------------
+
+
+def test_finalizers_say_whether_the_list_changed():
+    obj = child(finalizers=["other.io/x"])
+
+    assert add_finalizer(obj, "example.com/a")
+    assert not add_finalizer(obj, "example.com/a")
+    assert contains_finalizer(obj, "example.com/a")
+    assert remove_finalizer(obj, "example.com/a")
+    assert not remove_finalizer(obj, "example.com/a")
+    assert obj.metadata.finalizers == ["other.io/x"]
+
+
+def test_no_finalizer_is_added_to_an_object_that_is_being_deleted():
+    obj = child(deletion_timestamp=Time.now())
+    assert not add_finalizer(obj, "example.com/a")
+    assert obj.metadata.finalizers == []
+
+
+def test_a_finalizer_needs_a_domain():
+    with pytest.raises(ValueError, match=r"example\.com/a"):
+        add_finalizer(child(), "a")
+
+
+# --- a client in memory --------------------------------------------------------------------------------------------------
+
+
+class Memory:
+    """A client on a dict of wire forms; `hidden` keys are not seen by cached reads yet."""
+
+    scheme = mapper = None
+
+    def __init__(self, *objects):
+        self.stored = {}
+        self.hidden = set()
+        self.calls = []
+        for obj in objects:
+            self._store(obj)
+
+    def _id(self, obj):
+        return type(obj), NamespacedName(obj.metadata.namespace, obj.metadata.name)
+
+    def _store(self, obj):
+        obj.metadata.uid = obj.metadata.uid or "uid"
+        obj.metadata.resource_version = str(int(obj.metadata.resource_version or "0") + 1)
+        self.stored[self._id(obj)] = obj.to_wire()
+        return obj
+
+    async def find(self, kind, key):
+        wire = self.stored.get((kind, NamespacedName(key.namespace, key.name)))
+        return None if wire is None or (kind, key) in self.hidden else kind.from_wire(wire)
+
+    @property
+    def api_reader(self):
+        live = Memory()
+        live.stored = self.stored
+        live.calls = self.calls
+        return live
+
+    async def create(self, obj):
+        self.calls.append(("create", obj.to_wire()))
+        if self._id(obj) in self.stored:
+            raise AlreadyExists("exists")
+        if "status" in (wire := obj.to_wire()):
+            del wire["status"]
+            obj._assign_from(type(obj).from_wire(wire))
+        return self._store(obj)
+
+    async def update(self, obj):
+        self.calls.append(("update", obj.to_wire()))
+        return self._store(obj)
+
+    async def patch(self, obj, patch):
+        return await self._patch("patch", obj, patch)
+
+    async def _patch(self, verb, obj, patch):
+        data = json.loads(patch.data(obj))
+        self.calls.append((verb, data))
+        wire = apply_merge_patch(self.stored[self._id(obj)], data)
+        obj._assign_from(type(obj).from_wire(wire))
+        return self._store(obj)
+
+    @property
+    def status(self):
+        client = self
+
+        class StatusClient:
+            async def patch(self, obj, patch):
+                return await client._patch("status patch", obj, patch)
+
+            async def update(self, obj):
+                client.calls.append(("status update", obj.to_wire()))
+                wire = {**client.stored[client._id(obj)], "status": obj.to_wire()["status"]}
+                obj._assign_from(type(obj).from_wire(wire))
+                return client._store(obj)
+
+        return StatusClient()
+
+    def verbs(self):
+        return [verb for verb, _ in self.calls]
+
+
+KEY = Request("ns", "child")
+
+
+async def test_create_or_update_creates_what_is_not_there():
+    client = Memory()
+
+    def shape(memcached):
+        memcached.spec.size = 3
+
+    obj, result = await create_or_update(client, Memcached, KEY, shape)
+
+    assert result is OperationResult.CREATED
+    assert (obj.metadata.namespace, obj.metadata.name, obj.spec.size) == ("ns", "child", 3)
+    assert client.verbs() == ["create"]
+
+
+async def test_create_or_update_writes_only_what_changes():
+    client = Memory(child())
+
+    async def shape(config_map):
+        config_map.data = {"a": "1"}
+
+    obj, result = await create_or_update(client, core.ConfigMap, KEY, shape)
+    assert (result, obj.data) == (OperationResult.UPDATED, {"a": "1"})
+
+    _, again = await create_or_update(client, core.ConfigMap, KEY, shape)
+    assert again is OperationResult.UNCHANGED
+    assert client.verbs() == ["update"]
+
+
+async def test_another_spelling_of_the_same_content_is_no_change():
+    def shape(cpu):
+        def mutate(pod):
+            pod.spec.containers = [core.Container(name="c", resources=core.ResourceRequirements(limits={"cpu": cpu}))]
+
+        return mutate
+
+    client = Memory()
+    await create_or_update(client, core.Pod, KEY, shape("500m"))
+    _, result = await create_or_update(client, core.Pod, KEY, shape("0.5"))
+
+    assert result is OperationResult.UNCHANGED
+
+
+async def test_an_object_the_cache_has_not_seen_is_read_live_and_updated():
+    client = Memory(child())
+    client.hidden.add((core.ConfigMap, NamespacedName("ns", "child")))
+
+    obj, result = await create_or_update(client, core.ConfigMap, KEY, lambda cm: cm.data.update(a="1"))
+
+    assert (result, obj.metadata.resource_version) == (OperationResult.UPDATED, "2")
+    assert client.verbs() == ["create", "update"]
+
+
+async def test_already_exists_is_raised_when_the_object_is_gone_again():
+    class Vanishing(Memory):
+        async def create(self, obj):
+            raise AlreadyExists("exists")
+
+    with pytest.raises(AlreadyExists):
+        await create_or_update(Vanishing(), core.ConfigMap, KEY)
+
+
+async def test_mutate_may_not_rename():
+    client = Memory()
+    for attribute in ("name", "namespace"):
+        with pytest.raises(ValueError, match="may not change name or namespace"):
+            await create_or_update(
+                client, core.ConfigMap, KEY, lambda cm, attribute=attribute: setattr(cm.metadata, attribute, "x")
+            )
+    assert client.calls == []
+
+
+async def test_an_ownership_that_is_not_allowed_is_refused_before_any_write():
+    client = Memory()
+    with pytest.raises(ValueError, match="cannot own"):
+        await create_or_update(
+            client, core.ConfigMap, Request("other", "x"), lambda cm: set_controller_reference(owner(), cm)
+        )
+    assert client.calls == []
+
+
+async def test_without_mutate_the_object_is_made_to_exist():
+    client = Memory()
+    assert (await create_or_update(client, core.ConfigMap, KEY))[1] is OperationResult.CREATED
+    assert (await create_or_update(client, core.ConfigMap, KEY))[1] is OperationResult.UNCHANGED
+
+
+async def test_the_namespace_of_the_key_is_left_out_for_cluster_scoped_kinds():
+    obj, _ = await create_or_update(Memory(), rbac.ClusterRole, KEY)
+    assert obj.metadata.namespace == ""
+
+
+async def test_create_or_update_does_not_write_for_a_status_alone():
+    client = Memory(owner("child"))
+    _, result = await create_or_update(client, Memcached, KEY, lambda m: m.status.nodes.append("n"))
+    assert result is OperationResult.UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("size", "nodes", "expected", "verbs"),
+    [
+        (1, [], OperationResult.UNCHANGED, []),
+        (2, [], OperationResult.UPDATED, ["patch"]),
+        (1, ["n"], OperationResult.UPDATED_STATUS_ONLY, ["status patch"]),
+        (2, ["n"], OperationResult.UPDATED_STATUS, ["patch", "status patch"]),
+    ],
+)
+async def test_create_or_patch_sends_the_difference_of_object_and_status(size, nodes, expected, verbs):
+    client = Memory(owner("child"))
+
+    def shape(memcached):
+        memcached.spec.size = size
+        memcached.status.nodes = nodes
+
+    obj, result = await create_or_patch(client, Memcached, KEY, shape)
+
+    assert (result, client.verbs()) == (expected, verbs)
+    assert (obj.spec.size, obj.status.nodes) == (size, nodes)
+    bodies = dict(client.calls)
+    assert bodies.get("patch", {"spec": {"size": 2}}) == {"spec": {"size": 2}}
+    assert bodies.get("status patch", {"status": {"nodes": ["n"]}}) == {"status": {"nodes": ["n"]}}
+
+
+async def test_create_or_patch_writes_the_status_of_what_it_creates():
+    client = Memory()
+
+    def shape(memcached):
+        memcached.spec.size = 1
+        memcached.status.nodes = ["n"]
+
+    obj, result = await create_or_patch(client, Memcached, KEY, shape)
+
+    assert (result, obj.status.nodes) == (OperationResult.CREATED, ["n"])
+    assert client.verbs() == ["create", "status patch"]
+
+
+# --- the registry of finalizers ------------------------------------------------------------------------------------------
+
+
+def deleted(*finalizers):
+    return child(deletion_timestamp=Time.now(), finalizers=list(finalizers))
+
+
+async def test_missing_finalizers_are_added_to_a_live_object():
+    registry = Finalizers()
+    for name in ("example.com/a", "example.com/b"):
+        registry.register(name, lambda obj: None)
+    obj = child(finalizers=["example.com/b"])
+
+    result = await registry.finalize(obj)
+    assert (result.needs_update, obj.metadata.finalizers) == (True, ["example.com/b", "example.com/a"])
+    assert not (await registry.finalize(obj)).needs_update
+
+
+async def test_finalizers_run_in_order_and_one_that_fails_stays_while_others_run():
+    ran = []
+
+    async def first(obj):
+        ran.append("first")
+        raise ConnectionError("not now")
+
+    def second(obj):
+        ran.append("second")
+        return True
+
+    registry = Finalizers()
+    registry.register("example.com/first", first)
+    registry.register("example.com/second", second)
+    registry.register("example.com/absent", lambda obj: ran.append("absent"))
+    obj = deleted("example.com/second", "other.io/x", "example.com/first")
+
+    result = await registry.finalize(obj)
+
+    assert ran == ["first", "second"]
+    assert obj.metadata.finalizers == ["other.io/x", "example.com/first"]
+    assert (result.needs_update, result.needs_status_update) == (True, True)
+    assert list(result.failures) == ["example.com/first"]
+    with pytest.raises(ConnectionError):
+        result.raise_failures()
+
+
+async def test_several_failures_are_raised_together():
+    def fails(obj):
+        raise ConnectionError("not now")
+
+    registry = Finalizers()
+    registry.register("example.com/a", fails)
+    registry.register("example.com/b", fails)
+    result = await registry.finalize(deleted("example.com/a", "example.com/b"))
+    with pytest.raises(ExceptionGroup, match=r"example\.com/a, example\.com/b"):
+        result.raise_failures()
+
+
+async def test_the_result_writes_status_first_and_then_the_finalizers():
+    stored = owner("child")
+    stored.metadata.finalizers = ["example.com/a"]
+    client = Memory(stored)
+    obj = await client.find(Memcached, KEY)
+    obj.metadata.deletion_timestamp = Time.now()
+
+    def clean(memcached):
+        memcached.status.nodes = ["gone"]
+        return True
+
+    registry = Finalizers()
+    registry.register("example.com/a", clean)
+    await (await registry.finalize(obj)).write(client)
+
+    assert client.verbs() == ["status update", "update"]
+    assert client.calls[1][1]["metadata"].get("finalizers") is None
+    assert client.calls[1][1]["metadata"]["resourceVersion"] == "2"
+
+
+async def test_nothing_is_written_when_nothing_changed():
+    client = Memory(child())
+    obj = await client.find(core.ConfigMap, KEY)
+    await (await Finalizers().finalize(obj)).write(client)
+    assert client.calls == []
+
+
+def test_finalizer_names_are_unique_and_have_a_domain():
+    registry = Finalizers()
+    registry.register("example.com/a", lambda obj: None)
+    with pytest.raises(ValueError, match="registered already"):
+        registry.register("example.com/a", lambda obj: None)
+    with pytest.raises(ValueError, match="domain"):
+        registry.register("a", lambda obj: None)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+from ctrlruntime.workqueue import BucketLimiter, ItemExponentialBackoff, ItemFastSlow, MaxOf, WithMaxWait
+
+
+def test_back_off_doubles_up_to_the_cap():
+    limiter: ItemExponentialBackoff[str] = ItemExponentialBackoff()
+
+    delays = [limiter.when("a") for _ in range(20)]
+
+    assert delays[:4] == [0.005, 0.01, 0.02, 0.04]
+    assert delays[17] < 1000
+    assert delays[18:] == [1000.0, 1000.0]
+    assert limiter.num_requeues("a") == 20
+
+
+def test_back_off_is_per_key_and_ends_with_forget():
+    limiter: ItemExponentialBackoff[str] = ItemExponentialBackoff(base=1.0)
+    limiter.when("a")
+    limiter.when("a")
+
+    assert limiter.when("b") == 1.0
+    limiter.forget("a")
+    limiter.forget("unknown")
+    assert limiter.num_requeues("a") == 0
+    assert limiter.when("a") == 1.0
+
+
+def test_back_off_does_not_overflow():
+    limiter: ItemExponentialBackoff[str] = ItemExponentialBackoff()
+    for _ in range(3000):
+        delay = limiter.when("a")
+
+    assert delay == 1000.0
+
+
+@pytest.mark.parametrize(("base", "cap"), [(0.0, 1.0), (-1.0, 1.0), (2.0, 1.0)])
+def test_impossible_back_off_is_refused(base, cap):
+    with pytest.raises(ValueError, match="back-off from"):
+        ItemExponentialBackoff(base, cap)
+
+
+def test_fast_slow_changes_after_the_fast_attempts():
+    limiter: ItemFastSlow[str] = ItemFastSlow(0.1, 10.0, 2)
+
+    assert [limiter.when("a") for _ in range(4)] == [0.1, 0.1, 10.0, 10.0]
+    assert limiter.num_requeues("a") == 4
+    limiter.forget("a")
+    assert limiter.when("a") == 0.1
+
+
+def test_bucket_allows_a_burst_and_then_its_rate():
+    now = 0.0
+    limiter: BucketLimiter[str] = BucketLimiter(qps=10, burst=3, clock=lambda: now)
+
+    assert [limiter.when(key) for key in "abc"] == [0.0, 0.0, 0.0]
+    assert [limiter.when(key) for key in "de"] == pytest.approx([0.1, 0.2])
+    now = 1.0
+    assert limiter.when("f") == 0.0
+    limiter.forget("f")
+    assert limiter.num_requeues("f") == 0
+
+
+@pytest.mark.parametrize(("qps", "burst"), [(0, 1), (1, 0)])
+def test_impossible_bucket_is_refused(qps, burst):
+    with pytest.raises(ValueError, match="bucket"):
+        BucketLimiter(qps, burst)
+
+
+def test_max_of_waits_for_the_slowest_and_counts_in_all():
+    fast, slow = ItemExponentialBackoff(1.0), ItemFastSlow(3.0, 5.0, 1)
+    limiter: MaxOf[str] = MaxOf(fast, slow)
+
+    assert [limiter.when("a") for _ in range(4)] == [3.0, 5.0, 5.0, 8.0]
+    assert limiter.num_requeues("a") == 4
+    limiter.forget("a")
+    assert fast.num_requeues("a") == slow.num_requeues("a") == 0
+
+
+def test_max_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="at least one"):
+        MaxOf()
+
+
+def test_with_max_wait_caps_another_limiter():
+    limiter: WithMaxWait[str] = WithMaxWait(ItemExponentialBackoff(1.0), 3.0)
+
+    assert [limiter.when("a") for _ in range(4)] == [1.0, 2.0, 3.0, 3.0]
+    assert limiter.num_requeues("a") == 4
+    limiter.forget("a")
+    assert limiter.num_requeues("a") == 0
