@@ -17,222 +17,48 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ctrlruntime import (
-        api as api,
-    )
-    from ctrlruntime import (
-        conditions as conditions,
-    )
-    from ctrlruntime import (
-        errors as errors,
-    )
-    from ctrlruntime import (
-        event as event,
-    )
-    from ctrlruntime import (
-        field as field,
-    )
-    from ctrlruntime import (
-        handler as handler,
-    )
-    from ctrlruntime import (
-        healthz as healthz,
-    )
-    from ctrlruntime import (
-        log as log,
-    )
-    from ctrlruntime import (
-        predicate as predicate,
-    )
-    from ctrlruntime import (
-        selector as selector,
-    )
-    from ctrlruntime import (
-        source as source,
-    )
-    from ctrlruntime.api.kind import (
-        GroupVersionKind as GroupVersionKind,
-    )
-    from ctrlruntime.api.kind import (
-        GroupVersionResource as GroupVersionResource,
-    )
-    from ctrlruntime.api.kind import (
-        ScalePaths as ScalePaths,
-    )
-    from ctrlruntime.api.metadata import Metadata as Metadata
-    from ctrlruntime.api.metadata import NamespacedName as NamespacedName
-    from ctrlruntime.api.metadata import ObjectKey as ObjectKey
-    from ctrlruntime.api.object import (
-        Object as Object,
-    )
-    from ctrlruntime.api.object import (
-        ObjectList as ObjectList,
-    )
-    from ctrlruntime.api.object import (
-        PartialObjectMetadata as PartialObjectMetadata,
-    )
-    from ctrlruntime.api.object import (
-        Unstructured as Unstructured,
-    )
-    from ctrlruntime.api.object import (
-        gvk as gvk,
-    )
-    from ctrlruntime.api.object import (
-        key as key,
-    )
-    from ctrlruntime.api.wire import Wire as Wire
-    from ctrlruntime.builder import new_controller_managed_by as new_controller_managed_by
-    from ctrlruntime.cache.options import (
-        CacheOptions as CacheOptions,
-    )
-    from ctrlruntime.cache.options import (
-        KindOptions as KindOptions,
-    )
-    from ctrlruntime.cache.options import (
-        NamespaceOptions as NamespaceOptions,
-    )
-    from ctrlruntime.cache.reflector import WatchOptions as WatchOptions
-    from ctrlruntime.client.interfaces import Client as Client
-    from ctrlruntime.client.interfaces import Items as Items
-    from ctrlruntime.client.interfaces import Reader as Reader
-    from ctrlruntime.client.interfaces import Writer as Writer
-    from ctrlruntime.client.patches import (
-        Patch as Patch,
-    )
-    from ctrlruntime.client.patches import (
-        json_patch as json_patch,
-    )
-    from ctrlruntime.client.patches import (
-        merge_from as merge_from,
-    )
-    from ctrlruntime.client.patches import (
-        merge_patch as merge_patch,
-    )
-    from ctrlruntime.client.patches import (
-        strategic_merge_patch as strategic_merge_patch,
-    )
-    from ctrlruntime.client.scoped import (
-        dry_run as dry_run,
-    )
-    from ctrlruntime.client.scoped import (
-        namespaced as namespaced,
-    )
-    from ctrlruntime.client.scoped import (
-        with_field_owner as with_field_owner,
-    )
-    from ctrlruntime.client.scoped import (
-        with_field_validation as with_field_validation,
-    )
-    from ctrlruntime.cluster import Cluster as Cluster
-    from ctrlruntime.conditions import (
-        find_condition as find_condition,
-    )
-    from ctrlruntime.conditions import (
-        is_false as is_false,
-    )
-    from ctrlruntime.conditions import (
-        is_true as is_true,
-    )
-    from ctrlruntime.conditions import (
-        remove_condition as remove_condition,
-    )
-    from ctrlruntime.conditions import (
-        set_condition as set_condition,
-    )
-    from ctrlruntime.controller import (
-        Controller as Controller,
-    )
-    from ctrlruntime.controller import (
-        ControllerConfig as ControllerConfig,
-    )
-    from ctrlruntime.controller import (
-        ControllerOptions as ControllerOptions,
-    )
+    from ctrlruntime import api, conditions, errors, event, field, handler, healthz, log, predicate, selector, source
+    from ctrlruntime.api.kind import GroupVersionKind, GroupVersionResource, ScalePaths
+    from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey
+    from ctrlruntime.api.object import Object, ObjectList, PartialObjectMetadata, Unstructured, gvk, key
+    from ctrlruntime.api.wire import Wire
+    from ctrlruntime.builder import new_controller_managed_by
+    from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
+    from ctrlruntime.cache.reflector import WatchOptions
+    from ctrlruntime.client.interfaces import Client, Items, Reader, Writer
+    from ctrlruntime.client.patches import Patch, json_patch, merge_from, merge_patch, strategic_merge_patch
+    from ctrlruntime.client.scoped import dry_run, namespaced, with_field_owner, with_field_validation
+    from ctrlruntime.cluster import Cluster
+    from ctrlruntime.conditions import find_condition, is_false, is_true, remove_condition, set_condition
+    from ctrlruntime.controller import Controller, ControllerOptions
     from ctrlruntime.controllerutil import (
-        OperationResult as OperationResult,
+        OperationResult,
+        add_finalizer,
+        contains_finalizer,
+        create_or_patch,
+        create_or_update,
+        has_controller,
+        has_owner,
+        remove_controller_reference,
+        remove_finalizer,
+        remove_owner_reference,
+        set_controller_reference,
+        set_owner_reference,
     )
-    from ctrlruntime.controllerutil import (
-        add_finalizer as add_finalizer,
-    )
-    from ctrlruntime.controllerutil import (
-        contains_finalizer as contains_finalizer,
-    )
-    from ctrlruntime.controllerutil import (
-        create_or_patch as create_or_patch,
-    )
-    from ctrlruntime.controllerutil import (
-        create_or_update as create_or_update,
-    )
-    from ctrlruntime.controllerutil import (
-        has_controller as has_controller,
-    )
-    from ctrlruntime.controllerutil import (
-        has_owner as has_owner,
-    )
-    from ctrlruntime.controllerutil import (
-        remove_controller_reference as remove_controller_reference,
-    )
-    from ctrlruntime.controllerutil import (
-        remove_finalizer as remove_finalizer,
-    )
-    from ctrlruntime.controllerutil import (
-        remove_owner_reference as remove_owner_reference,
-    )
-    from ctrlruntime.controllerutil import (
-        set_controller_reference as set_controller_reference,
-    )
-    from ctrlruntime.controllerutil import (
-        set_owner_reference as set_owner_reference,
-    )
-    from ctrlruntime.errors import TerminalError as TerminalError
-    from ctrlruntime.event import (
-        CreateEvent as CreateEvent,
-    )
-    from ctrlruntime.event import (
-        DeleteEvent as DeleteEvent,
-    )
-    from ctrlruntime.event import (
-        GenericEvent as GenericEvent,
-    )
-    from ctrlruntime.event import (
-        UpdateEvent as UpdateEvent,
-    )
-    from ctrlruntime.field import (
-        Duration as Duration,
-    )
-    from ctrlruntime.field import (
-        IntOrString as IntOrString,
-    )
-    from ctrlruntime.field import (
-        MicroTime as MicroTime,
-    )
-    from ctrlruntime.field import (
-        Quantity as Quantity,
-    )
-    from ctrlruntime.field import (
-        Time as Time,
-    )
-    from ctrlruntime.finalizer import FinalizerResult as FinalizerResult
-    from ctrlruntime.finalizer import Finalizers as Finalizers
-    from ctrlruntime.install import install_crds as install_crds
-    from ctrlruntime.install import uninstall_crds as uninstall_crds
-    from ctrlruntime.leaderelection import LeaderElection as LeaderElection
-    from ctrlruntime.log import get_logger as get_logger
-    from ctrlruntime.manager.flags import Flags as Flags
-    from ctrlruntime.manager.flags import add_flags as add_flags
-    from ctrlruntime.manager.flags import parse_flags as parse_flags
-    from ctrlruntime.manager.manager import Manager as Manager
-    from ctrlruntime.manager.manager import new_manager as new_manager
-    from ctrlruntime.manager.run import run as run
-    from ctrlruntime.manager.run import run_until_signal as run_until_signal
-    from ctrlruntime.reconcile import Reconciler as Reconciler
-    from ctrlruntime.reconcile import Request as Request
-    from ctrlruntime.reconcile import Result as Result
-    from ctrlruntime.recorder import EventRecorder as EventRecorder
-    from ctrlruntime.rest.config import Config as Config
-    from ctrlruntime.rest.config import NoConfigError as NoConfigError
-    from ctrlruntime.rest.config import get_config as get_config
-    from ctrlruntime.scheme import Scheme as Scheme
+    from ctrlruntime.errors import TerminalError
+    from ctrlruntime.event import CreateEvent, DeleteEvent, GenericEvent, UpdateEvent
+    from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
+    from ctrlruntime.finalizer import FinalizerResult, Finalizers
+    from ctrlruntime.install import install_crds, uninstall_crds
+    from ctrlruntime.leaderelection import LeaderElection
+    from ctrlruntime.log import get_logger
+    from ctrlruntime.manager.flags import Flags, add_flags, parse_flags
+    from ctrlruntime.manager.manager import ControllerDefaults, Manager, new_manager
+    from ctrlruntime.manager.run import run, run_until_signal
+    from ctrlruntime.reconcile import Reconciler, Request, Result
+    from ctrlruntime.recorder import EventRecorder
+    from ctrlruntime.rest.config import Config, NoConfigError, get_config
+    from ctrlruntime.scheme import Scheme
 
 __all__ = [
     "CacheOptions",
@@ -240,7 +66,7 @@ __all__ = [
     "Cluster",
     "Config",
     "Controller",
-    "ControllerConfig",
+    "ControllerDefaults",
     "ControllerOptions",
     "CreateEvent",
     "DeleteEvent",
@@ -332,64 +158,19 @@ __all__ = [
 ]
 
 _MODULES = {
-    "api.kind": (
-        "GroupVersionKind",
-        "GroupVersionResource",
-        "ScalePaths",
-    ),
-    "api.metadata": (
-        "Metadata",
-        "NamespacedName",
-        "ObjectKey",
-    ),
-    "api.object": (
-        "Object",
-        "ObjectList",
-        "PartialObjectMetadata",
-        "Unstructured",
-        "gvk",
-        "key",
-    ),
+    "api.kind": ("GroupVersionKind", "GroupVersionResource", "ScalePaths"),
+    "api.metadata": ("Metadata", "NamespacedName", "ObjectKey"),
+    "api.object": ("Object", "ObjectList", "PartialObjectMetadata", "Unstructured", "gvk", "key"),
     "api.wire": ("Wire",),
     "builder": ("new_controller_managed_by",),
-    "cache.options": (
-        "CacheOptions",
-        "KindOptions",
-        "NamespaceOptions",
-    ),
+    "cache.options": ("CacheOptions", "KindOptions", "NamespaceOptions"),
     "cache.reflector": ("WatchOptions",),
-    "client.interfaces": (
-        "Client",
-        "Items",
-        "Reader",
-        "Writer",
-    ),
-    "client.patches": (
-        "Patch",
-        "json_patch",
-        "merge_from",
-        "merge_patch",
-        "strategic_merge_patch",
-    ),
-    "client.scoped": (
-        "dry_run",
-        "namespaced",
-        "with_field_owner",
-        "with_field_validation",
-    ),
+    "client.interfaces": ("Client", "Items", "Reader", "Writer"),
+    "client.patches": ("Patch", "json_patch", "merge_from", "merge_patch", "strategic_merge_patch"),
+    "client.scoped": ("dry_run", "namespaced", "with_field_owner", "with_field_validation"),
     "cluster": ("Cluster",),
-    "conditions": (
-        "find_condition",
-        "is_false",
-        "is_true",
-        "remove_condition",
-        "set_condition",
-    ),
-    "controller": (
-        "Controller",
-        "ControllerConfig",
-        "ControllerOptions",
-    ),
+    "conditions": ("find_condition", "is_false", "is_true", "remove_condition", "set_condition"),
+    "controller": ("Controller", "ControllerOptions"),
     "controllerutil": (
         "OperationResult",
         "add_finalizer",
@@ -405,53 +186,18 @@ _MODULES = {
         "set_owner_reference",
     ),
     "errors": ("TerminalError",),
-    "event": (
-        "CreateEvent",
-        "DeleteEvent",
-        "GenericEvent",
-        "UpdateEvent",
-    ),
-    "field": (
-        "Duration",
-        "IntOrString",
-        "MicroTime",
-        "Quantity",
-        "Time",
-    ),
-    "finalizer": (
-        "Finalizers",
-        "FinalizerResult",
-    ),
-    "install": (
-        "install_crds",
-        "uninstall_crds",
-    ),
+    "event": ("CreateEvent", "DeleteEvent", "GenericEvent", "UpdateEvent"),
+    "field": ("Duration", "IntOrString", "MicroTime", "Quantity", "Time"),
+    "finalizer": ("FinalizerResult", "Finalizers"),
+    "install": ("install_crds", "uninstall_crds"),
     "leaderelection": ("LeaderElection",),
     "log": ("get_logger",),
-    "manager.flags": (
-        "Flags",
-        "add_flags",
-        "parse_flags",
-    ),
-    "manager.manager": (
-        "Manager",
-        "new_manager",
-    ),
-    "manager.run": (
-        "run",
-        "run_until_signal",
-    ),
-    "reconcile": (
-        "Reconciler",
-        "Request",
-        "Result",
-    ),
+    "manager.flags": ("Flags", "add_flags", "parse_flags"),
+    "manager.manager": ("ControllerDefaults", "Manager", "new_manager"),
+    "manager.run": ("run", "run_until_signal"),
+    "reconcile": ("Reconciler", "Request", "Result"),
     "recorder": ("EventRecorder",),
-    "rest.config": (
-        "Config",
-        "NoConfigError",
-        "get_config",
-    ),
+    "rest.config": ("Config", "NoConfigError", "get_config"),
     "scheme": ("Scheme",),
 }
 _SUBMODULES = frozenset(

@@ -66,8 +66,8 @@ def create_json_patch(old: JSON, new: JSON) -> list[dict[str, Any]]:
     return operations
 
 
-def _apply(document: JSON, operation: Operation) -> JSON:
-    if not isinstance(operation, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - comes from the wire
+def _apply(document: JSON, operation: Any) -> JSON:
+    if not isinstance(operation, dict):  # it comes from the wire
         raise PatchError(f"a JSON patch operation must be an object, not {operation!r}")
     name = operation.get("op")
     path = operation.get("path")

@@ -49,8 +49,7 @@ def test_label_selectors_match_as_the_api_server_does(text, labels, expected):
         ("a=(", "unable to parse requirement: found '(', expected: identifier"),
         (
             "a>x",
-            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, "
-            "the value must be an integer",
+            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
         ),
     ],
 )

@@ -212,11 +212,11 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         return _deep_copy_wire(self)
 
     def refresh(self, other: Self) -> None:
-        """Replace all content by a copy of `other`'s, in place."""
-        self._assign_from(other.deep_copy())
+        """Take over all content of `other` without copying it; `other` must not be used afterwards (or pass a copy)."""
+        self._assign_from(other)
 
     def _assign_from(self, other: Wire) -> None:
-        """Take over all content of `other`, which must not be used afterwards: the two would share it."""
+        """What `refresh` does; subclasses add what they keep outside the fields."""
         if type(other) is not type(self):
             raise TypeError(f"a {type(self).__name__} cannot take the content of a {type(other).__name__}")
         object.__setattr__(self, "__dict__", other.__dict__)

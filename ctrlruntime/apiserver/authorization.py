@@ -1,7 +1,7 @@
 """Who may do what: RBAC over the stored roles and bindings, with the API server's words.
 
-Takes roles and bindings from the `API`; hands the HTTP layer a decision, its reason, and the Forbidden to raise. The rules of each subject are
-collected once and kept until a role or binding changes.
+Takes roles and bindings from the `API`; hands the HTTP layer a decision, its reason, and the Forbidden to raise. The
+rules of each subject are collected once and kept until a role or binding changes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class RBAC:
         self._watched = False
 
     async def run(self) -> None:
-        """Keep what was collected until a role or binding changes; without this every decision reads anew. Runs until cancelled."""
+        """Run until cancelled: what was collected is kept until a role or binding changes. Without it each decision reads."""
         async with anyio.create_task_group() as tasks:
             for resource in RESOURCES:
                 tasks.start_soon(self._follow, self._api.watch(GROUP, resource))
@@ -135,10 +135,8 @@ class RBAC:
 
     def _role(self, ref: Document, namespace: str) -> tuple[Sequence[Mapping[str, Any]], str]:
         kind, name = str(ref.get("kind", "")), str(ref.get("name", ""))
-        if kind == "ClusterRole":
-            role = self._api.get(GROUP, "clusterroles", "", name)
-        else:
-            role = self._api.get(GROUP, "roles", namespace, name)
+        resource, scope = ("clusterroles", "") if kind == "ClusterRole" else ("roles", namespace)
+        role = self._api.get(GROUP, resource, scope, name)
         if role is None:
             return (), f'{kind.lower()}.{GROUP} "{name}" not found'
         return role.get("rules") or (), ""

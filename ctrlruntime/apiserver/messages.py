@@ -1,7 +1,7 @@
 """The shape of every built-in message: its fields by JSON name and by protobuf number.
 
-Takes the recorded table of the package data; hands it to `http.protobuf`, which decodes bodies with it, and to `registry.defaults`, which
-writes objects as the Go types would.
+Takes the recorded table of the package data; hands it to `http.protobuf`, which decodes bodies with it, and to
+`registry.defaults`, which writes objects as the Go types would.
 """
 
 from __future__ import annotations

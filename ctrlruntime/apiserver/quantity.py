@@ -1,6 +1,7 @@
 """Kubernetes quantities: read `1.5Gi`, write the canonical form `1536Mi`.
 
-A quantity keeps its kind of suffix (decimal, binary, exponent) and is written with the largest suffix that leaves no fraction.
+A quantity keeps its kind of suffix (decimal, binary, exponent) and is written with the largest suffix that leaves no
+fraction.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Final
 
 _FORM: Final = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?")
+_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _DECIMAL: Final = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _SUFFIX_EXPONENT: Final = {suffix: exponent for exponent, suffix in _DECIMAL.items()}
@@ -33,11 +35,10 @@ def canonical(text: Any) -> str:
 
 
 def _parts(text: Any) -> tuple[Decimal, str]:
-    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
-        raise ValueError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
-    match = _FORM.fullmatch(str(text).strip())
+    is_written = isinstance(text, (str, int, float)) and not isinstance(text, bool)
+    match = _FORM.fullmatch(str(text)) if is_written else None
     if match is None:
-        raise ValueError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+        raise ValueError(_WRONG)
     suffix = match["suffix"] or ""
     number = Decimal(match["number"])
     if suffix in _BINARY:

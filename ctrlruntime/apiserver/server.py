@@ -68,6 +68,14 @@ class APIServer:
     async def start(self) -> None:
         """Listen and serve; returns when the server answers. Raises: ConfigError when the port is taken."""
         listener = self._listen()
+        try:
+            await self._serve(listener)
+        except BaseException:
+            listener.close()
+            raise
+        self._start_controllers()
+
+    async def _serve(self, listener: socket.socket) -> None:
         self._bootstrap()
         self._rbac_follows()
         application = Application(
@@ -94,11 +102,10 @@ class APIServer:
             max_line_size=65536,
             max_field_size=65536,
         )
-        self._runner = web.ServerRunner(self._server, handle_signals=False)
+        self._runner = web.ServerRunner(self._server, handle_signals=False, shutdown_timeout=0.2)
         await self._runner.setup()
-        site = web.SockSite(self._runner, listener, ssl_context=self._tls(), backlog=512, shutdown_timeout=0.2)
+        site = web.SockSite(self._runner, listener, ssl_context=self._tls(), backlog=512)
         await site.start()
-        self._start_controllers()
 
     async def stop(self) -> None:
         """End watches, controllers and connections, and free the port."""
@@ -239,5 +246,5 @@ class APIServer:
             await controller.run(self.registry)
         except asyncio.CancelledError:
             raise
-        except Exception:  # one controller must not take the server with it
+        except Exception:  # noqa: BLE001 - one controller must not take the server with it
             _log.exception("the simulated controller %s ended", controller.name)

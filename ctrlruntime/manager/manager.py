@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ctrlruntime import healthz, log
@@ -21,10 +22,8 @@ from ctrlruntime.cache.cache import Cache
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.cluster import Cluster
-from ctrlruntime.controller import ControllerConfig
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.journal import Journal
-from ctrlruntime.leaderelection import Elector, LeaderElection, LeaseLock
 from ctrlruntime.manager.runnables import FunctionRunnable, Group, Runnable, WarmUp, as_runnable, needs_leader_election
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.recorder import EventRecorder
@@ -34,7 +33,21 @@ from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.scheme import Scheme
 
 if TYPE_CHECKING:
+    from ctrlruntime.leaderelection import Elector, LeaderElection
     from ctrlruntime.manager.flags import Flags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerDefaults:
+    """What holds for every controller of a manager that does not say otherwise."""
+
+    max_concurrent_reconciles: int = 1
+    group_kind_concurrency: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Workers by kind: {"Deployment.apps": 5, "Pod": 2}; wins over the one number, loses to a controller's own option."""
+
+    reconciliation_timeout: float | None = None
+    enable_warmup: bool = False
+    needs_leader_election: bool = True
 
 
 class Manager:
@@ -50,12 +63,12 @@ class Manager:
         metrics_bind_address: str = ":8080",
         health_probe_bind_address: str = "",
         graceful_shutdown_timeout: float | None = 30.0,
-        controller_config: ControllerConfig | None = None,
+        controller_defaults: ControllerDefaults | None = None,
     ) -> None:
         self.cluster = cluster
         self.metrics = metrics
         self.journal = Journal()
-        self.controller_config = controller_config or ControllerConfig()
+        self.controller_defaults = controller_defaults or ControllerDefaults()
         self.elected = asyncio.Event()
         """Set once this process is the leader, or at once when there is no election."""
 
@@ -113,7 +126,7 @@ class Manager:
         return self.cluster.event_recorder(controller)
 
     def register_controller_name(self, name: str) -> None:
-        """Take a controller's name. Raises: ConfigError when another one has it: it labels metrics and owns fields."""
+        """Take a controller's name. Raises: ValueError when another one has it: it labels metrics and owns fields."""
         if name in self._controller_names:
             raise ConfigError(
                 f"there is a controller named {name!r} already; give this one another name with .named(…)"
@@ -210,6 +223,8 @@ class Manager:
         options = self._leader_election
         if options is None:
             return None
+        from ctrlruntime.leaderelection import Elector, LeaseLock
+
         lock = LeaseLock(self.cluster.unfenced_client(), options)
         return Elector(lock, options, on_started=self._lead, metrics=self.metrics.leader(options.id))
 
@@ -295,7 +310,7 @@ def new_manager(
     health_probe_bind_address: str | None = None,
     graceful_shutdown_timeout: float | None = 30.0,
     read_your_writes_wait: float = 5.0,
-    controller_config: ControllerConfig | None = None,
+    controller_defaults: ControllerDefaults | None = None,
     metrics: Metrics | None = None,
 ) -> Manager:
     """Return a manager for the cluster of `config` (ours, or a kubernetes_asyncio `Configuration`).
@@ -311,7 +326,7 @@ def new_manager(
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
         graceful_shutdown_timeout: seconds running reconciles may take to finish; 0: none, None: as long as they need.
         read_your_writes_wait: seconds a cached read waits for this process's own writes.
-        controller_config: what holds for every controller that does not say otherwise.
+        controller_defaults: what holds for every controller that does not say otherwise.
         metrics: where metrics are kept; default: a registry of the manager's own.
 
     Raises:
@@ -346,7 +361,7 @@ def new_manager(
         metrics_bind_address=":8080" if metrics_bind_address is None else metrics_bind_address,
         health_probe_bind_address=health_probe_bind_address or "",
         graceful_shutdown_timeout=graceful_shutdown_timeout,
-        controller_config=controller_config,
+        controller_defaults=controller_defaults,
     )
 
 

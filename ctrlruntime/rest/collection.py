@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import msgspec
 
 from ctrlruntime.errors import TransportError
+from ctrlruntime.rest.content import JSON, METADATA_ITEM, METADATA_LIST
 from ctrlruntime.rest.mapper import APIResource
-from ctrlruntime.rest.transport import JSON, Transport
+from ctrlruntime.rest.transport import Transport
 from ctrlruntime.rest.watch import Frame, frames
-
-METADATA_ITEM = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
@@ -41,7 +39,13 @@ class Page:
 
 
 def resource_path(resource: APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
-    """Return the URL path of a collection, an object or a subresource."""
+    """Return the URL path of a collection, an object or a subresource.
+
+    Raises: ValueError for a name or namespace that would change the path (k8s.io/apimachinery/pkg/api/validation/path).
+    """
+    for segment in (namespace, name, subresource):
+        if segment in {".", ".."} or "/" in segment or "%" in segment:
+            raise ValueError(f"{segment!r} cannot be part of a name: it is '.' or '..', or holds '/' or '%'")
     parts = ["/api" if not resource.group else f"/apis/{resource.group}", resource.version]
     if namespace and resource.namespaced:
         parts += ["namespaces", namespace]
@@ -77,7 +81,10 @@ class Collection:
     async def page(
         self, *, limit: int | None = None, continue_token: str = "", resource_version: str = "", match: str = ""
     ) -> Page:
-        """Return one page; no `resource_version` means a consistent read. Raises: APIStatusError (Expired for an old token), TransportError."""
+        """Return one page; no `resource_version` means a consistent read.
+
+        Raises: APIStatusError (Expired for an old token), TransportError.
+        """
         params = list(self._selectors)
         if limit:
             params.append(("limit", str(limit)))
@@ -100,9 +107,10 @@ class Collection:
     def watch(
         self, *, resource_version: str, length: float, grace: float = 10.0, initial_events: bool = False
     ) -> AsyncIterator[list[Frame]]:
-        """Watch from `resource_version` for `length` seconds; `grace` seconds later a watch that has not ended is taken for dead.
+        """Watch from `resource_version` for `length` seconds.
 
-        `initial_events`: a streaming list (KEP-3157), which begins with every object as ADDED and a marked BOOKMARK.
+        `grace` seconds later a watch that has not ended is taken for dead (RequestTimeoutError). `initial_events`: a
+        streaming list (KEP-3157), which begins with every object as ADDED and a marked BOOKMARK.
         """
         params = [
             *self._selectors,

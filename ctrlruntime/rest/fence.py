@@ -7,13 +7,14 @@ begin a write once the lease could have passed to somebody else.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from ctrlruntime.errors import FencedError
+from ctrlruntime.errors import FencedError, RequestTimeoutError
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +72,37 @@ class Fence:
             who = f"controller {actor.controller}" if actor else "a caller outside controllers"
             raise FencedError(f"write by {who} refused: this process does not hold the lease (any more)")
         return left
+
+    @contextlib.asynccontextmanager
+    async def enforced(self, request: str) -> AsyncIterator[None]:
+        """Cut the block off when leadership ends; a lease that is renewed meanwhile lengthens it.
+
+        Raises: FencedError when it may not begin, RequestTimeoutError, which names `request`, when it is cut off.
+        """
+        loop = asyncio.get_running_loop()
+        timer: asyncio.TimerHandle | None = None
+
+        def check() -> None:
+            nonlocal timer
+            try:
+                left = self.time_left()
+            except FencedError:
+                scope.reschedule(loop.time())
+            else:
+                timer = None if left is None else loop.call_later(left, check)
+
+        left = self.time_left()
+        try:
+            async with asyncio.timeout(None) as scope:
+                timer = None if left is None else loop.call_later(left, check)
+                try:
+                    yield
+                finally:
+                    if timer is not None:
+                        timer.cancel()
+        except TimeoutError as error:
+            if not scope.expired():
+                raise
+            raise RequestTimeoutError(
+                f"{request}: cut off, for this process does not hold the lease any more; whether it was done is unknown"
+            ) from error

@@ -69,10 +69,11 @@ class LineSplitter:
 async def frames(
     transport: Transport, path: str, *, params: Params, accept: str, ends_within: float | None = None
 ) -> AsyncIterator[list[Frame]]:
-    """Open a watch and yield its frames, those that arrive together in one list; ends when the server ends the watch cleanly.
+    """Open a watch and yield its frames, those that arrive together in one list.
 
-    `ends_within`: seconds after which a watch that the server has not ended is taken for dead (RequestTimeoutError); it must be longer than
-    the `timeoutSeconds` asked for. Raises: APIStatusError (also for an ERROR frame), TransportError.
+    Ends when the server ends the watch cleanly. `ends_within`: seconds after which a watch that the server has not
+    ended is taken for dead (RequestTimeoutError); it must be longer than the `timeoutSeconds` asked for. Frames before
+    a failure are yielded. Raises: APIStatusError (also for an ERROR frame), TransportError.
     """
     splitter = LineSplitter()
     async with transport.stream(path, params=params, accept=accept) as content:
@@ -84,14 +85,28 @@ async def frames(
                         chunk = await content.readany()
             except TimeoutError as error:
                 raise RequestTimeoutError(
-                    f"GET {path}: the watch did not end within {ends_within:g} s; the connection to {transport.host} is taken for dead"
+                    f"GET {path}: the watch did not end within {ends_within:g} s; "
+                    f"the connection to {transport.host} is taken for dead"
                 ) from error
             if not chunk:
                 break
-            if lines := splitter.feed(chunk):
-                yield [_frame(line) for line in lines]
+            batch, failure = _batch(splitter.feed(chunk))
+            if batch:
+                yield batch
+            if failure is not None:
+                raise failure
         if splitter.pending:
             raise TransportError(f"GET {path}: the watch ended inside a frame")
+
+
+def _batch(lines: list[bytes]) -> tuple[list[Frame], Exception | None]:
+    batch: list[Frame] = []
+    try:
+        for line in lines:
+            batch.append(_frame(line))  # noqa: PERF401 - those before a failure are kept
+    except (APIStatusError, TransportError) as error:
+        return batch, error
+    return batch, None
 
 
 def _frame(line: bytes) -> Frame:

@@ -124,7 +124,7 @@ def _embedded(kubeconfig_out: Path | None) -> Iterator[Config]:
             kubeconfig_out
             or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ctrlruntime-"))) / "kubeconfig"
         )
-        path.write_text(server.kubeconfig(), encoding="utf-8")
+        path.write_text(server.server.kubeconfig(), encoding="utf-8")
         path.chmod(0o600)
         sys.stderr.write(
             f"running on an embedded API server at {server.url}\n"

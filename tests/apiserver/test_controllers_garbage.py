@@ -105,6 +105,18 @@ async def test_foreground_owner_waits_for_the_dependents_that_block_it(c):
     assert present(c) == {}
 
 
+async def test_foreground_owner_goes_when_the_blocking_dependent_lets_go_of_it(c):
+    owner = await make(c, "owner")
+    await make(c, "blocking", (owner, {"blockOwnerDeletion": True}), finalizers=["example.com/hold"])
+    await c.api.delete("", "configmaps", "default", "owner", propagation_policy="Foreground")
+    await c.settle()
+
+    await c.api.merge_patch("", "configmaps", "default", "blocking", {"metadata": {"ownerReferences": None}})
+    await c.settle()
+
+    assert present(c).keys() == {"blocking"}
+
+
 async def test_foreground_deletion_goes_down_the_tree_first(c):
     owner = await make(c, "owner")
     child = await make(c, "child", (owner, {"blockOwnerDeletion": True}))

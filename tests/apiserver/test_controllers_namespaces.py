@@ -106,7 +106,9 @@ async def test_service_gets_a_slice_with_the_addresses_of_its_ready_pods():
         assert found["metadata"]["labels"]["kubernetes.io/service-name"] == "web"
         assert found["ports"] == [{"name": "http", "port": 8080, "protocol": "TCP"}]
         assert sorted(e["addresses"][0] for e in found["endpoints"]) == sorted(p["status"]["podIP"] for p in c.pods())
-        assert all(e["conditions"] == {"ready": True, "serving": True, "terminating": False} for e in found["endpoints"])
+        assert all(
+            e["conditions"] == {"ready": True, "serving": True, "terminating": False} for e in found["endpoints"]
+        )
 
         await c.api.delete("", "services", "default", "web")
         await c.settle()
@@ -119,5 +121,5 @@ def test_controllers_are_chosen_by_name():
 
 
 def test_unknown_controller_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(ConfigError, match="no controller cronjob; choose from .*replicaset"):
+    with pytest.raises(ConfigError, match=r"no controller cronjob; choose from .*replicaset"):
         build(["cronjob"])

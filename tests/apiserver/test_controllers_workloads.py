@@ -255,13 +255,17 @@ async def test_matching_orphan_pod_is_adopted_and_an_unlabelled_one_released():
         await c.settle()
         [mine] = c.pods()
 
-        await c.api.merge_patch("", "pods", "default", mine["metadata"]["name"], {"metadata": {"labels": {"app": "debug"}}})
+        await c.api.merge_patch(
+            "", "pods", "default", mine["metadata"]["name"], {"metadata": {"labels": {"app": "debug"}}}
+        )
         await c.settle()
 
         released = c.api.get("", "pods", "default", mine["metadata"]["name"])
         assert "ownerReferences" not in released["metadata"]
         assert len(c.pods()) == 2
-        await c.api.merge_patch("", "pods", "default", mine["metadata"]["name"], {"metadata": {"labels": {"app": "web"}}})
+        await c.api.merge_patch(
+            "", "pods", "default", mine["metadata"]["name"], {"metadata": {"labels": {"app": "web"}}}
+        )
         await c.settle()
         assert len(c.pods()) == 1  # adopted, and one too many
 
@@ -301,7 +305,12 @@ async def test_running_pod_has_address_node_and_container_status():
             "PodScheduled",
         ]
         [container] = a["status"]["containerStatuses"]
-        assert (container["name"], container["ready"], container["started"], container["restartCount"]) == ("c", True, True, 0)
+        assert (container["name"], container["ready"], container["started"], container["restartCount"]) == (
+            "c",
+            True,
+            True,
+            0,
+        )
 
 
 async def test_annotation_decides_the_fate_of_a_pod():
@@ -403,7 +412,9 @@ async def test_pods_count_as_available_after_min_ready_seconds():
         assert (status(c)["readyReplicas"], status(c).get("availableReplicas", 0)) == (1, 0)
 
         moment += timedelta(seconds=20)
-        await c.api.merge_patch("", "pods", "default", c.pods()[0]["metadata"]["name"], {"metadata": {"labels": {"x": "y"}}})
+        await c.api.merge_patch(
+            "", "pods", "default", c.pods()[0]["metadata"]["name"], {"metadata": {"labels": {"x": "y"}}}
+        )
         await c.settle()
 
         assert status(c)["availableReplicas"] == 1

@@ -13,7 +13,7 @@ async def api():
         yield running.api
 
 
-def defaulted(group, kind, **document):
+def defaulted(group, kind, /, **document):
     document.setdefault("metadata", {"name": "x", "namespace": "default"})
     default(group, kind, document)
     once = repr(document)
@@ -56,7 +56,9 @@ def test_what_is_no_quantity_is_a_value_error(text):
 
 
 def test_deployment_and_its_pod_template():
-    spec = defaulted("apps", "Deployment", spec={"template": {"spec": {"containers": [{"name": "c", "image": "a/b:1"}]}}})["spec"]
+    spec = defaulted(
+        "apps", "Deployment", spec={"template": {"spec": {"containers": [{"name": "c", "image": "a/b:1"}]}}}
+    )["spec"]
 
     assert spec["replicas"] == 1
     assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
@@ -80,7 +82,9 @@ def test_deployment_and_its_pod_template():
 
 
 def test_given_values_are_kept_zero_included():
-    spec = defaulted("apps", "Deployment", spec={"replicas": 0, "revisionHistoryLimit": 0, "strategy": {"type": "Recreate"}})["spec"]
+    spec = defaulted(
+        "apps", "Deployment", spec={"replicas": 0, "revisionHistoryLimit": 0, "strategy": {"type": "Recreate"}}
+    )["spec"]
 
     assert (spec["replicas"], spec["revisionHistoryLimit"], spec["strategy"]) == (0, 0, {"type": "Recreate"})
 
@@ -208,7 +212,12 @@ def test_service_account_name_has_two_spellings():
         (
             "batch",
             "CronJob",
-            {"concurrencyPolicy": "Allow", "suspend": False, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1},
+            {
+                "concurrencyPolicy": "Allow",
+                "suspend": False,
+                "successfulJobsHistoryLimit": 3,
+                "failedJobsHistoryLimit": 1,
+            },
         ),
         ("autoscaling", "HorizontalPodAutoscaler", {"minReplicas": 1}),
         ("networking.k8s.io", "NetworkPolicy", {"policyTypes": ["Ingress"]}),

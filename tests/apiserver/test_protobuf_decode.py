@@ -1,4 +1,5 @@
 """Bodies that kubectl sent, and bodies built field by field."""
+
 import base64
 import json
 import struct
@@ -9,12 +10,8 @@ from ctrlruntime.apiserver.http.protobuf import decode
 
 # What kubectl 1.32 sends for `create`: {kind: body in base64}.
 RECORDED = {
-    "Namespace": (
-        "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhwKFAoEdGVhbRIAGgAiACoAMgA4AEIAEgAaAgoAGgAiAA=="
-    ),
-    "Secret": (
-        "azhzAAoMCgJ2MRIGU2VjcmV0Eh0KEQoBcxIAGgAiACoAMgA4AEIAEgYKAWESAWIaABoAIgA="
-    ),
+    "Namespace": ("azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhwKFAoEdGVhbRIAGgAiACoAMgA4AEIAEgAaAgoAGgAiAA=="),
+    "Secret": ("azhzAAoMCgJ2MRIGU2VjcmV0Eh0KEQoBcxIAGgAiACoAMgA4AEIAEgYKAWESAWIaABoAIgA="),
     "Deployment": (
         "azhzAAoVCgdhcHBzL3YxEgpEZXBsb3ltZW50ErgBCh8KA3dlYhIAGgAiACoAMgA4AEIAWgoKA2FwcBIDd2ViEoYBCAISDAoKCgNh"
         "cHASA3dlYhpsChwKABIAGgAiACoAMgA4AEIAWgoKA2FwcBIDd2ViEkwSLgoFbmdpbngSBW5naW54KgAyCgoAEAAYUCIAKgBCAGoA"
@@ -110,7 +107,9 @@ def test_deployment_of_kubectl():
             "template": {
                 "metadata": {"labels": {"app": "web"}},
                 "spec": {
-                    "containers": [{"name": "nginx", "image": "nginx", "ports": [{"containerPort": 80}], "resources": {}}]
+                    "containers": [
+                        {"name": "nginx", "image": "nginx", "ports": [{"containerPort": 80}], "resources": {}}
+                    ]
                 },
             },
             "strategy": {},
@@ -120,7 +119,9 @@ def test_deployment_of_kubectl():
 
 
 def test_int_or_string_is_either():
-    assert recorded("Service")["spec"]["ports"] == [{"name": "80-8080", "protocol": "TCP", "port": 80, "targetPort": 8080}]
+    assert recorded("Service")["spec"]["ports"] == [
+        {"name": "80-8080", "protocol": "TCP", "port": 80, "targetPort": 8080}
+    ]
     assert recorded("PodDisruptionBudget")["spec"]["minAvailable"] == "50%"
 
 

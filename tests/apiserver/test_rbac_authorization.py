@@ -68,7 +68,10 @@ async def test_role_binding_allows_in_its_namespace_only(api):
 
     allowed, reason = rbac.allowed(ALICE, asks("get"))
 
-    assert (allowed, reason) == (True, 'RBAC: allowed by RoleBinding "readers/default" of Role "reader" to User "alice"')
+    assert (allowed, reason) == (
+        True,
+        'RBAC: allowed by RoleBinding "readers/default" of Role "reader" to User "alice"',
+    )
     assert rbac.allowed(ALICE, asks("get", namespace="other")) == (False, "")
     assert rbac.allowed(ALICE, asks("get", namespace="")) == (False, "")
     assert rbac.allowed(ALICE, asks("delete")) == (False, "")
@@ -155,8 +158,10 @@ async def test_binding_to_a_missing_role_is_named_in_the_refusal(api):
         ),
         (
             Attributes("update", "apps", "v1", "deployments", "scale", "t1", "web"),
-            'deployments.apps "web" is forbidden: User "alice" cannot update resource "deployments/scale" in API group '
-            '"apps" in the namespace "t1"',
+            (
+                'deployments.apps "web" is forbidden: User "alice" cannot update resource "deployments/scale" in API group '
+                '"apps" in the namespace "t1"'
+            ),
             {"name": "web", "group": "apps", "kind": "deployments"},
         ),
         (Attributes("get", path="/metrics"), 'forbidden: User "alice" cannot get path "/metrics"', {}),

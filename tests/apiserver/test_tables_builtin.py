@@ -80,11 +80,29 @@ def test_running_pod():
     [
         ({"phase": "Pending"}, "Pending"),
         ({"phase": "Failed", "reason": "Evicted"}, "Evicted"),
-        ({"phase": "Running", "containerStatuses": [container(False, state={"waiting": {"reason": "CrashLoopBackOff"}})]}, "CrashLoopBackOff"),
-        ({"phase": "Succeeded", "containerStatuses": [container(False, state={"terminated": {"reason": "Completed"}})]}, "Completed"),
-        ({"phase": "Failed", "containerStatuses": [container(False, state={"terminated": {"exitCode": 3}})]}, "ExitCode:3"),
+        (
+            {
+                "phase": "Running",
+                "containerStatuses": [container(False, state={"waiting": {"reason": "CrashLoopBackOff"}})],
+            },
+            "CrashLoopBackOff",
+        ),
+        (
+            {
+                "phase": "Succeeded",
+                "containerStatuses": [container(False, state={"terminated": {"reason": "Completed"}})],
+            },
+            "Completed",
+        ),
+        (
+            {"phase": "Failed", "containerStatuses": [container(False, state={"terminated": {"exitCode": 3}})]},
+            "ExitCode:3",
+        ),
         ({"phase": "Failed", "containerStatuses": [container(False, state={"terminated": {"signal": 9}})]}, "Signal:9"),
-        ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "reason": "SchedulingGated"}]}, "SchedulingGated"),
+        (
+            {"phase": "Pending", "conditions": [{"type": "PodScheduled", "reason": "SchedulingGated"}]},
+            "SchedulingGated",
+        ),
     ],
 )
 def test_pod_status_is_the_containers_reason(status, text):
@@ -99,10 +117,16 @@ def test_pod_that_is_being_deleted_is_terminating():
 
 
 def test_pod_with_init_containers_shows_how_far_it_is():
-    status = {"phase": "Pending", "initContainerStatuses": [container(state={"terminated": {"exitCode": 0}}), container(False)]}
+    status = {
+        "phase": "Pending",
+        "initContainerStatuses": [container(state={"terminated": {"exitCode": 0}}), container(False)],
+    }
 
     assert pod_row(status, initContainers=[{"name": "a"}, {"name": "b"}])["Status"] == "Init:1/2"
-    failed = {"phase": "Pending", "initContainerStatuses": [container(False, state={"terminated": {"exitCode": 2, "reason": "Error"}})]}
+    failed = {
+        "phase": "Pending",
+        "initContainerStatuses": [container(False, state={"terminated": {"exitCode": 2, "reason": "Error"}})],
+    }
     assert pod_row(failed, initContainers=[{"name": "a"}])["Status"] == "Init:Error"
 
 
@@ -131,7 +155,10 @@ def test_deployment():
 def test_selector_with_expressions():
     selector = {
         "matchLabels": {"a": "1"},
-        "matchExpressions": [{"key": "t", "operator": "In", "values": ["z", "y"]}, {"key": "u", "operator": "DoesNotExist"}],
+        "matchExpressions": [
+            {"key": "t", "operator": "In", "values": ["z", "y"]},
+            {"key": "u", "operator": "DoesNotExist"},
+        ],
     }
 
     found = row("apps", "replicasets", kind="ReplicaSet", spec={"replicas": 0, "selector": selector})
@@ -142,16 +169,32 @@ def test_selector_with_expressions():
 @pytest.mark.parametrize(
     ("spec", "status", "ip", "external", "ports"),
     [
-        ({"type": "ClusterIP", "clusterIPs": ["10.0.0.5"], "ports": [{"port": 80, "protocol": "TCP"}]}, {}, "10.0.0.5", "<none>", "80/TCP"),
         (
-            {"type": "NodePort", "clusterIPs": ["10.0.0.5"], "ports": [{"port": 80, "nodePort": 30080, "protocol": "TCP"}]},
+            {"type": "ClusterIP", "clusterIPs": ["10.0.0.5"], "ports": [{"port": 80, "protocol": "TCP"}]},
+            {},
+            "10.0.0.5",
+            "<none>",
+            "80/TCP",
+        ),
+        (
+            {
+                "type": "NodePort",
+                "clusterIPs": ["10.0.0.5"],
+                "ports": [{"port": 80, "nodePort": 30080, "protocol": "TCP"}],
+            },
             {},
             "10.0.0.5",
             "<none>",
             "80:30080/TCP",
         ),
         ({"type": "LoadBalancer", "clusterIPs": ["10.0.0.5"]}, {}, "10.0.0.5", "<pending>", "<none>"),
-        ({"type": "LoadBalancer", "clusterIP": "10.0.0.5"}, {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}, "10.0.0.5", "1.2.3.4", "<none>"),
+        (
+            {"type": "LoadBalancer", "clusterIP": "10.0.0.5"},
+            {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}},
+            "10.0.0.5",
+            "1.2.3.4",
+            "<none>",
+        ),
         ({"type": "ExternalName", "externalName": "a.b"}, {}, "<none>", "a.b", "<none>"),
         ({"type": "ClusterIP", "clusterIPs": ["None"]}, {}, "None", "<none>", "<none>"),
     ],

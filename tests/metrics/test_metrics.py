@@ -4,9 +4,10 @@ import subprocess
 import sys
 
 import pytest
-from ctrlruntime.metrics import Histogram, Metrics, QueueState
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
+
+from ctrlruntime.metrics import Histogram, Metrics, QueueState
 
 
 @pytest.fixture
@@ -132,7 +133,9 @@ def test_requests_are_counted_by_code_method_and_host(registry):
     rest.request("<error>", "PUT", "a:6443")
 
     def value(code, method):
-        return registry.get_sample_value("rest_client_requests_total", {"code": code, "method": method, "host": "a:6443"})
+        return registry.get_sample_value(
+            "rest_client_requests_total", {"code": code, "method": method, "host": "a:6443"}
+        )
 
     assert value("200", "GET") == 2
     assert value("<error>", "PUT") == 1

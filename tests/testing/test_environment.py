@@ -7,7 +7,7 @@ import stat
 import pytest
 import yaml
 
-from ctrlruntime.errors import ConfigError, Forbidden, Invalid, NotFound
+from ctrlruntime.errors import ConfigError, Forbidden, Invalid, NotFound, ServiceUnavailable
 from ctrlruntime.testing import Environment, eventually
 from ctrlruntime.testing.connection import Connection
 
@@ -147,3 +147,16 @@ async def test_it_is_an_async_context_manager():
 def test_crds_given_at_construction_are_there_at_the_start():
     with Environment(backend="embedded", crds=[definition("lamps")]) as environment:
         assert environment.connection.request("GET", "/apis/testing.example.com/v1/lamps")["items"] == []
+
+
+def test_the_embedded_server_is_at_hand_for_its_faults(environment):
+    if environment.backend == "embedded":
+        thread = environment.embedded
+
+        thread.call(lambda: thread.server.faults.fail_next("GET", "^/version", 503))
+
+        with pytest.raises(ServiceUnavailable):
+            environment.connection.request("GET", "/version")
+    else:
+        with pytest.raises(ConfigError, match="the real backend has no embedded server"):
+            _ = environment.embedded

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ctrlruntime.workqueue import BucketLimiter, ItemExponentialBackoff, ItemFastSlow, MaxOf, WithMaxWait
 
 

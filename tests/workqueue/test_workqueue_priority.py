@@ -5,6 +5,7 @@ import gc
 import threading
 
 import pytest
+
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Request
 from ctrlruntime.workqueue import Item, ItemExponentialBackoff, PriorityQueue, ShutDown

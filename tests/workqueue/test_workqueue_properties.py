@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ctrlruntime.workqueue import PriorityQueue
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from ctrlruntime.workqueue import PriorityQueue
 
 KEYS = st.sampled_from("abcdefg")
 PRIORITIES = st.sampled_from([-100, 0, 1, 5])
@@ -47,9 +48,7 @@ class QueueMachine(RuleBasedStateMachine):
         if entry is None:
             self.pending[key] = Pending(priority, self.now, self._next_turn())
             return
-        if entry.turn is None:
-            entry.turn = self._next_turn()
-        elif priority > entry.priority:
+        if entry.turn is None or priority > entry.priority:
             entry.turn = self._next_turn()
         entry.priority = max(entry.priority, priority)
 

@@ -1,6 +1,8 @@
-"""The controllers of the embedded server: garbage collection, namespaces, and a simulated workload layer with one node.
+"""The controllers of the embedded server: garbage collection, namespaces, and a simulated workload layer with one
+node.
 
-They enter by the same door as clients, the `API`, and are level-triggered: a watch names a key, the reconcile reads the present state.
+They enter by the same door as clients, the `API`, and are level-triggered: a watch names a key, the reconcile reads the
+present state.
 """
 
 from __future__ import annotations

@@ -6,20 +6,23 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
+from ctrlruntime.apiserver.controllers.daemonsets import DaemonSets
 from ctrlruntime.apiserver.controllers.deployments import Deployments
 from ctrlruntime.apiserver.controllers.endpointslices import EndpointSlices
 from ctrlruntime.apiserver.controllers.garbage import GarbageCollector
+from ctrlruntime.apiserver.controllers.jobs import Jobs
 from ctrlruntime.apiserver.controllers.keyed import KeyedController, Reconciler
 from ctrlruntime.apiserver.controllers.kubelet import Kubelet
 from ctrlruntime.apiserver.controllers.namespaces import Furniture, Namespaces
 from ctrlruntime.apiserver.controllers.nodes import Nodes, Scheduler
 from ctrlruntime.apiserver.controllers.objects import Now, utc_now
 from ctrlruntime.apiserver.controllers.replicasets import ReplicaSets
+from ctrlruntime.apiserver.controllers.statefulsets import StatefulSets
 from ctrlruntime.apiserver.interfaces import Controller
 from ctrlruntime.errors import ConfigError
 
 SYSTEM: Final = ("garbage-collector", "namespace", "service-account", "root-ca")
-WORKLOADS: Final = ("deployment", "replicaset", "endpointslice")
+WORKLOADS: Final = ("deployment", "replicaset", "statefulset", "daemonset", "job", "endpointslice")
 NODES: Final = ("node", "scheduler", "kubelet")
 ALL: Final = (*SYSTEM, *WORKLOADS, *NODES)
 
@@ -35,8 +38,8 @@ def build(
 ) -> list[Controller]:
     """Return the controllers to run; None means all of them (see ALL).
 
-    `pod_ready_delay` is the seconds from a pod's binding to its readiness. Without `nodes` there is no node, no scheduler and no kubelet,
-    and pods stay Pending. `root_ca` is the PEM text for `kube-root-ca.crt`.
+    `pod_ready_delay` is the seconds from a pod's binding to its readiness. Without `nodes` there is no node, no
+    scheduler and no kubelet, and pods stay Pending. `root_ca` is the PEM text for `kube-root-ca.crt`.
 
     Raises:
         ConfigError: a name is no controller's.
@@ -53,6 +56,9 @@ def build(
         "root-ca": lambda: Furniture.root_ca(root_ca),
         "deployment": lambda: Deployments(now),
         "replicaset": lambda: ReplicaSets(now),
+        "statefulset": lambda: StatefulSets(now),
+        "daemonset": lambda: DaemonSets(now),
+        "job": lambda: Jobs(now),
         "endpointslice": EndpointSlices,
         "node": lambda: Nodes(now),
         "scheduler": lambda: Scheduler(now),

@@ -1,14 +1,13 @@
-"""Deployments: one ReplicaSet for each pod template, rolled from old to new inside the limits of surge and unavailability.
+"""Deployments: one ReplicaSet for each pod template, rolled from old to new inside the limits of surge and
+unavailability.
 
-One reconcile makes one step, as upstream does: scale the new set up, or the old sets down, then count and write the status. The sets' own
-status changes bring the key back.
+One reconcile makes one step, as upstream does: scale the new set up, or the old sets down, then count and write the
+status. The sets' own status changes bring the key back.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import math
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from ctrlruntime.apiserver.controllers.objects import (
     own_key,
     owner_reference,
     parse_time,
+    safe_hash,
     timestamp,
     write_status,
 )
@@ -47,12 +47,13 @@ _NOT_COPIED: Final = frozenset(
         "deprecated.deployment.rollback.to",
     }
 )
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @dataclass(frozen=True, slots=True)
 class _Rollout:
-    """A Deployment with its ReplicaSets as they are now: the one of the present template, and the others, oldest first."""
+    """A Deployment with its ReplicaSets as they are now: the one of the present template, and the others, oldest
+    first.
+    """
 
     deployment: Document
     new: Document | None
@@ -284,9 +285,8 @@ class Deployments:
             conditions.set("Progressing", "True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
         elif reason == "DeploymentPaused":
             conditions.set("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed")
-        elif reason == "NewReplicaSetAvailable" and status.get("replicas", 0) == status.get("updatedReplicas", 0):
-            if name in str(present["message"]):
-                return None
+        elif reason == "NewReplicaSetAvailable" and name in str(present["message"]) and not _has_old_replicas(status):
+            return None
         if _is_complete(rollout):
             conditions.set(
                 "Progressing", "True", "NewReplicaSetAvailable", f'ReplicaSet "{name}" has successfully progressed.'
@@ -380,10 +380,7 @@ def _comparable(template: Document) -> Document:
 def _template_with_hash(deployment: Document) -> Document:
     template: Document = copy.deepcopy(deployment["spec"]["template"])
     collisions = (deployment.get("status") or {}).get("collisionCount") or 0
-    seed = json.dumps([template, collisions], sort_keys=True).encode()
-    number = int.from_bytes(hashlib.sha256(seed).digest()[:8], "big")
-    letters = "".join(_ALPHABET[number // len(_ALPHABET) ** place % len(_ALPHABET)] for place in range(10))
-    template.setdefault("metadata", {}).setdefault("labels", {})[HASH_LABEL] = letters
+    template.setdefault("metadata", {}).setdefault("labels", {})[HASH_LABEL] = safe_hash([template, collisions])
     return template
 
 
@@ -449,6 +446,10 @@ def _set_available(conditions: _Conditions, status: Document, rollout: _Rollout)
 def _is_complete(rollout: _Rollout) -> bool:
     counts = _counts(rollout)
     return all(counts.get(name, 0) == rollout.replicas for name in ("updatedReplicas", "replicas", "availableReplicas"))
+
+
+def _has_old_replicas(status: Document) -> bool:
+    return bool(status.get("replicas", 0) != status.get("updatedReplicas", 0))
 
 
 def _has_progressed(status: Document, before: Document) -> bool:

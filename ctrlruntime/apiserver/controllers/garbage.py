@@ -1,13 +1,13 @@
 """Garbage collection by owner references: background, foreground and orphan.
 
-Every object is known by its uid and its owners' uids, learned from one watch over all resources. Whether an owner is alive is asked of the
-store, not of that memory: an owner of another uid, or of another namespace, is no owner.
+Every object is known by its uid and its owners' uids, learned from one watch over all resources. Whether an owner is
+alive is asked of the store, not of that memory: an owner of another uid, or of another namespace, is no owner.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final, Literal, TypeAlias
 
@@ -61,21 +61,29 @@ class GarbageCollector:
         self._plurals[group, str(change.object.get("kind", ""))] = resource
         if key[2]:
             self._namespaced.add((group, resource))
-        for owner in self._owners.pop(key, ()):
+        before = self._owners.pop(key, ())
+        for owner in before:
             self._dependents[owner].pop(key, None)
+            if not self._dependents[owner]:
+                del self._dependents[owner]
         if change.type == "DELETED":
             self._key_of_uid.pop(uid, None)
             # Its dependents may be orphaned; its owners may have waited for it.
-            waiting = [self._key_of_uid[owner] for owner in owners if owner in self._key_of_uid]
-            return [*self._dependents.pop(uid, {}), *waiting]
+            return [*self._dependents.pop(uid, {}), *self._known({*before, *owners})]
         self._key_of_uid[uid] = key
         if owners:
             self._owners[key] = owners
             for owner in owners:
                 self._dependents[owner][key] = None
         # One that no longer blocks its owner's foreground deletion lets that owner go on.
-        waiting = [self._key_of_uid[owner] for owner in owners if owner in self._key_of_uid and change.old is not None]
+        is_changed = change.old is not None and metadata(change.old).get("ownerReferences") != meta.get(
+            "ownerReferences"
+        )
+        waiting = self._known({*before, *owners}) if is_changed else []
         return [*([key] if owners or is_deleting(change.object) else []), *waiting]
+
+    def _known(self, uids: Iterable[str]) -> list[Key]:
+        return [self._key_of_uid[uid] for uid in uids if uid in self._key_of_uid]
 
     async def reconcile(self, api: API, key: Key) -> float | None:
         obj = api.get(*key)

@@ -1,6 +1,8 @@
-"""The loop that every simulated controller runs in: watches give keys, each key is reconciled by one worker at a time.
+"""The loop that every simulated controller runs in: watches give keys, each key is reconciled by one worker at a
+time.
 
-Keys are deduplicated while they wait. A failed reconcile is retried with a growing delay; no failure ends the controller.
+Keys are deduplicated while they wait. A failed reconcile is retried with a growing delay; no failure ends the
+controller.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ async def keys_of(changes: AsyncIterator[Change], keys: Callable[[Change], Itera
     async for change in changes:
         try:
             found = list(keys(change))
-        except Exception:
+        except Exception:  # noqa: BLE001 - one odd object must not end the watch
             _log.exception("change not understood", name=change.object.get("metadata", {}).get("name"))
             continue
         for key in found:
@@ -71,7 +73,7 @@ class KeyedController:
             key = await self._queue.take()
             try:
                 after = await self._reconciler.reconcile(api, key)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - no failure ends a controller
                 delay = self._queue.retry(key)
                 self._report(key, error, delay)
             else:

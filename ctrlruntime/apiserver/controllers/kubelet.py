@@ -1,4 +1,5 @@
-"""The kubelet of the simulation: a pod on a node becomes Running and Ready after a delay, and goes away when it is deleted.
+"""The kubelet of the simulation: a pod on a node becomes Running and Ready after a delay, and goes away when it is
+deleted.
 
 An annotation on the pod changes its fate, see OUTCOME_ANNOTATION.
 """
@@ -26,8 +27,9 @@ from ctrlruntime.apiserver.controllers.objects import (
 from ctrlruntime.apiserver.interfaces import API, Change, Document
 
 OUTCOME_ANNOTATION: Final = "simulation.ctrlruntime.dev/outcome"
-"""On a pod: `fail` (containers end with code 1), `crash` (CrashLoopBackOff), `never-ready` (runs, never Ready), `pending`
-(containers are never started), `succeed` (containers end with code 0). Pods of Jobs succeed without it."""
+"""On a pod: `fail` (containers end with code 1), `crash` (CrashLoopBackOff), `never-ready` (runs, never Ready),
+`pending` (containers are never started), `succeed` (containers end with code 0). Pods of Jobs succeed without it.
+"""
 
 _NETWORK: Final = 10 << 24 | 244 << 16
 _CONDITION_ORDER: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")

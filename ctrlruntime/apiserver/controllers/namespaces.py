@@ -1,14 +1,17 @@
-"""Namespaces: emptied and finished when they are deleted; furnished with a ServiceAccount and the cluster's CA while they live."""
+"""Namespaces: emptied and finished when they are deleted; furnished with a ServiceAccount and the cluster's CA while
+they live.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final
 
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
-from ctrlruntime.apiserver.controllers.objects import Now, is_deleting, metadata, own_key, timestamp, write_status
+from ctrlruntime.apiserver.controllers.objects import Now, is_deleting, metadata, timestamp, write_status
 from ctrlruntime.apiserver.interfaces import API, Change, Document
 from ctrlruntime.errors import AlreadyExists, APIStatusError, Conflict, NotFound
 
@@ -24,17 +27,24 @@ class Namespaces:
 
     def __init__(self, now: Now) -> None:
         self._now = now
+        self._terminating: set[str] = set()
 
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
-        return [keys_of(api.watch("", "namespaces"), own_key), self._contents(api)]
+        return [keys_of(api.watch("", "namespaces"), self._namespace), self._contents(api)]
 
-    @staticmethod
-    async def _contents(api: API) -> AsyncIterator[Key]:
+    def _namespace(self, change: Change) -> Iterable[Key]:
+        name = str(metadata(change.object)["name"])
+        if is_deleting(change.object) and change.type != "DELETED":
+            self._terminating.add(name)
+            yield ("", name)
+        else:
+            self._terminating.discard(name)
+
+    async def _contents(self, api: API) -> AsyncIterator[Key]:
         """Yield a terminating Namespace whenever something in it changes."""
         async for _, _, change in api.watch_all():
             name = str(metadata(change.object).get("namespace", ""))
-            namespace = api.get("", "namespaces", "", name) if name else None
-            if namespace is not None and is_deleting(namespace):
+            if name in self._terminating:
                 yield ("", name)
 
     async def reconcile(self, api: API, key: Key) -> float | None:
@@ -58,6 +68,7 @@ class Namespaces:
             if is_deleting(obj) and resource != "pods":
                 continue
             grace = 0 if resource == "pods" else None
+            await asyncio.sleep(0)  # a large namespace must not hold up the server
             try:
                 await api.delete(
                     group,

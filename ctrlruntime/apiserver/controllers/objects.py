@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from ctrlruntime.apiserver.controllers.keyed import Key
 from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.selector import from_label_selector
 
 Now: TypeAlias = Callable[[], datetime]
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -87,30 +91,16 @@ def selects(selector: Document | None, labels: Mapping[str, str]) -> bool:
     """Tell whether a LabelSelector picks these labels; an empty or absent one picks nothing here."""
     if not selector or not (selector.get("matchLabels") or selector.get("matchExpressions")):
         return False
-    wanted: Mapping[str, str] = selector.get("matchLabels") or {}
-    return all(labels.get(key) == value for key, value in wanted.items()) and all(
-        _meets(requirement, labels) for requirement in selector.get("matchExpressions") or ()
-    )
-
-
-def _meets(requirement: Document, labels: Mapping[str, str]) -> bool:
-    value = labels.get(str(requirement.get("key")))
-    values = requirement.get("values") or ()
-    match requirement.get("operator"):
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case _:
-            return False
+    try:
+        return from_label_selector(selector).matches(labels)
+    except ValueError:  # a selector nobody can read picks nothing
+        return False
 
 
 class Relabelled:
-    """Remembers the owners whose objects changed labels: only these must look at objects their selector does not pick."""
+    """Remembers the owners whose objects changed labels: only these must look at objects their selector does not
+    pick.
+    """
 
     def __init__(self, kind: str) -> None:
         self._owner_keys = owner_keys(kind)
@@ -129,7 +119,8 @@ class Relabelled:
 
 
 async def claim(api: API, owner: Document, group: str, resource: str, *, relabelled: bool = False) -> list[Document]:
-    """Return the objects of a kind that `owner` controls: matching orphans are adopted, those that no longer match released.
+    """Return the objects of a kind that `owner` controls: matching orphans are adopted, those that no longer match
+    released.
 
     Those that do not match are looked for only when `relabelled`: it costs a look at every object of the namespace.
     """
@@ -163,7 +154,9 @@ async def _set_owners(api: API, group: str, resource: str, obj: Document, refs: 
 
 
 async def write_status(api: API, group: str, resource: str, obj: Document, status: Document) -> Document:
-    """Write the status unless it is there already; zeros that Go would omit must be left out by the caller. Raises: Conflict."""
+    """Write the status unless it is there already; zeros that Go would omit must be left out by the caller. Raises:
+    Conflict.
+    """
     if (obj.get("status") or {}) == status:
         return obj
     changed = {**copy.deepcopy(obj), "status": copy.deepcopy(status)}
@@ -184,7 +177,9 @@ def is_active(pod: Document) -> bool:
 
 
 def seconds_until_available(pod: Document, min_ready_seconds: int, now: datetime) -> float | None:
-    """Return 0 for a pod that is available, the seconds a ready one still has to stay ready, None for one that is not ready."""
+    """Return 0 for a pod that is available, the seconds a ready one still has to stay ready, None for one that is not
+    ready.
+    """
     ready = condition(pod, "Ready")
     if ready is None or ready.get("status") != "True":
         return None
@@ -196,6 +191,13 @@ def seconds_until_available(pod: Document, min_ready_seconds: int, now: datetime
 
 def parse_time(text: Any) -> datetime | None:
     return datetime.fromisoformat(text) if isinstance(text, str) and text else None
+
+
+def safe_hash(value: Any) -> str:
+    """Return ten letters and digits for a JSON value, of the alphabet that cannot form words."""
+    digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
+    number = int.from_bytes(digest[:8], "big")
+    return "".join(_ALPHABET[number // len(_ALPHABET) ** place % len(_ALPHABET)] for place in range(10))
 
 
 def pod_from(template: Document, owner: Document, **names: str) -> Document:

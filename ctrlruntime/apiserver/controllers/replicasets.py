@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -64,6 +65,7 @@ class ReplicaSets:
         missing = int(replica_set["spec"].get("replicas", 1)) - len(pods)
         for _ in range(missing):
             await self._create_pod(api, replica_set)
+            await asyncio.sleep(0)  # hundreds of pods must not hold up the server
         for pod in sorted(pods, key=_deletion_rank)[: max(0, -missing)]:
             namespace, name = key_of(pod)
             await api.delete("", "pods", namespace, name, uid=metadata(pod)["uid"])

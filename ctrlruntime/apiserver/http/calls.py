@@ -54,7 +54,7 @@ class Call:
         target = self.target
         if target is None:
             return self.method.lower()
-        if self.method in {"GET", "HEAD"} and not target.name:
+        if self.method in {"GET", "HEAD"} and (not target.name or target.is_watch):
             return "watch" if self.is_watch else "list"
         if self.method == "DELETE" and not target.name:
             return "deletecollection"

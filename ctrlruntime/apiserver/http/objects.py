@@ -103,7 +103,8 @@ class Objects:
         options.is_patch = True
         record = self._registry.record(resource, target.namespace, target.name)
         old = resource.tree(record)
-        document = self._patched(resource, reader, old)
+        document = patched(reader, old)
+        _check_head(resource, document, old)
         written = self._update_patched(resource, target, document, options)
         return self._written(call, view, representation, written)
 
@@ -119,28 +120,6 @@ class Objects:
                 raise
             cause = failures.invalid_value("patch", encode(document).decode(), str(error))
             raise failures.invalid("", "", "", [cause]) from None
-
-    @staticmethod
-    def _patched(resource: Resource, reader: Reader, old: Document) -> Document:
-        try:
-            document = reader(old)
-        except PatchError:
-            raise Invalid("the server rejected our request due to an error in our request") from None
-        if not isinstance(document.get("metadata"), dict):
-            document["metadata"] = {}
-        if document.get("kind") != resource.kind or document.get("apiVersion") != resource.api_version:
-            if resource.is_custom and document.get("apiVersion") != resource.api_version:
-                raise BadRequest(
-                    f"the API version in the data ({document.get('apiVersion', '')}) does not match the expected API version "
-                    f"({resource.api_version})"
-                )
-            if resource.is_custom:
-                cause = StatusCause(
-                    "FieldValueInvalid", f'Invalid value: "{document.get("kind", "")}": must be {resource.kind}', "kind"
-                )
-                raise failures.invalid(resource.kind, resource.group, old["metadata"]["name"], [cause])
-            document["kind"], document["apiVersion"] = resource.kind, resource.api_version
-        return document
 
     def patch_reader(self, call: Call, group: str, version: str, kind: str, *, is_custom: bool) -> Reader:
         """Return the function that applies the body to an object. Raises: BadRequest, UnsupportedMediaType…"""
@@ -204,6 +183,34 @@ class Objects:
     @staticmethod
     def _written(call: Call, view: View, representation: Representation, written: Written) -> web.Response:
         return answer(call, view.single(written.record), written.code, is_yaml=representation.is_yaml)
+
+
+def patched(reader: Reader, old: Document) -> Document:
+    """Return the object with a patch applied. Raises: Invalid when it does not apply."""
+    try:
+        document = reader(old)
+    except PatchError:
+        raise Invalid("the server rejected our request due to an error in our request") from None
+    if not isinstance(document.get("metadata"), dict):
+        document["metadata"] = {}
+    return document
+
+
+def _check_head(resource: Resource, document: Document, old: Document) -> None:
+    """Refuse a patch that changes what a custom resource is; a built-in object gets its head back."""
+    kind, version = document.get("kind", ""), document.get("apiVersion", "")
+    if (kind, version) == (resource.kind, resource.api_version):
+        return
+    if not resource.is_custom:
+        document["kind"], document["apiVersion"] = resource.kind, resource.api_version
+    elif version != resource.api_version:
+        text = (
+            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+        )
+        raise BadRequest(text)
+    else:
+        cause = StatusCause("FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}', "kind")
+        raise failures.invalid(resource.kind, resource.group, old["metadata"]["name"], [cause])
 
 
 def _as_object(document: Any) -> Document:

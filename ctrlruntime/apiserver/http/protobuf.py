@@ -1,8 +1,9 @@
-"""Request bodies in Kubernetes' protobuf, for built-in kinds.
+r"""Request bodies in Kubernetes' protobuf, for built-in kinds.
 
-kubectl sends many creates as `application/vnd.kubernetes.protobuf` and has no other way when that is refused. The envelope is the four bytes
-`k8s\\0` and a `runtime.Unknown` that names the kind; what is inside follows the recorded table of messages. The result is the tree that the
-same object would be as JSON. Answers are never sent in protobuf: every client that asks for it also takes JSON.
+kubectl sends many creates as `application/vnd.kubernetes.protobuf` and has no other way when that is refused. The
+envelope is the four bytes `k8s\0` and a `runtime.Unknown` that names the kind; what is inside follows the recorded
+table of messages. The result is the tree that the same object would be as JSON. Answers are never sent in protobuf:
+every client that asks for it also takes JSON.
 """
 
 from __future__ import annotations
@@ -247,14 +248,15 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
 
 def _number(value: int | memoryview) -> int:
     if not isinstance(value, int):
-        raise ValueError("the protobuf body is damaged: a number was expected")
+        raise ValueError("the protobuf body is damaged: a number was expected")  # noqa: TRY004 - the sender's error
     value &= (1 << 64) - 1
     return value - (1 << 64) if value >> 63 else value
 
 
 def _view(value: int | memoryview) -> memoryview:
     if isinstance(value, int):
-        raise ValueError("the protobuf body is damaged: a number stands where bytes were expected")
+        text = "the protobuf body is damaged: a number stands where bytes were expected"
+        raise ValueError(text)  # noqa: TRY004 - the sender's error
     return value
 
 

@@ -16,7 +16,7 @@ from ctrlruntime.apiserver.encoding import encode
 from ctrlruntime.apiserver.http.answers import document_answer
 from ctrlruntime.apiserver.http.bodies import read_object, read_tree
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.objects import Objects
+from ctrlruntime.apiserver.http.objects import Objects, patched
 from ctrlruntime.apiserver.http.options import delete_options, write_options
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
@@ -94,7 +94,7 @@ class Subresources:
             case "PATCH":
                 options = write_options(call, "PatchOptions")
                 reader = self._objects.patch_reader(call, "autoscaling", "v1", "Scale", is_custom=resource.is_custom)
-                scale = Objects._patched(_ScaleKind, reader, _scale_of(resource, document))  # noqa: SLF001 - one family
+                scale = patched(reader, _scale_of(resource, document))
             case _:
                 raise failures.method_not_allowed()
         replicas: Any = (scale.get("spec") or {}).get("replicas", 0)
@@ -180,16 +180,6 @@ class Subresources:
             "status": {"token": sign_token(claims, self._secret), "expirationTimestamp": expires},
         }
         return document_answer(call, answer, 201)
-
-
-class _ScaleKindType:
-    kind = "Scale"
-    api_version = "autoscaling/v1"
-    is_custom = False
-    group = "autoscaling"
-
-
-_ScaleKind: Any = _ScaleKindType()
 
 
 def sign_token(claims: Document, secret: bytes) -> str:

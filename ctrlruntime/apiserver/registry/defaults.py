@@ -1,7 +1,7 @@
 """What the API server fills in on built-in kinds: defaults of the types, and values only a server can choose.
 
-OpenAPI does not hold these defaults, so they are written here by hand, a function a kind. Takes the stored form of an object and changes it in
-place; `assign` also reads what exists, to give out cluster IPs, node ports and names.
+OpenAPI does not hold these defaults, so they are written here by hand, a function a kind. Takes the stored form of an
+object and changes it in place; `assign` also reads what exists, to give out cluster IPs, node ports and names.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def assign(
     old: Document | None = None,
     rng: random.Random | None = None,
 ) -> None:
-    """Set what only the server can choose. Call it after `default` with metadata.uid set and with no await before the write.
+    """Set what only the server can choose. Call it after `default` with metadata.uid set and with no await before the
+    write.
 
     `old` is the stored object when this is an update: what it holds and the new one leaves out is kept.
     """
@@ -107,7 +108,7 @@ def _amount(side: Document, name: str) -> Any:
 
 def _put(tree: Document, name: str, value: Any) -> None:
     present = tree.get(name)
-    if present is None or present == "":  # noqa: PLC1901 - zero and False are values here
+    if present is None or present == "":
         tree[name] = value
 
 

@@ -147,16 +147,11 @@ class Definitions(Hook):
         others = [r for r in self._served.all_resources() if r.group == group and r.definition_name != name]
         plurals = {name for r in others for name in (r.plural, r.singular, *r.short_names)}
         kinds = {name for r in others for name in (r.kind, r.list_kind)}
-        for reason, value in (("PluralConflict", names["plural"]), ("SingularConflict", names["singular"])):
-            if value in plurals:
-                return reason, f'"{value}" is already in use'
-        for short in names.get("shortNames") or ():
-            if short in plurals:
-                return "ShortNamesConflict", f'"{short}" is already in use'
-        for reason, value in (("KindConflict", names["kind"]), ("ListKindConflict", names["listKind"])):
-            if value in kinds:
-                return reason, f'"{value}" is already in use'
-        return None
+        wanted = [("PluralConflict", names["plural"], plurals), ("SingularConflict", names["singular"], plurals)]
+        wanted += [("ShortNamesConflict", short, plurals) for short in names.get("shortNames") or ()]
+        wanted += [("KindConflict", names["kind"], kinds), ("ListKindConflict", names["listKind"], kinds)]
+        clashes = [(reason, f'"{value}" is already in use') for reason, value, taken in wanted if value in taken]
+        return clashes[-1] if clashes else None  # upstream overwrites the reason with each clash it finds
 
     def _update_status(self, document: Document, status: Document) -> None:
         definitions = self._served.canonical(*DEFINITIONS)

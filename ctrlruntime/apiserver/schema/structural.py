@@ -149,15 +149,15 @@ class Structural:
         for name, child in properties.items():
             item = value.get(name, _MISSING)
             if item is _MISSING or (item is None and not child.nullable):
-                if child.default is not _MISSING:
-                    item = child.default
-                    value[name] = item = copy_tree(item) if type(item) in {dict, list} else item
-                elif item is None:
+                if child.default is _MISSING:
                     continue
-                else:
-                    continue
-            if (type(item) is dict or type(item) is list) and not (is_root and name == "metadata"):
-                child.fit(item, prefix + name, unknown)
+                item = child.default
+                value[name] = item = copy_tree(item) if type(item) in {dict, list} else item
+            if type(item) is dict or type(item) is list:
+                if not (is_root and name == "metadata"):
+                    child.fit(item, prefix + name, unknown)
+            elif type(item) is float and item.is_integer():
+                value[name] = int(item)  # Go writes 1.0 as 1
 
     # Validate
 

@@ -1,4 +1,6 @@
-"""What `kubectl get` prints: the columns of each kind, and the cells of each object, finished on the server as the real one does."""
+"""What `kubectl get` prints: the columns of each kind, and the cells of each object, finished on the server as the
+real one does.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Columns of the built-in kinds as recorded, and the cells of an object under them.
 
-A kind has a printer function, or a row of simple columns (`_SIMPLE`); any other kind shows its name and age and leaves the rest empty.
+A kind has a printer function, or a row of simple columns (`_SIMPLE`); any other kind shows its name and age and leaves
+the rest empty.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The columns a CustomResourceDefinition declares: `additionalPrinterColumns` and their JSONPath.
 
-The paths are the subset that CRDs use: fields, quoted fields, indexes, `[*]`, `..field` and filters such as `[?(@.type=="Ready")]`.
+The paths are the subset that CRDs use: fields, quoted fields, indexes, `[*]`, `..field` and filters such as
+`[?(@.type=="Ready")]`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _COMPARISON: Final = re.compile(r"\s*(?P<left>@[^=!<>]*?)\s*(?:(?P<op>==|!=|<=|>
 
 
 def custom_columns(printer_columns: Sequence[Document] | None) -> list[Document]:
-    """Return the column definitions of a custom kind: Name, then what the CRD declares, or Age when it declares nothing."""
+    """Return the column definitions of a custom kind: Name, then what the CRD declares, or Age when it declares
+    nothing.
+    """
     return [dict(_NAME_COLUMN), *(_column(declared) for declared in printer_columns or (_AGE_COLUMN,))]
 
 

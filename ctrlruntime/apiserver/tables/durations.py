@@ -35,7 +35,9 @@ def duration(seconds: float) -> str:
 
 
 def age(timestamp: Any, now: datetime) -> str:
-    """Return the time from an RFC 3339 timestamp to `now`; `<unknown>` when there is none, `<invalid>` when it cannot be read."""
+    """Return the time from an RFC 3339 timestamp to `now`; `<unknown>` when there is none, `<invalid>` when it cannot
+    be read.
+    """
     if not timestamp:
         return UNKNOWN
     moment = moment_of(timestamp)

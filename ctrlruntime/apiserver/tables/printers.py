@@ -1,7 +1,7 @@
 """The cells of the kinds whose columns are more than one field each, one function a kind.
 
-Each takes an object and the present time and returns the cells in the order of the recorded columns. The words are kube-apiserver's: `<none>`,
-`<unset>`, `0/1`, `Init:0/1`, `Terminating`.
+Each takes an object and the present time and returns the cells in the order of the recorded columns. The words are
+kube-apiserver's: `<none>`, `<unset>`, `0/1`, `Init:0/1`, `Terminating`.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def persistent_volume(obj: Document, now: datetime) -> list[Any]:
     ]
 
 
-def pod_template(obj: Document, now: datetime) -> list[Any]:
+def pod_template(obj: Document, _: datetime) -> list[Any]:
     template = obj.get("template") or {}
     return [_name(obj), *_containers(_spec(template)), _labels((template.get("metadata") or {}).get("labels"))]
 
@@ -430,10 +430,8 @@ def _pod_reason(obj: Document) -> str:
     if scheduled is not None and scheduled.get("reason") == "SchedulingGated":
         reason = "SchedulingGated"
     initializing = _init_reason(spec, status)
-    if initializing is not None and not _is_true(obj, "Initialized"):
-        reason = initializing
-    else:
-        reason = _container_reason(obj, reason)
+    is_initializing = initializing is not None and not _is_true(obj, "Initialized")
+    reason = initializing or "" if is_initializing else _container_reason(obj, reason)
     if _metadata(obj).get("deletionTimestamp"):
         if status.get("reason") == "NodeLost":
             return "Unknown"

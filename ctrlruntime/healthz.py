@@ -1,0 +1,172 @@
+"""Health checks: a registry of named ones, and the answer a probe gets. Knows no HTTP server; `serving` puts it behind
+a path.
+
+A check is a function without arguments that raises when something is wrong. What it raised stands in the answer for
+the log, and never in the text for the caller, who may be anybody. A check may be async. A plain one runs in a thread
+of its own, so that one that blocks takes nothing else down with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+Check: TypeAlias = Callable[[], Awaitable[None] | None]
+"""Raises when something is wrong; what it returns is ignored."""
+
+TIME_LIMIT = 5.0
+"""Seconds a check may take."""
+
+
+class Answer(NamedTuple):
+    """What a probe is told: an HTTP status and `text`.
+
+    For the log: `failures`, what each failed check raised, and `unknown`, the checks to exclude that there are none of.
+    """
+
+    status: int
+    text: str
+    failures: Mapping[str, BaseException] = {}
+    unknown: Sequence[str] = ()
+
+
+def ping() -> None:
+    """Be well: the check a registry without checks has. It shows that the process answers."""
+
+
+class Checks:
+    """Named checks that are asked together or one by one. `time_limit`: seconds each may take before it counts as
+    failed.
+    """
+
+    def __init__(self, *, time_limit: float = TIME_LIMIT) -> None:
+        if time_limit <= 0:
+            raise ValueError(f"time_limit is {time_limit}: give seconds above 0")
+        self._time_limit = time_limit
+        self._checks: dict[str, Check] = {}
+        self._running: dict[str, asyncio.Future[None]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._all()
+
+    def add(self, name: str, check: Check) -> None:
+        """Add a check. Raises: ValueError for a name that is taken or cannot stand in a path, TypeError for no
+        function.
+        """
+        if not name or "/" in name:
+            raise ValueError(f"{name!r} cannot name a check: it becomes a part of a path, so give text without '/'")
+        if name in self._checks:
+            raise ValueError(f"there is a check named {name!r} already")
+        if not callable(check):
+            raise TypeError(f"the check {name!r} is {check!r}: give a function that raises when something is wrong")
+        self._checks[name] = check
+
+    async def answer(self, *, verbose: bool = False, exclude: Collection[str] = (), path: str = "healthz") -> Answer:
+        """Run all checks but the excluded ones, side by side, and answer for them together: 200, or 500 with the list
+        of all.
+
+        `path` names the endpoint in the last line of a list.
+        """
+        checks = sorted(self._all().items())
+        asked = {name: check for name, check in checks if name not in exclude}
+        outcomes = dict(zip(asked, await asyncio.gather(*map(self._failure, asked)), strict=True))
+        failures = {name: error for name, error in outcomes.items() if error is not None}
+        unknown = sorted(set(exclude) - {name for name, _ in checks})
+        status = 500 if failures else 200
+        if not failures and not verbose:
+            return Answer(status, "ok", failures, unknown)
+        lines = [_line(name, name in outcomes, outcomes.get(name)) for name, _ in checks]
+        if unknown:
+            lines.append(f"warn: not excluded, as there is no such check: {', '.join(map(repr, unknown))}")
+        lines.append(f"{path} check {'failed' if failures else 'passed'}")
+        return Answer(status, "\n".join(lines) + "\n", failures, unknown)
+
+    async def answer_one(self, name: str) -> Answer:
+        """Run one check: 200, 500, or 404 when there is none of that name."""
+        if name not in self._all():
+            return Answer(404, f"there is no check named {name!r}\n")
+        error = await self._failure(name)
+        return Answer(200, "ok") if error is None else Answer(500, f"{name} failed: reason withheld\n", {name: error})
+
+    def _all(self) -> dict[str, Check]:
+        return self._checks or {"ping": ping}
+
+    async def _failure(self, name: str) -> BaseException | None:
+        limit = asyncio.timeout(self._time_limit)
+        try:
+            async with limit:
+                # Shielded: two probes share one run, and the end of one must not end the other's.
+                await asyncio.shield(self._run(name))
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return error
+        except Exception as error:  # noqa: BLE001 - whatever a check raises means that something is wrong
+            return TimeoutError(f"the check took longer than {self._time_limit:g} s") if limit.expired() else error
+        return None
+
+    def _run(self, name: str) -> asyncio.Future[None]:
+        """Return the run of a check that is under way, or begin one: a check that hangs must not pile up with each
+        probe.
+        """
+        running = self._running.get(name)
+        if running is not None and not running.done():
+            return running
+        check = self._all()[name]
+        is_async = inspect.iscoroutinefunction(check) or inspect.iscoroutinefunction(getattr(check, "__call__", None))  # noqa: B004 - asked for its kind, not its existence
+        run: asyncio.Future[None] = asyncio.ensure_future(_await(check()) if is_async else _in_thread(name, check))
+        # Its outcome is read by whoever waits; when nobody waits any more, it is nobody's.
+        run.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._running[name] = run
+        return run
+
+
+def _line(name: str, was_asked: bool, failure: BaseException | None) -> str:
+    if not was_asked:
+        return f"[+]{name} excluded: ok"
+    return f"[+]{name} ok" if failure is None else f"[-]{name} failed: reason withheld"
+
+
+async def _await(outcome: Awaitable[None] | None) -> None:
+    if inspect.isawaitable(outcome):
+        await outcome
+
+
+async def _in_thread(name: str, check: Check) -> None:
+    # A daemon thread: one that hangs must not keep the process from ending, as a thread of the loop's executor would.
+    loop = asyncio.get_running_loop()
+    finished: asyncio.Future[Awaitable[None] | None] = loop.create_future()
+
+    def call() -> None:
+        try:
+            outcome = check()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the outcome is awaited
+            _tell(loop, finished, error, None)
+        else:
+            _tell(loop, finished, None, outcome)
+
+    threading.Thread(target=call, name=f"health check {name}", daemon=True).start()
+    # A plain function may wrap an async one and return its coroutine.
+    await _await(await finished)
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop,
+    future: asyncio.Future[Awaitable[None] | None],
+    error: BaseException | None,
+    outcome: Awaitable[None] | None,
+) -> None:
+    def deliver() -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(outcome)
+        else:
+            future.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(deliver)

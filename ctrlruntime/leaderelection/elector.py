@@ -1,0 +1,306 @@
+"""Holding a lease: wait for it, renew it, give it up in time, give it back.
+
+An elector is in one of three states: *waiting* for the lease, *leading*, or *done*. It trusts no clock but its own
+monotonic one. A candidate counts the lease's duration from the moment it last saw the record change. A leader counts
+from before it sent the last renewal that worked, and stops leading `renew_deadline` seconds later; that is sooner than
+any candidate can take over, because they saw the renewal later and wait longer. `deadline` is that moment: the fence
+lets no write begin after it.
+
+It takes a `Lock` from below and hands up `on_started`, `deadline` and the end of `run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import socket
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from ctrlruntime import log
+from ctrlruntime.errors import (
+    AlreadyExists,
+    APIStatusError,
+    Conflict,
+    CtrlError,
+    Forbidden,
+    LeaderElectionLostError,
+    NotFound,
+)
+from ctrlruntime.leaderelection.lock import LeaseRecord, Lock
+from ctrlruntime.leaderelection.options import LeaderElection
+from ctrlruntime.metrics import LeaderMetrics
+
+JITTER: Final = 1.2
+"""Candidates wait up to this much longer than `retry_period`, as a share of it, so that they do not ask all at once."""
+
+RELEASED_FOR: Final = 1
+"""Seconds a lease that was given back still counts, for candidates that look at nothing else."""
+
+_RELEASE_ATTEMPTS = 5
+
+
+class Elector:
+    """Runs for the leadership a lock stands for.
+
+    `on_started` is called once, when the lease is ours. `clock` counts all times (seconds, monotonic), `wall` gives
+    the times written into the record, `rng` a number from 0 to 1 for the jitter.
+    """
+
+    def __init__(
+        self,
+        lock: Lock,
+        options: LeaderElection,
+        *,
+        on_started: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+        rng: Callable[[], float] = random.random,
+        metrics: LeaderMetrics | None = None,
+    ) -> None:
+        self.identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._lock = lock
+        self._options = options
+        self._on_started = on_started
+        self._clock = clock
+        self._wall = wall
+        self._rng = rng
+        self._metrics = metrics or LeaderMetrics(options.id)
+        self._is_leader = False
+        self._leads_until = -math.inf
+        # A write of ours may have reached the server without an answer: at a stop there may be something to give back.
+        self._may_hold = False
+        self._observed: LeaseRecord | None = None
+        self._observed_at = -math.inf
+        self._last_trouble = ""
+        self._log = log.get_logger("leaderelection").bind(lease=lock.name, identity=self.identity)
+
+    def __repr__(self) -> str:
+        return f"Elector({self._lock.name}, {'leading' if self._is_leader else 'not leading'})"
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process holds the lease for certain, at this moment."""
+        return self._is_leader and self._clock() < self._leads_until
+
+    @property
+    def leader(self) -> str:
+        """Identity of the leader as last seen; empty when none was seen."""
+        return self._observed.holder if self._observed is not None else ""
+
+    def deadline(self) -> float | None:
+        """Return until when, by `clock`, this process is certainly the leader; None while it is not. Safe in any
+        thread.
+        """
+        return self._leads_until if self._is_leader else None
+
+    async def run(self) -> None:
+        """Wait for the lease, then hold it; ends by being cancelled, and gives the lease back first
+        (`release_on_stop`).
+
+        Raises: LeaderElectionLostError when the lease could not be renewed in time or is somebody else's.
+        """
+        try:
+            await self._acquire()
+            self._log.info("became leader")
+            self._on_started()
+            await self._hold()
+        except asyncio.CancelledError:
+            await self._stop()
+            raise
+        finally:
+            self._step_down()
+
+    # --- waiting ---------------------------------------------------------------------------------------------------
+
+    async def _acquire(self) -> None:
+        self._log.info("waiting for the lease")
+        while True:
+            # A lease may come with an answer so late that it is of no use; the next attempt renews it.
+            if await self._attempt(self._options.request_timeout) and self._clock() < self._leads_until:
+                self._is_leader = True
+                self._metrics.is_leader = True
+                return
+            await asyncio.sleep(self._options.retry_period * (1.0 + JITTER * self._rng()))
+
+    # --- leading ---------------------------------------------------------------------------------------------------
+
+    async def _hold(self) -> None:
+        while True:
+            await asyncio.sleep(max(0.0, min(self._options.retry_period, self._leads_until - self._clock())))
+            left = self._leads_until - self._clock()
+            if left <= 0:
+                raise self._lost(
+                    f"it was not renewed within {self._options.renew_deadline:g} s ({self._last_trouble or 'no attempt was made in time'})"
+                )
+            await self._attempt(min(left, self._options.request_timeout))
+            if self.leader not in {self.identity, ""}:
+                raise self._lost(f"{self.leader} holds it")
+
+    def _lost(self, why: str) -> LeaderElectionLostError:
+        self._step_down()
+        # Whoever leads now, it is not for us to give back.
+        self._may_hold = False
+        return LeaderElectionLostError(
+            f"the lease {self._lock.name} is lost: {why}; this process must stop what only a leader may do"
+        )
+
+    def _step_down(self) -> None:
+        if self._is_leader:
+            self._is_leader = False
+            self._metrics.is_leader = False
+            self._log.info("no longer leader")
+
+    # --- one attempt -----------------------------------------------------------------------------------------------
+
+    async def _attempt(self, limit: float) -> bool:
+        """Get or renew the lease within `limit` seconds; say whether that worked."""
+        try:
+            async with asyncio.timeout(limit):
+                has_it = await self._get_or_renew()
+        except TimeoutError:
+            self._report(f"no answer within {limit:g} s")
+            return False
+        except CtrlError as error:
+            self._report(_hint(error, self._lock.name))
+            return False
+        except Exception as error:  # noqa: BLE001 - a lock of the user's own may raise anything; the lease decides, not the error
+            self._report(log.describe(error))
+            return False
+        if has_it and self._last_trouble:
+            self._last_trouble = ""
+            self._log.info("the lease can be written again")
+        return has_it
+
+    async def _get_or_renew(self) -> bool:
+        if self._is_leader and self._observed is not None and self._observed.holder == self.identity:
+            try:
+                return await self._write(self._renewed(self._observed))
+            except (Conflict, NotFound):
+                self._metrics.slow_paths += 1
+        record = await self._lock.get()
+        if record is None:
+            return await self._create()
+        self._observe(record)
+        if not self._may_take(record):
+            self._may_hold = False
+            return False
+        return await self._write(self._renewed(record) if record.holder == self.identity else self._taken(record))
+
+    def _may_take(self, record: LeaseRecord) -> bool:
+        if record.holder in {"", self.identity}:
+            return True
+        # A leader that sees another holder does not fight for the lease: it has lost.
+        return not self._is_leader and self._clock() >= self._observed_at + record.lease_duration
+
+    def _observe(self, record: LeaseRecord) -> None:
+        if record == self._observed:
+            return
+        if record.holder != self.leader and record.holder not in {"", self.identity}:
+            self._log.info("another process leads", leader=record.holder)
+        self._observed = record
+        self._observed_at = self._clock()
+
+    async def _create(self) -> bool:
+        now = self._wall()
+        began = self._clock()
+        record = LeaseRecord(holder=self.identity, lease_duration=self._duration, acquire_time=now, renew_time=now)
+        self._may_hold = True
+        try:
+            await self._lock.create(record)
+        except AlreadyExists:
+            self._may_hold = False
+            return False
+        self._won(record, began)
+        return True
+
+    async def _write(self, record: LeaseRecord) -> bool:
+        began = self._clock()
+        self._may_hold = True
+        try:
+            await self._lock.update(record)
+        except APIStatusError:
+            # Refused, so a candidate holds nothing. (A leader holds what it held before.)
+            self._may_hold = self._is_leader
+            raise
+        self._won(record, began)
+        return True
+
+    def _won(self, record: LeaseRecord, began: float) -> None:
+        self._observed = record
+        self._observed_at = self._clock()
+        self._leads_until = began + self._options.renew_deadline
+
+    @property
+    def _duration(self) -> int:
+        # Whole seconds on the wire: rounded up, so that nobody takes over early.
+        return math.ceil(self._options.lease_duration)
+
+    def _renewed(self, record: LeaseRecord) -> LeaseRecord:
+        return replace(record, lease_duration=self._duration, renew_time=self._wall())
+
+    def _taken(self, record: LeaseRecord) -> LeaseRecord:
+        now = self._wall()
+        return LeaseRecord(
+            holder=self.identity,
+            lease_duration=self._duration,
+            acquire_time=now,
+            renew_time=now,
+            transitions=record.transitions + 1,
+        )
+
+    def _report(self, trouble: str) -> None:
+        if trouble != self._last_trouble:
+            self._last_trouble = trouble
+            self._log.warning("cannot renew the lease" if self._is_leader else "cannot get the lease", reason=trouble)
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    async def _stop(self) -> None:
+        was_leader = self._is_leader
+        # First this, then the write: nothing of ours may go out once others can see the lease free.
+        self._step_down()
+        if not (self._options.release_on_stop and self._may_hold):
+            return
+        try:
+            async with asyncio.timeout(self._options.request_timeout):
+                if await self._release(read_first=not was_leader):
+                    self._log.info("gave the lease back")
+        except Exception as error:  # noqa: BLE001 - it runs out by itself; the stop goes on
+            self._log.warning("could not give the lease back, it runs out by itself", error=log.describe(error))
+
+    async def _release(self, *, read_first: bool) -> bool:
+        """Empty the holder if it is us; say whether it was."""
+        record = self._observed
+        for _ in range(_RELEASE_ATTEMPTS):
+            if read_first:
+                record = await self._lock.get()
+            if record is None or record.holder != self.identity:
+                return False
+            now = self._wall()
+            released = LeaseRecord(
+                lease_duration=RELEASED_FOR, acquire_time=now, renew_time=now, transitions=record.transitions
+            )
+            try:
+                await self._lock.update(released)
+            except Conflict:
+                read_first = True
+                continue
+            except NotFound:
+                return False
+            self._may_hold = False
+            self._observed = released
+            return True
+        raise Conflict(f"the lease {self._lock.name} changed {_RELEASE_ATTEMPTS} times while it was given back")
+
+
+def _hint(error: CtrlError, lease: str) -> str:
+    text = log.describe(error)
+    if isinstance(error, Forbidden):
+        return f"{text}; leader election needs get, create and update of leases in the group coordination.k8s.io (lease {lease})"
+    return text

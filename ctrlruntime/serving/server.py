@@ -1,0 +1,152 @@
+"""A small HTTP server: handlers by path, on one address, started and stopped by the manager.
+
+It takes handlers from `endpoints` and users and hands nothing up. aiohttp is imported when a server starts.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from ctrlruntime import log
+from ctrlruntime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+Handler: TypeAlias = "Callable[[web.Request], Awaitable[web.StreamResponse]]"
+"""An aiohttp handler."""
+
+MAX_LINE: Final = 8190
+"""Bytes of a request's first line, and of each header; more is answered with 400."""
+
+MAX_BODY: Final = 64 * 1024
+"""Bytes of a request's body; more is answered with 413."""
+
+SHUTDOWN: Final = 5.0
+"""Seconds answers under way may take at a stop."""
+
+
+class Address(NamedTuple):
+    """Where to listen; an empty host is every interface."""
+
+    host: str
+    port: int
+
+
+def parse_address(text: str, flag: str) -> Address | None:
+    """Return the address in `host:port`, `:port` or `[IPv6]:port`; None for "0" and "", which turn a server off.
+
+    Raises: ConfigError naming `flag` for anything else.
+    """
+    if text.strip() in {"", "0"}:
+        return None
+    host, colon, port = text.strip().rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        colon = ""
+    if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(
+            f"{flag} is {text!r}: give host:port or :port (port 0 takes a free one, an IPv6 address stands in brackets), "
+            'or "0" to turn it off'
+        )
+    return Address(host, int(port))
+
+
+class HTTPServer:
+    """Serves `handlers` (by path, with or without a trailing slash; GET and HEAD) at an address.
+
+    `name` and `flag` are for messages: what the server is, and which flag chose the address.
+    """
+
+    def __init__(self, address: Address, handlers: Mapping[str, Handler], *, name: str, flag: str) -> None:
+        self._wanted = address
+        self._handlers = dict(handlers)
+        self._name = name
+        self._flag = flag
+        self._runner: web.AppRunner | None = None
+        self._address: Address | None = None
+        self._log = log.get_logger("serving")
+
+    def __repr__(self) -> str:
+        return f"HTTPServer({self._name} at {self._address or self._wanted})"
+
+    @property
+    def address(self) -> Address:
+        """Where it listens, with the real port. Raises: RuntimeError while it does not."""
+        if self._address is None:
+            raise RuntimeError(f"the {self._name} server is not running")
+        return self._address
+
+    async def start(self) -> None:
+        """Listen and serve, in the background. Raises: ConfigError when the address cannot be used, RuntimeError when
+        it runs already.
+        """
+        from aiohttp import web
+
+        if self._runner is not None:
+            raise RuntimeError(f"the {self._name} server is running already")
+        listening = self._listen()
+        app = web.Application(client_max_size=MAX_BODY)
+        app.on_response_prepare.append(_forbid_guessing)
+        for path, handler in self._handlers.items():
+            app.router.add_get(path, handler)
+            if not path.endswith("/"):
+                app.router.add_get(path + "/", handler)
+        runner = web.AppRunner(
+            app,
+            handle_signals=False,
+            access_log=None,
+            shutdown_timeout=SHUTDOWN,
+            max_line_size=MAX_LINE,
+            max_field_size=MAX_LINE,
+        )
+        try:
+            await runner.setup()
+            await web.SockSite(runner, listening).start()
+        except BaseException:
+            listening.close()
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        self._address = Address(*listening.getsockname()[:2])
+        self._log.info("serving", server=self._name, address=_show(self._address), paths=sorted(self._handlers))
+
+    async def stop(self) -> None:
+        """Stop listening, finish answers under way, close. May be called twice and without a start."""
+        runner, self._runner, self._address = self._runner, None, None
+        if runner is not None:
+            await runner.cleanup()
+
+    def _listen(self) -> socket.socket:
+        host, port = self._wanted
+        try:
+            if host:
+                found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+                family, _, _, _, where = found[0]
+                return socket.create_server((str(where[0]), port), family=family, backlog=128)
+            if socket.has_dualstack_ipv6():
+                try:
+                    return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128)
+                except OSError as error:
+                    # A kernel may know IPv6 and have it turned off.
+                    if error.errno not in {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}:
+                        raise
+            return socket.create_server(("", port), backlog=128)
+        except OSError as error:
+            raise ConfigError(
+                f"the {self._name} server cannot listen on {_show(self._wanted)} ({error.strerror or error}): another process may use the "
+                f'port. Give a free address with {self._flag}, or "0" to turn the server off'
+            ) from error
+
+
+def _show(address: Address) -> str:
+    return f"[{address.host}]:{address.port}" if ":" in address.host else f"{address.host}:{address.port}"
+
+
+async def _forbid_guessing(_request: web.Request, response: web.StreamResponse) -> None:
+    """Keep browsers from guessing content types."""
+    response.headers["X-Content-Type-Options"] = "nosniff"

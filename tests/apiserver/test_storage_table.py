@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import pytest
+
+from ctrlruntime.apiserver.interfaces import Change
+from ctrlruntime.apiserver.storage import Record, Store
+
+
+@pytest.fixture
+def store():
+    return Store(history=4, now=lambda: 1.0)
+
+
+class Writer:
+    """Writes small records into one table."""
+
+    def __init__(self, store):
+        self.store = store
+        self.table = store.table("", "things")
+
+    def put(self, name, body=b"{}", namespace="n"):
+        old = self.table.records.get((namespace, name))
+        record = Record((namespace, name), self.store.next_revision(), body, None)
+        self.store.commit(self.table, "MODIFIED" if old else "ADDED", record, old, None)
+        return record.revision
+
+    def drop(self, name, namespace="n"):
+        old = self.table.records[namespace, name]
+        record = Record((namespace, name), self.store.next_revision(), old.body, None)
+        self.store.commit(self.table, "DELETED", record, old, None)
+        return record.revision
+
+
+@pytest.fixture
+def writer(store):
+    return Writer(store)
+
+
+def test_versions_start_at_the_clock_and_count_every_write(store, writer):
+    assert store.revision == 1000
+    assert [writer.put("a"), writer.put("b")] == [1001, 1002]
+
+
+def test_keys_are_sorted_and_cut_by_namespace(writer):
+    for namespace, name in (("b", "x"), ("a", "z"), ("a", "y"), ("ab", "w")):
+        writer.put(name, namespace=namespace)
+
+    assert list(writer.table.keys()) == [("a", "y"), ("a", "z"), ("ab", "w"), ("b", "x")]
+    assert list(writer.table.keys("a")) == [("a", "y"), ("a", "z")]
+
+
+def test_a_snapshot_undoes_what_came_after(writer):
+    first = writer.put("a", b"1")
+    second = writer.put("b", b"1")
+    writer.put("a", b"2")
+    writer.drop("b")
+
+    assert {key[1]: record.body for key, record in writer.table.snapshot(second).items()} == {"a": b"1", "b": b"1"}
+    assert [key[1] for key in writer.table.snapshot(first)] == ["a"]
+
+
+def test_history_is_bounded_and_says_what_it_lost(writer):
+    versions = [writer.put("a", str(number).encode()) for number in range(6)]
+
+    assert writer.table.compacted == versions[1]
+    assert [event.revision for event in writer.table.since(versions[1])] == versions[2:]
+    assert writer.table.since(versions[0]) is None
+    assert writer.table.snapshot(versions[0]) is None
+
+
+def test_nothing_before_the_start_is_known(store, writer):
+    assert writer.table.since(store.revision) == []
+    assert writer.table.since(store.revision - 1) is None
+
+
+async def test_subscriptions_get_what_they_want_and_are_cut_when_slow(writer):
+    everything = writer.table.subscribe()
+    one = writer.table.subscribe("n", ("n", "a"))
+    other = writer.table.subscribe("elsewhere")
+    slow = writer.table.subscribe(limit=1)
+
+    writer.put("a")
+    writer.put("b")
+
+    assert [event.record.key[1] for event in everything.events] == ["a", "b"]
+    assert [event.record.key[1] for event in one.events] == ["a"]
+    assert not other.events
+    assert slow.closed
+    assert slow.wake.is_set()
+
+
+def test_listeners_hear_changes_inside_the_write(store, writer):
+    heard = []
+    stop = writer.table.listen(heard.append)
+    change = Change("ADDED", {"a": 1}, None, 1)
+    store.commit(writer.table, "ADDED", Record(("n", "a"), store.next_revision(), b"{}", None), None, change)
+    stop()
+    store.commit(writer.table, "ADDED", Record(("n", "b"), store.next_revision(), b"{}", None), None, change)
+
+    assert heard == [change]
+
+
+async def test_waiting_for_a_version(store, writer):
+    import asyncio
+
+    waiting = asyncio.ensure_future(store.wait_for(store.revision + 1, 5.0))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    writer.put("a")
+
+    assert await waiting
+    assert not await store.wait_for(store.revision + 1, 0.01)
