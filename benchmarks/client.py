@@ -1,6 +1,6 @@
 """What a client write costs: CPU of this process for each request, create and status update of a typed object against a real API server.
 
-    python benchmarks/client.py [--objects 2000] [--parallel 20] [--kubeconfig PATH] [--profile]
+    python -m benchmarks.client [--objects 2000] [--parallel 20] [--kubeconfig PATH] [--profile]
 
 Without --kubeconfig it starts the real control plane of `tests/controlplane` (build it first) or what KUBEBUILDER_ASSETS names.
 """

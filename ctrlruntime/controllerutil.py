@@ -116,8 +116,8 @@ def _check_scope(owner: Object, obj: Object) -> None:
     )
     raise ValueError(
         f"{_name(owner)} cannot own {_name(obj)}: the owner is in namespace {home} and the object {what}, and the garbage collector would "
-        "delete it. Instead, label the object with its owner's name, watch it with enqueue_requests_from_map_func, and delete it in a finalizer "
-        "of the owner"
+        "delete it. Instead, label the object with its owner's name, watch it with enqueue_requests_from_map_func, and delete it in a "
+        "finalizer of the owner"
     )
 
 

@@ -52,6 +52,8 @@ _MAX_BUSY = 64  # keys whose async handlers run at once
 _MAX_WAITING = 1_000  # events that wait for an earlier one of their key
 _PATIENCE = 5.0  # seconds user code gets to end once it is cancelled
 
+_log = get_logger("source")
+
 
 class Queue(Protocol[R_contra]):
     """The part of the controller's queue a source may use."""
@@ -352,9 +354,7 @@ class Func(Generic[R]):
             except Exception as error:  # noqa: BLE001 - any failure of user code is repeated
                 delay = _delay(failures, self._retry_delays)
                 failures += 1
-                _log().error(
-                    "source function failed; calling it again", source=self.name, retry_in=delay, exc_info=error
-                )
+                _log.error("source function failed; calling it again", source=self.name, retry_in=delay, exc_info=error)
                 await asyncio.sleep(delay)
             else:
                 return
@@ -450,9 +450,7 @@ class _Dispatcher(Generic[T, R]):
             task.cancel()
         _, pending = await asyncio.wait(set(self._tasks), timeout=_PATIENCE)
         if pending:
-            _log().warning(
-                "event handlers ignore cancellation and are abandoned", source=self._name, count=len(pending)
-            )
+            _log.warning("event handlers ignore cancellation and are abandoned", source=self._name, count=len(pending))
 
     def _handle(self, event: Event[T], call: int) -> None:
         meta = event.meta
@@ -538,20 +536,18 @@ class _Dispatcher(Generic[T, R]):
         }
         if isinstance(error, DecodeError):
             # The same bytes will not decode next time either; the object's repair is an event of its own.
-            _log().warning(
+            _log.warning(
                 "object does not fit its model; what it leads to is unknown until it is repaired",
                 error=str(error),
                 **fields,
             )
             return
         if call >= RETRY_LIMIT:
-            _log().error(
-                "event handler failed too often; giving up on this event", calls=call, exc_info=error, **fields
-            )
+            _log.error("event handler failed too often; giving up on this event", calls=call, exc_info=error, **fields)
             return
         delay = _delay(call - 1, self._retry_delays)
         if call == 1:
-            _log().error(
+            _log.error(
                 "event handler failed; it is called again with the same event", retry_in=delay, exc_info=error, **fields
             )
         timer: asyncio.TimerHandle
@@ -568,7 +564,7 @@ class _Dispatcher(Generic[T, R]):
         self._predicate_failures[id(predicate)] = count
         if count == 1:
             meta = event.meta
-            _log().error(
+            _log.error(
                 "predicate failed; the event is passed on (later failures of this predicate are counted, not logged)",
                 source=self._name,
                 predicate=repr(predicate),
@@ -601,7 +597,7 @@ def _spawn(take: Callable[[], Coroutine[Any, Any, None]], name: str) -> asyncio.
             try:
                 return await take()
             except Exception as error:  # noqa: BLE001 - user code is guarded below, so this is a bug of ours: a source must not fall silent
-                _log().error("source failed; taking events again", task=name, exc_info=error)
+                _log.error("source failed; taking events again", task=name, exc_info=error)
                 await asyncio.sleep(1.0)
 
     return asyncio.create_task(keep_taking(), name=name)
@@ -613,12 +609,8 @@ async def _end(task: asyncio.Task[None] | None) -> None:
     task.cancel()
     _, pending = await asyncio.wait({task}, timeout=_PATIENCE)
     if pending:
-        _log().warning("source ignores cancellation and is abandoned", task=task.get_name())
+        _log.warning("source ignores cancellation and is abandoned", task=task.get_name())
 
 
 def _name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", None) or repr(function))
-
-
-def _log() -> Any:
-    return get_logger("source")

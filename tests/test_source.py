@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 
 import pytest
-from structlog.testing import capture_logs
 
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.event import CreateEvent, DeleteEvent, GenericEvent, Snapshot, UpdateEvent
 from ctrlruntime.handler import EnqueueRequestForObject, Funcs, enqueue_requests_from_map_func
+from ctrlruntime.log.options import ERROR, INFO, WARN
+from ctrlruntime.log.output import sink
 from ctrlruntime.predicate import Predicate
 from ctrlruntime.reconcile import Request
 from ctrlruntime.source import LOW_PRIORITY, Channel, EventChannel, Func, Kind
 
 SOON = 5.0
 QUICK = (0.01, 0.02)
+LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
+
+
+@contextlib.contextmanager
+def capture_logs():
+    """Collect log lines as dicts: event, log_level, and their fields, bound ones included."""
+
+    class Lines:
+        threshold = -100
+
+        def write(self, level, name, event, fields):
+            lines.append({"event": event, "log_level": LEVELS.get(level, "debug"), **fields})
+
+    lines, before = [], sink.output
+    sink.output = Lines()
+    try:
+        yield lines
+    finally:
+        sink.output = before
 
 
 class Thing:

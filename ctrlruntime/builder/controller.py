@@ -17,6 +17,7 @@ from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Uns
 from ctrlruntime.controller import Controller, ControllerOptions, LogFields, OptionKeywords
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.handler import EnqueueRequestForObject, EventHandler, enqueue_request_for_owner
+from ctrlruntime.journal import Journal
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.predicate import Predicate, PredicateLike, predicate_of
 from ctrlruntime.reconcile import Reconciler, Request
@@ -68,6 +69,9 @@ class Manager(Protocol):
 
     @property
     def metrics(self) -> Metrics: ...
+
+    @property
+    def journal(self) -> Journal: ...
 
     @property
     def controller_defaults(self) -> ControllerDefaults: ...
@@ -217,6 +221,7 @@ class Builder(Generic[R]):
             reconciler,
             options=self._all_options(group, kind),
             metrics=self._manager.metrics,
+            journal=self._manager.journal,
             group=group,
             kind=kind,
         )

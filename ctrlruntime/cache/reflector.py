@@ -98,7 +98,7 @@ class WatchOptions:
     """How long after its length a watch may end before it is taken for dead."""
 
     page_size: int = 500
-    streaming_list: bool = True
+    streaming_list: bool = False
     """Ask for a streaming list first (Kubernetes 1.32 and later serve it) and fall back to pages."""
 
     backoff: tuple[float, float] = (0.8, 30.0)

@@ -1,11 +1,12 @@
 """The direct client: every verb of the API, live, for every kind of class a caller may use.
 
-It turns verbs into requests and answers into objects. Names of resources come from the mapper, classes from the scheme, bytes from the codec;
-each write passes the gate.
+It turns verbs into requests and answers into objects. Names of resources come from the mapper, classes from the scheme,
+bytes from the codec; each write passes the gate.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Literal, cast
@@ -31,10 +32,21 @@ from ctrlruntime.client.options import WriteParams, default_owner, delete_option
 from ctrlruntime.client.patches import APPLY, Patch
 from ctrlruntime.client.selectors import fields_text, labels_of
 from ctrlruntime.client.subresource import Subresource
-from ctrlruntime.errors import AlreadyExists, APIStatusError, Expired, FencedError, NoMatchError, NotFound
-from ctrlruntime.rest.collection import METADATA_ITEM, Collection, resource_path
+from ctrlruntime.errors import (
+    AlreadyExists,
+    APIStatusError,
+    ConfigError,
+    Expired,
+    FencedError,
+    Gone,
+    NoMatchError,
+    NotFound,
+    TransportError,
+)
+from ctrlruntime.rest.collection import Collection, resource_path
+from ctrlruntime.rest.content import JSON
 from ctrlruntime.rest.mapper import APIResource, RESTMapper
-from ctrlruntime.rest.transport import JSON, Transport
+from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 
 T = TypeVar("T")
@@ -46,7 +58,11 @@ _LONGEST_BASE = 58  # with five random letters a label's 63 (k8s.io/apiserver/pk
 
 
 class APIClient:
-    """Reads and writes one cluster without a cache. Raises, from every verb: NotRegisteredError, NoMatchError, APIStatusError, TransportError."""
+    """Reads and writes one cluster without a cache.
+
+    Every verb raises: NotRegisteredError, NoMatchError, APIStatusError, TransportError; ValueError for an object
+    without the name or namespace its kind needs.
+    """
 
     def __init__(
         self,
@@ -121,7 +137,7 @@ class APIClient:
             fields=fields_text(fields),
             metadata_only=codec.metadata_only,
         )
-        with self._unserved(codec.gvk):
+        with self._unserved(resource):
             if limit or continue_token:
                 page = await collection.page(limit=limit, continue_token=continue_token)
                 raws, version, token = page.items, page.resource_version, page.continue_token
@@ -153,10 +169,13 @@ class APIClient:
             fields=fields_text(fields),
             metadata_only=codec.metadata_only,
         )
-        async for batch in collection.watch(resource_version=resource_version, length=length):
-            for frame in batch:
-                type_ = cast('Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]', frame.type)
-                yield WatchEvent(type_, codec.decode(frame.object))
+        batches = collection.watch(resource_version=resource_version, length=length)
+        with self._unserved(resource):
+            async with contextlib.aclosing(batches):
+                async for batch in batches:
+                    for frame in batch:
+                        type_ = cast('Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]', frame.type)
+                        yield WatchEvent(type_, codec.decode(frame.object))
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -262,7 +281,7 @@ class APIClient:
         if fields is not None:
             params.append(("fieldSelector", fields_text(fields)))
         self._gate.record("deletecollection", resource.group, resource.plural, "", namespace or "", "")
-        with self._unserved(codec.gvk):
+        with self._unserved(resource):
             await self._transport.request(
                 "DELETE",
                 resource_path(resource, namespace or ""),
@@ -324,10 +343,11 @@ class APIClient:
         codec.refuse_metadata_only("asked for a subresource")
         key = codec.key(obj)
         resource = await self._mapper.resource_for(codec.gvk)
-        self._gate.record("get", resource.group, resource.plural, subresource, key.namespace, key.name)
-        response = await self._transport.request(
-            "GET", resource_path(resource, key.namespace, _named(key), subresource)
-        )
+        namespace = _namespace(resource, key.namespace, key.name)
+        path = resource_path(resource, namespace, _named(key), subresource)
+        self._gate.record("get", resource.group, resource.plural, subresource, namespace, key.name)
+        with self._unserved(resource, subresource):
+            response = await self._transport.request("GET", path)
         return self._codecs.of(body).decode(response.body)
 
     async def write_subresource_body(
@@ -352,10 +372,11 @@ class APIClient:
 
     async def _get(self, codec: Codec[Any], namespace: str, name: str) -> bytes:
         resource = await self._mapper.resource_for(codec.gvk)
-        self._gate.record("get", resource.group, resource.plural, "", namespace, name)
+        namespace = _namespace(resource, namespace, name)
         path = resource_path(resource, namespace, _named(NamespacedName(namespace, name)))
-        with self._unserved(codec.gvk):
-            response = await self._transport.request("GET", path, accept=METADATA_ITEM if codec.metadata_only else JSON)
+        self._gate.record("get", resource.group, resource.plural, "", namespace, name)
+        with self._unserved(resource):
+            response = await self._transport.request("GET", path, accept=codec.accept)
         return response.body
 
     async def _send(
@@ -375,20 +396,17 @@ class APIClient:
         accept: str = JSON,
         on_collection: bool = False,
     ) -> bytes:
-        if resource.namespaced and not namespace:
-            raise ValueError(
-                f"{gvk.kind} {name!r} has no metadata.namespace, and {resource.plural} live in namespaces; set it"
-            )
-        namespace = namespace if resource.namespaced else ""
-        self._gate.record(verb, resource.group, resource.plural, subresource, namespace, name)
+        namespace = _namespace(resource, namespace, name)
         path = resource_path(resource, namespace, "" if on_collection else name, subresource)
+        self._gate.record(verb, resource.group, resource.plural, subresource, namespace, name)
         ticket = None if dry_run else self._gate.open(gvk, namespace, name)
         try:
-            with self._unserved(gvk):
+            with self._unserved(resource, subresource):
                 response = await self._transport.request(
                     method, path, params=params, body=body, content_type=content_type, accept=accept
                 )
-        except (APIStatusError, NoMatchError, FencedError):
+        except (APIStatusError, NoMatchError, FencedError, ConfigError):
+            # Refused, or (no credential, no certificate) never sent.
             if ticket is not None:
                 ticket.failed()
             raise
@@ -398,34 +416,41 @@ class APIClient:
                 ticket.lost()
             raise
         if ticket is not None:
-            _settle(ticket, verb, subresource, response.body)
+            try:
+                _settle(ticket, verb, subresource, response.body)
+            except msgspec.DecodeError as error:
+                ticket.lost()
+                raise TransportError(f"{method} {path}: the answer is no object: {response.body[:200]!r}") from error
         return response.body
 
     def _generated_name(self, base: str) -> str:
         return base[:_LONGEST_BASE] + "".join(self._random_letter(_SUFFIX_ALPHABET) for _ in range(5))
 
-    def _unserved(self, gvk: GroupVersionKind) -> _Unserved:
-        return _Unserved(self._mapper, gvk)
+    def _unserved(self, resource: APIResource, subresource: str = "") -> _Unserved:
+        return _Unserved(self._mapper, resource, subresource)
 
 
 class _Unserved:
-    """Tells "the object does not exist" from "the kind is not served (any more)": the latter is a NoMatchError."""
+    """Tells "the object does not exist" from "the kind or subresource is not served": the latter is a NoMatchError."""
 
-    __slots__ = ("_gvk", "_mapper")
+    __slots__ = ("_mapper", "_resource", "_subresource")
 
-    def __init__(self, mapper: RESTMapper, gvk: GroupVersionKind) -> None:
+    def __init__(self, mapper: RESTMapper, resource: APIResource, subresource: str) -> None:
         self._mapper = mapper
-        self._gvk = gvk
+        self._resource = resource
+        self._subresource = subresource
 
     def __enter__(self) -> None:
         return
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, NotFound) and not error.details.get("name"):
-            self._mapper.invalidate()
-            raise NoMatchError(
-                f"the API server does not serve {self._gvk} (any more); is its CustomResourceDefinition installed?"
-            ) from error
+        if not isinstance(error, NotFound) or error.details.get("name"):
+            return
+        resource = self._resource
+        self._mapper.invalidate(resource.group)
+        what = f"the subresource {self._subresource!r} of {resource.gvk}" if self._subresource else str(resource.gvk)
+        ask = "does its CustomResourceDefinition declare it?" if self._subresource else "is its CRD still installed?"
+        raise NoMatchError(f"the API server does not serve {what}; {ask}") from error
 
 
 class _DeleteAnswer(msgspec.Struct, gc=False):
@@ -447,9 +472,10 @@ def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> None:
         if verb == "delete" and answer.details is not None and answer.details.uid:
             ticket.deleted(answer.details.uid)
         else:
-            ticket.failed()
+            # An eviction or a binding: done, but nobody says at which version.
+            ticket.lost()
     elif answer.metadata is None or not answer.metadata.name:
-        ticket.failed()
+        ticket.failed()  # a review: nothing is stored
     elif verb == "delete" and answer.metadata.deletion_timestamp is None:
         ticket.deleted(answer.metadata.uid)
     else:
@@ -457,7 +483,7 @@ def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> None:
 
 
 async def _all_pages(collection: Collection) -> tuple[list[bytes], str]:
-    """Return all items of one consistent list; when its continue token expires midway, begin again (once per page size doubled)."""
+    """Return all items of one consistent list; when its continue token expires midway, begin again with larger pages."""
     size = PAGE_SIZE
     while True:
         items: list[bytes] = []
@@ -469,10 +495,22 @@ async def _all_pages(collection: Collection) -> tuple[list[bytes], str]:
                 token = page.continue_token
                 if not token:
                     return items, page.resource_version
-        except Expired:
+        except (Expired, Gone):
             if not token or size > 64 * PAGE_SIZE:
                 raise
             size *= 2
+
+
+def _namespace(resource: APIResource, namespace: str, name: str) -> str:
+    """Return the namespace to ask in. Raises: ValueError when there must be one and is none."""
+    if not resource.namespaced:
+        return ""
+    if not namespace:
+        raise ValueError(
+            f"{resource.kind} {name!r} has no namespace, and {resource.plural} live in namespaces; "
+            "set metadata.namespace, or give the key one"
+        )
+    return namespace
 
 
 def _named(key: NamespacedName) -> str:

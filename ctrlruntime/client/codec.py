@@ -23,8 +23,7 @@ from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, 
 from ctrlruntime.api.wire import Wire
 from ctrlruntime.data import open_data
 from ctrlruntime.errors import NotRegisteredError
-from ctrlruntime.rest.collection import METADATA_ITEM
-from ctrlruntime.rest.transport import JSON
+from ctrlruntime.rest.content import JSON, METADATA_ITEM
 from ctrlruntime.scheme import Scheme
 
 T = TypeVar("T")
@@ -76,7 +75,9 @@ class Codec(Generic[T]):
         if isinstance(obj, Object):
             obj.refresh(cast("Any", fresh))
         else:
-            vars(obj).update(vars(fresh))
+            # Attribute by attribute: the object keeps its own `local_vars_configuration`.
+            for attribute in cast("V1Model", obj).attribute_map:
+                setattr(obj, f"_{attribute}", getattr(fresh, attribute))
         return obj
 
     def is_kind_of(self, raw: bytes) -> bool:
@@ -86,7 +87,8 @@ class Codec(Generic[T]):
     def refuse_metadata_only(self, done: str) -> None:
         if self.metadata_only:
             raise TypeError(
-                f"metadata of a {self.gvk.kind} alone cannot be {done}: the rest would be lost; patch it, or use the whole kind"
+                f"metadata of a {self.gvk.kind} alone cannot be {done}: the rest would be lost; "
+                "patch it, or use the whole kind"
             )
 
 
@@ -146,16 +148,24 @@ def _v1_gvk(cls: type[Any]) -> GroupVersionKind:
             if not prefix or (group or "core").startswith(prefix):
                 return GroupVersionKind(group, version, kind)
     raise NotRegisteredError(
-        f"{cls.__name__} of kubernetes_asyncio is no kind that a Kubernetes 1.36 server has at GA; use Unstructured.of(api_version, kind)"
+        f"{cls.__name__} of kubernetes_asyncio is no kind that a Kubernetes 1.36 server has at GA; "
+        "use Unstructured.of(api_version, kind)"
     )
 
 
 class _ResponseKind(msgspec.Struct):
     kind: str
+    group: str = ""
+    version: str = ""
+
+
+class _Subresource(msgspec.Struct, rename="camel"):
+    response_kind: _ResponseKind | None = None
 
 
 class _Resource(msgspec.Struct, rename="camel"):
     response_kind: _ResponseKind
+    subresources: list[_Subresource] = []
 
 
 class _Version(msgspec.Struct):
@@ -182,14 +192,24 @@ class _Discovery(msgspec.Struct):
 
 @functools.cache
 def _builtin_groups() -> dict[tuple[str, str], list[str]]:
-    """Return {(version, kind): groups} of the built-in kinds, from the recorded discovery."""
+    """Return {(version, kind): groups} of the built-in kinds, those of subresources too, from the recorded discovery."""
     discovery = msgspec.json.decode(gzip.decompress(open_data("kubernetes-1.36/discovery.json.gz")), type=_Discovery)
     groups: dict[tuple[str, str], list[str]] = {}
     for listed in discovery.aggregated.values():
         for group in listed.items:
             for version in group.versions:
                 for resource in version.resources:
-                    found = groups.setdefault((version.version, resource.response_kind.kind), [])
-                    if group.metadata.name not in found:
-                        found.append(group.metadata.name)
+                    kinds = [resource.response_kind, *(sub.response_kind for sub in resource.subresources)]
+                    for kind in kinds:
+                        _note(groups, group.metadata.name, version.version, kind)
     return groups
+
+
+def _note(groups: dict[tuple[str, str], list[str]], group: str, version: str, kind: _ResponseKind | None) -> None:
+    if kind is None:
+        return
+    # Without a version of its own the kind is of the group version that serves it.
+    found = groups.setdefault((kind.version or version, kind.kind), [])
+    name = kind.group if kind.version else group
+    if name not in found:
+        found.append(name)

@@ -1,8 +1,9 @@
 """The contracts of reading and writing: what reconcilers are given, and what caches, wrappers and tests implement.
 
-Kinds are classes: a typed one (`apps.Deployment`, your own), `Unstructured.of("v1", "ConfigMap")` or `PartialObjectMetadata.of(apps.Deployment)`.
-A read returns an object of that class which is the caller's to change. A write returns the server's object and refreshes the one passed in,
-so two writes in a row do not conflict; a failed or dry-run write leaves it untouched.
+Kinds are classes: a typed one (`apps.Deployment`, your own), `Unstructured.of("v1", "ConfigMap")` or
+`PartialObjectMetadata.of(apps.Deployment)`.
+A read returns an object of that class which is the caller's to change. A write returns the server's object and
+refreshes the one passed in, so two writes in a row do not conflict; a failed or dry-run write leaves it untouched.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 class Items(Sequence[T], Generic[T]):
     """A list as a read returned it: a sequence that decodes each item when it is touched, once.
 
-    `metas` are the metadata records of all items and decode nothing. `resource_version` is the list's own version, `continue_token` asks the
-    server for the next page (empty on the last one) and `remaining_item_count` is what the server says is left, if it says so.
+    `metas` are the metadata records of all items and decode nothing. `resource_version` is the list's own version,
+    `continue_token` asks the server for the next page (empty on the last one) and `remaining_item_count` is what the
+    server says is left, if it says so.
     """
 
     __slots__ = ("_decode", "_decoded", "_metas", "_raws", "continue_token", "remaining_item_count", "resource_version")
@@ -93,7 +95,10 @@ class Items(Sequence[T], Generic[T]):
 
 
 class WatchEvent(NamedTuple, Generic[T]):
-    """One change seen by `Client.watch`: ADDED, MODIFIED, DELETED, or BOOKMARK (then only the resourceVersion of `object` is meant)."""
+    """One change seen by `Client.watch`: ADDED, MODIFIED, DELETED, or BOOKMARK.
+
+    Of a bookmark's object only the resourceVersion is meant.
+    """
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
     object: T
@@ -144,7 +149,10 @@ class SubresourceClient(Protocol):
         field_owner: str = "",
         field_validation: FieldValidation | None = None,
     ) -> T:
-        """PUT the subresource of `obj` (with another `body` for kinds like scale); refreshes `obj`, or `body` when it is given."""
+        """PUT the subresource of `obj`, or `body` to it for kinds like scale.
+
+        Returns and refreshes `obj`; with a `body` that one is refreshed, and `obj` is returned as it was.
+        """
         ...
 
     async def patch(
@@ -188,7 +196,10 @@ class Writer(Protocol):
         field_owner: str = "",
         field_validation: FieldValidation | None = None,
     ) -> T:
-        """Replace the object (not its status, where that is a subresource). Raises: Conflict when it changed since it was read."""
+        """Replace the object (not its status, where that is a subresource).
+
+        Raises: Conflict when it changed since it was read.
+        """
         ...
 
     async def patch(
@@ -205,7 +216,10 @@ class Writer(Protocol):
         ...
 
     async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
-        """Server-side apply: own exactly the fields the code set on `obj`. Raises: Conflict naming the other owners, unless `force`."""
+        """Server-side apply: own exactly the fields the code set on `obj`.
+
+        Raises: Conflict naming the other owners, unless `force`; ValueError for an object that was read from a server.
+        """
         ...
 
     async def delete(
@@ -232,7 +246,10 @@ class Writer(Protocol):
         grace_period_seconds: int | None = None,
         propagation: Propagation | None = None,
     ) -> None:
-        """Delete every object of a kind in a namespace that matches the selectors. Raises: ValueError for a namespaced kind without `namespace`."""
+        """Delete every object of a kind in a namespace that matches the selectors.
+
+        Raises: ValueError for a namespaced kind without `namespace`.
+        """
         ...
 
 
@@ -259,5 +276,8 @@ class Client(Reader, Writer, Protocol):
         fields: Fields | None = None,
         resource_version: str = "",
     ) -> AsyncIterator[WatchEvent[T]]:
-        """Iterate over changes until the server ends the watch. For a reconciler, informers do better: they resume. Raises: Expired, …"""
+        """Iterate over changes until the server ends the watch. For a reconciler, informers do better: they resume.
+
+        Raises: Expired, …
+        """
         ...

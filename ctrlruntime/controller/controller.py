@@ -29,12 +29,13 @@ from ctrlruntime.controller.running import (
     where,
 )
 from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError, TerminalError
-from ctrlruntime.log import bound, get_logger
+from ctrlruntime.journal import Journal, Run
+from ctrlruntime.log import bind, get_logger, unbind
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Reconciler, Request, Result
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.source import Source
-from ctrlruntime.workqueue import ItemExponentialBackoff, PriorityQueue, ShutDown
+from ctrlruntime.workqueue import Item, ItemExponentialBackoff, PriorityQueue, ShutDown
 
 R = TypeVar("R", default=Request)
 
@@ -106,6 +107,7 @@ class Controller(Generic[R]):
         *,
         options: ControllerOptions[R] | None = None,
         metrics: Metrics | None = None,
+        journal: Journal | None = None,
         group: str = "",
         kind: str = "",
         clock: Callable[[], float] = time.monotonic,
@@ -124,8 +126,10 @@ class Controller(Generic[R]):
         metrics = metrics or Metrics()
         self._metrics = metrics.controller(name)
         self._queue_metrics = metrics.workqueue(name)
+        self._journal = journal
         self._clock = clock
         self._new_id = new_id
+        self._is_log_constructor_reported = False
         self._log = get_logger("controller").bind(**self._fields(None))
         self._queue: PriorityQueue[R] | None = None
         self._watches: list[Watch[R]] = []
@@ -279,27 +283,32 @@ class Controller(Generic[R]):
                 item = queue.get_nowait() or await queue.get()
             except ShutDown:
                 return
-            await self._process(item.key, item.priority, item.triggers)
+            await self._process(item)
             if (now := time.monotonic()) >= turn_ends:
                 # A reconcile that reads from the cache and finds nothing to do never suspends: let the others run.
                 await asyncio.sleep(0)
                 turn_ends = max(now, time.monotonic()) + _SLICE
 
-    async def _process(self, request: R, priority: int, triggers: tuple[object, ...]) -> None:
+    async def _process(self, item: Item[R]) -> None:
+        request = item.key
         task = asyncio.current_task()
         assert task is not None
-        run = _Run(request, self._new_id(), task, self._clock(), self._clock() + self.options.slow_reconcile_warning)
+        started = self._clock()
+        run = _Run(request, self._new_id(), task, started, started + self.options.slow_reconcile_warning)
         self._running[request] = run
         self._look_for_slow_ones()
         self._metrics.active_workers += 1
+        token = bind(**self._fields(request), reconcileID=run.id)
         try:
-            actor = Actor(self.name, request, run.id, fenced=self.options.needs_leader_election)
-            with bound(**self._fields(request), reconcileID=run.id), acting(actor):
+            with acting(Actor(self.name, request, run.id, fenced=self.options.needs_leader_election)):
                 result, error = await self._call(run)
-                self._settle(run, priority, triggers, result, error)
+            outcome = self._settle(request, item.priority, result, error)
+            if self._journal is not None:
+                self._note(self._journal, item, run, outcome, result, error)
         finally:
+            unbind(token)
             self._metrics.active_workers -= 1
-            self._metrics.observe(self._clock() - run.started)
+            self._metrics.observe(self._clock() - started)
             del self._running[request]
             self.queue.done(request)
 
@@ -345,12 +354,9 @@ class Controller(Generic[R]):
         # A plain function that wraps an async one returns its coroutine.
         return await outcome if inspect.isawaitable(outcome) else outcome
 
-    def _settle(
-        self, run: _Run[R], priority: int, triggers: tuple[object, ...], result: Result | None, error: Exception | None
-    ) -> None:
-        """Decide what the outcome means for the request."""
+    def _settle(self, request: R, priority: int, result: Result | None, error: Exception | None) -> str:
+        """Decide what the outcome means for the request, and return the word for it."""
         queue = self.queue
-        request = run.request
         if result is not None and result.priority is not None:
             priority = result.priority
         if isinstance(error, TerminalError):
@@ -358,17 +364,46 @@ class Controller(Generic[R]):
             queue.forget(request)
             self._metrics.terminal_errors += 1
             self._failed(error, "reconcile failed for good; it runs again when something changes")
-        elif error is not None:
+            return "terminal"
+        if error is not None:
             queue.add(request, priority=priority, rate_limited=True)
             self._failed(error, "reconcile failed; it is repeated with back-off", failures=queue.num_requeues(request))
-        elif result is not None and result.requeue_after > 0:
-            # Forget before adding: a delayed run must not count as a failure.
-            queue.forget(request)
+            return "timeout" if isinstance(error, ReconcileTimeoutError) else "error"
+        # Forget before adding: a delayed run must not count as a failure.
+        queue.forget(request)
+        if result is not None and result.requeue_after > 0:
             queue.add(request, priority=priority, after=result.requeue_after)
             self._metrics.count("requeue_after")
-        else:
-            queue.forget(request)
-            self._metrics.count("success")
+            return "requeue_after"
+        self._metrics.count("success")
+        return "success"
+
+    def _note(
+        self,
+        journal: Journal,
+        item: Item[R],
+        run: _Run[R],
+        outcome: str,
+        result: Result | None,
+        error: Exception | None,
+    ) -> None:
+        now = journal.now()
+        seconds = self._clock() - run.started
+        journal.ran(
+            self.name,
+            item.key,
+            Run(
+                id=run.id,
+                started=now - seconds,
+                seconds=seconds,
+                outcome=outcome,
+                error="" if error is None else f"{type(error).__name__}: {error}",
+                attempts=item.attempts,
+                priority=item.priority,
+                triggers=item.triggers,
+                wakes_at=now + result.requeue_after if result is not None and result.requeue_after > 0 else None,
+            ),
+        )
 
     def _failed(self, error: Exception, event: str, **fields: object) -> None:
         self._metrics.errors += 1
@@ -384,7 +419,14 @@ class Controller(Generic[R]):
 
     def _fields(self, request: R | None) -> Mapping[str, object]:
         if self.options.log_constructor is not None:
-            return self.options.log_constructor(request)
+            try:
+                return self.options.log_constructor(request)
+            except Exception as error:  # noqa: BLE001 - a line with the usual fields is better than no reconcile
+                if not self._is_log_constructor_reported:
+                    self._is_log_constructor_reported = True
+                    get_logger("controller").error(
+                        "log_constructor failed; the usual fields are used", controller=self.name, exc_info=error
+                    )
         fields: dict[str, object] = {"controller": self.name}
         if self.kind:
             fields["controllerGroup"] = self.group

@@ -78,7 +78,7 @@ class LeaseLock:
 
         lease.metadata.labels.update(self._labels)
         spec = lease.spec
-        spec.holder_identity = record.holder
+        spec.holder_identity = record.holder or None
         spec.lease_duration_seconds = record.lease_duration
         spec.acquire_time = None if record.acquire_time is None else MicroTime.of(record.acquire_time)
         spec.renew_time = None if record.renew_time is None else MicroTime.of(record.renew_time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 import msgspec
@@ -106,7 +106,7 @@ class Collection:
 
     def watch(
         self, *, resource_version: str, length: float, grace: float = 10.0, initial_events: bool = False
-    ) -> AsyncIterator[list[Frame]]:
+    ) -> AsyncGenerator[list[Frame], None]:
         """Watch from `resource_version` for `length` seconds.
 
         `grace` seconds later a watch that has not ended is taken for dead (RequestTimeoutError). `initial_events`: a

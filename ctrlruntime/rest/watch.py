@@ -6,7 +6,7 @@ Knows lines, JSON and the four frame types; nothing of caches. A frame of type E
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 import msgspec
@@ -68,7 +68,7 @@ class LineSplitter:
 
 async def frames(
     transport: Transport, path: str, *, params: Params, accept: str, ends_within: float | None = None
-) -> AsyncIterator[list[Frame]]:
+) -> AsyncGenerator[list[Frame], None]:
     """Open a watch and yield its frames, those that arrive together in one list.
 
     Ends when the server ends the watch cleanly. `ends_within`: seconds after which a watch that the server has not

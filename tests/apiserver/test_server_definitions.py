@@ -482,3 +482,23 @@ def test_rules_in_cel_are_stored_and_published(api, make):
 
     stored = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert stored["x-kubernetes-validations"] == [{"rule": "self.n > 0"}]
+
+
+def test_a_default_of_the_whole_status_stands_after_the_create(api, ns, make):
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},
+            "status": {"type": "object", "default": {"phase": "New"}, "properties": {"phase": {"type": "string"}}},
+        },
+    }
+    api.made(make.definitions, make.definition("starters", "Starter", schema))
+    path = f"/apis/{make.group}/v1/{ns}/starters"
+    body = {
+        "apiVersion": f"{make.group}/v1",
+        "kind": "Starter",
+        "metadata": {"name": "s"},
+        "status": {"phase": "Forged"},
+    }
+
+    assert api.made(path, body)["status"] == {"phase": "New"}

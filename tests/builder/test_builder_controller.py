@@ -14,11 +14,13 @@ from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.errors import ConfigError, NotRegisteredError
 from ctrlruntime.event import CreateEvent, Snapshot, UpdateEvent
 from ctrlruntime.handler import EnqueueRequestForObject, Funcs, enqueue_requests_from_map_func
+from ctrlruntime.journal import Journal
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.predicate import GenerationChangedPredicate
 from ctrlruntime.reconcile import Request
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.source import Channel, EventChannel
+from ctrlruntime.testing.eventually import eventually
 
 SOON = 5.0
 
@@ -61,6 +63,7 @@ class FakeManager:
         self.mapper = Mapper()
         self.cache = Cache()
         self.metrics = Metrics()
+        self.journal = Journal()
         self.controller_defaults = Defaults(**defaults)
         self.names = []
         self.runnables = []
@@ -110,9 +113,9 @@ class Running:
 
     async def __aenter__(self):
         self.task = asyncio.create_task(self.controller.start())
-        async with asyncio.timeout(SOON):
-            while not all(watch.is_synced for watch in self.controller.watches):
-                await asyncio.sleep(0)
+        await eventually(
+            lambda: all(watch.is_synced for watch in self.controller.watches), timeout=SOON, interval=0.001
+        )
         return self
 
     async def __aexit__(self, *_):
@@ -134,6 +137,7 @@ async def test_for_enqueues_the_object_and_owns_its_controller():
     async with Running(new_controller_managed_by(manager).for_(Memcached).owns(apps.Deployment), manager) as it:
         it.put(Memcached, CreateEvent(snapshot("own")))
         assert await it.next() == Request("ns", "own")
+        assert await eventually(lambda: manager.journal.history("memcached", Request("ns", "own")).runs, timeout=SOON)
 
         it.put(apps.Deployment, CreateEvent(snapshot("other", owners=[(*OURS, "not-controller", None)])))
         it.put(apps.Deployment, CreateEvent(snapshot("child", owners=[(*OURS, "parent", True)])))

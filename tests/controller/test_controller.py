@@ -9,17 +9,39 @@ import time
 from contextvars import ContextVar
 
 import pytest
-import structlog
-from structlog.testing import capture_logs
 
 from ctrlruntime.controller import Controller, ControllerOptions, ReconcileTimeoutError
 from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, TerminalError
+from ctrlruntime.journal import Journal
+from ctrlruntime.log.options import ERROR, INFO, WARN
+from ctrlruntime.log.output import sink
+from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Request, Result
 from ctrlruntime.rest.fence import current_actor
+from ctrlruntime.testing.eventually import eventually
 from ctrlruntime.workqueue import ItemExponentialBackoff
 
 SOON = 5.0
+LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
 A, B, C = Request("ns", "a"), Request("ns", "b"), Request("ns", "c")
+
+
+@contextlib.contextmanager
+def capture_logs():
+    """Collect log lines as dicts: event, log_level, and their fields, bound ones included."""
+
+    class Lines:
+        threshold = -100
+
+        def write(self, level, name, event, fields):
+            lines.append({"event": event, "log_level": LEVELS.get(level, "debug"), **fields})
+
+    lines, before = [], sink.output
+    sink.output = Lines()
+    try:
+        yield lines
+    finally:
+        sink.output = before
 
 
 class Feed:
@@ -107,9 +129,11 @@ class Hanging:
             return
 
 
-def controller_of(reconciler, *sources, name="test", controller_options=None, **options):
+def controller_of(reconciler, *sources, metrics=None, journal=None, **options):
     options.setdefault("rate_limiter", ItemExponentialBackoff(0.001, 0.01))
-    controller = Controller(name, reconciler, options=controller_options or ControllerOptions(**options), kind="Thing")
+    controller = Controller(
+        "test", reconciler, options=ControllerOptions(**options), metrics=metrics, journal=journal, kind="Thing"
+    )
     for source in sources:
         controller.watch(source)
     return controller
@@ -126,9 +150,7 @@ async def running(controller, *, grace=1.0):
 
 
 async def until(condition):
-    async with asyncio.timeout(SOON):
-        while not condition():
-            await asyncio.sleep(0.001)
+    await eventually(condition, timeout=SOON, interval=0.001)
 
 
 # --- results -----------------------------------------------------------------------------------------------------------
@@ -147,7 +169,7 @@ async def test_done_is_forgotten_and_not_repeated():
 async def test_an_exception_is_repeated_with_back_off_and_logged_with_its_request():
     script = Script(KeyError("spec"), None)
     controller = controller_of(script, Feed(A))
-    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as logs:
+    with capture_logs() as logs:
         async with running(controller):
             assert [await script.next(), await script.next()] == [A, A]
             await until(lambda: not controller.running)
@@ -285,12 +307,68 @@ async def test_log_constructor_replaces_the_fields_and_is_asked_without_a_reques
         asked.append(request)
         return {"tenant": "none" if request is None else request.name}
 
-    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as logs:
+    with capture_logs() as logs:
         async with running(controller_of(script, Feed(A), log_constructor=fields)):
             await script.next()
             await script.next()
     assert None in asked
     assert [line["tenant"] for line in logs if line["log_level"] == "error"] == ["a"]
+
+
+async def test_a_log_constructor_that_fails_is_reported_once_and_stops_nothing():
+    def broken(request):
+        raise KeyError("tenant")
+
+    script = Script()
+    with capture_logs() as logs:
+        async with running(controller_of(script, Feed(A, B), log_constructor=broken)):
+            assert {await script.next(), await script.next()} == {A, B}
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == [
+        "log_constructor failed; the usual fields are used"
+    ]
+
+
+async def test_every_outcome_is_counted():
+    metrics = Metrics()
+    outcomes = [None, KeyError("x"), Result(requeue_after=0.001), TerminalError("bad")]
+    counts = metrics.controller("test")
+    script = Script(*outcomes)
+    controller = controller_of(script, Feed(A, B), metrics=metrics, max_concurrent_reconciles=3)
+    assert counts.results == {"success": 0, "error": 0, "requeue": 0, "requeue_after": 0}
+    with capture_logs():
+        async with running(controller):
+            await until(lambda: sum(counts.results.values()) == 4 and not controller.running)
+            assert counts.max_concurrent_reconciles == 3
+            assert counts.active_workers == 0
+
+    assert counts.results == {"success": 1, "error": 2, "requeue": 0, "requeue_after": 1}
+    assert (counts.errors, counts.terminal_errors, counts.timeouts) == (2, 1, 0)
+
+
+async def test_only_the_deadline_of_the_reconcile_counts_as_timeout():
+    metrics = Metrics()
+    hanging = Hanging()
+    with capture_logs():
+        async with running(controller_of(hanging, Feed(A), metrics=metrics, reconciliation_timeout=0.01), grace=0):
+            await until(lambda: metrics.controller("test").timeouts == 1)
+            hanging.release.set()
+
+        stopped = Hanging()
+        async with running(controller_of(stopped, Feed(A), metrics=metrics, reconciliation_timeout=60.0), grace=0):
+            await asyncio.wait_for(stopped.entered.wait(), SOON)
+    assert metrics.controller("test").timeouts == 1
+
+
+async def test_the_journal_says_how_a_request_went_and_when_it_comes_again():
+    journal = Journal(clock=lambda: 1000.0)
+    script = Script(KeyError("spec"), Result(requeue_after=50.0))
+    with capture_logs():
+        async with running(controller_of(script, Feed(A, priority=-100), journal=journal)):
+            await until(lambda: len(journal.history("test", A).runs) == 2)
+
+    first, second = journal.history("test", A).runs
+    assert (first.outcome, first.error, first.attempts, first.priority) == ("error", "KeyError: 'spec'", 0, -100)
+    assert (second.outcome, second.attempts, second.wakes_at) == ("requeue_after", 1, 1050.0)
 
 
 # --- deadlines, threads, stubborn user code ------------------------------------------------------------------------------

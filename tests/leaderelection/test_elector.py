@@ -461,7 +461,7 @@ def test_no_two_lead_while_the_leader_is_cut_off(loop):
                 cut_off.is_hanging = True
                 first._lock.server = cut_off
                 overlap = False
-                while not second.is_leader:  # noqa: ASYNC110 - the loop's time jumps
+                while not second.is_leader:
                     await asyncio.sleep(0.05)
                     overlap = overlap or (first.is_leader and second.is_leader)
                 assert not overlap

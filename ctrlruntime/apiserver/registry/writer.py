@@ -497,7 +497,8 @@ class Writer:
     @staticmethod
     def _default(resource: Resource, document: Document) -> None:
         if resource.is_custom:
-            if resource.has_status and resource.schema is not None and "status" in resource.schema.properties:
+            # The status was taken away after the first fit; a default of the whole status must come back.
+            if resource.has_status and resource.schema is not None and resource.schema.defaults_of("status"):
                 resource.schema.fit(document, "", [], is_root=True)
             return
         default(resource.group, resource.kind, document)

@@ -112,6 +112,11 @@ class Structural:
             child.default is not _MISSING or child.has_defaults for child in self.properties.values()
         ) or any(child is not None and child.has_defaults for child in (self.items, self.extra))
 
+    def defaults_of(self, name: str) -> bool:
+        """Tell whether an absent property gets a default."""
+        child = self.properties.get(name)
+        return child is not None and child.default is not _MISSING
+
     # Prune and default
 
     def fit(self, value: Any, path: str, unknown: list[str], *, is_root: bool = False) -> None:

@@ -1,0 +1,295 @@
+"""Hooks between a caller and a client, one for each verb: for tests that need a failure, a delay or a look.
+
+    async def refuse(client, obj, **options):
+        raise Conflict("somebody was faster")
+
+    client = intercept(client, update=refuse)
+
+A hook is called in place of the verb, with the wrapped client and the call's arguments: those a caller always gives by
+position, options by keyword (all of them, defaults too). It passes the call on by calling the client itself. Verbs
+without a hook pass through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Protocol, TypedDict, cast
+
+from typing_extensions import TypeVar, Unpack, override
+
+from ctrlruntime.api.metadata import ObjectKey
+from ctrlruntime.client.interfaces import (
+    Client,
+    Fields,
+    FieldValidation,
+    Items,
+    Labels,
+    Propagation,
+    SubresourceClient,
+    WatchEvent,
+)
+from ctrlruntime.client.patches import Patch
+from ctrlruntime.client.scoped import Wrapped
+from ctrlruntime.errors import NotFound
+
+T = TypeVar("T")
+
+
+class ListOptions(TypedDict):
+    """What a list is narrowed by."""
+
+    namespace: str | None
+    labels: Labels | None
+    fields: Fields | None
+    limit: int | None
+    continue_token: str
+
+
+class WatchOptions(TypedDict):
+    """What a watch is narrowed by."""
+
+    namespace: str | None
+    labels: Labels | None
+    fields: Fields | None
+    resource_version: str
+
+
+class CreateOptions(TypedDict):
+    """Options of create and update."""
+
+    dry_run: bool
+    field_owner: str
+    field_validation: FieldValidation | None
+
+
+class PatchOptions(CreateOptions):
+    """Options of patch."""
+
+    force: bool
+
+
+class ApplyOptions(TypedDict):
+    """Options of apply."""
+
+    dry_run: bool
+    field_owner: str
+    force: bool
+
+
+class DeleteOptions(TypedDict):
+    """Options of delete."""
+
+    dry_run: bool
+    grace_period_seconds: int | None
+    propagation: Propagation | None
+    uid: str
+    resource_version: str
+
+
+class DeleteAllOfOptions(TypedDict):
+    """Options of delete_all_of."""
+
+    namespace: str | None
+    labels: Labels | None
+    fields: Fields | None
+    dry_run: bool
+    grace_period_seconds: int | None
+    propagation: Propagation | None
+
+
+class SubresourceCreateOptions(TypedDict):
+    """Options of a create in a subresource."""
+
+    dry_run: bool
+    field_owner: str
+
+
+class SubresourceUpdateOptions(CreateOptions):
+    """Options of an update of a subresource."""
+
+    body: object | None
+
+
+class GetHook(Protocol):
+    """Called for `get` and `find` (where its NotFound is None)."""
+
+    async def __call__(self, client: Client, kind: type[Any], key: ObjectKey, /) -> Any: ...
+
+
+class ListHook(Protocol):
+    async def __call__(self, client: Client, kind: type[Any], /, **options: Unpack[ListOptions]) -> Items[Any]: ...
+
+
+class WatchHook(Protocol):
+    """Returns an iterator; an async generator function fits."""
+
+    def __call__(
+        self, client: Client, kind: type[Any], /, **options: Unpack[WatchOptions]
+    ) -> AsyncIterator[WatchEvent[Any]]: ...
+
+
+class CreateHook(Protocol):
+    """Called for `create`, or for `update`."""
+
+    async def __call__(self, client: Client, obj: Any, /, **options: Unpack[CreateOptions]) -> Any: ...
+
+
+class PatchHook(Protocol):
+    async def __call__(self, client: Client, obj: Any, patch: Patch, /, **options: Unpack[PatchOptions]) -> Any: ...
+
+
+class ApplyHook(Protocol):
+    async def __call__(self, client: Client, obj: Any, /, **options: Unpack[ApplyOptions]) -> Any: ...
+
+
+class DeleteHook(Protocol):
+    async def __call__(self, client: Client, obj: Any, /, **options: Unpack[DeleteOptions]) -> None: ...
+
+
+class DeleteAllOfHook(Protocol):
+    async def __call__(self, client: Client, kind: type[Any], /, **options: Unpack[DeleteAllOfOptions]) -> None: ...
+
+
+class SubresourceGetHook(Protocol):
+    """`name` is the subresource's, here and below."""
+
+    async def __call__(self, client: Client, name: str, obj: Any, body: type[Any], /) -> Any: ...
+
+
+class SubresourceCreateHook(Protocol):
+    async def __call__(
+        self, client: Client, name: str, obj: Any, body: Any, /, **options: Unpack[SubresourceCreateOptions]
+    ) -> Any: ...
+
+
+class SubresourceUpdateHook(Protocol):
+    async def __call__(
+        self, client: Client, name: str, obj: Any, /, **options: Unpack[SubresourceUpdateOptions]
+    ) -> Any: ...
+
+
+class SubresourcePatchHook(Protocol):
+    async def __call__(
+        self, client: Client, name: str, obj: Any, patch: Patch, /, **options: Unpack[PatchOptions]
+    ) -> Any: ...
+
+
+class SubresourceApplyHook(Protocol):
+    async def __call__(self, client: Client, name: str, obj: Any, /, **options: Unpack[ApplyOptions]) -> Any: ...
+
+
+class _Hooks(TypedDict):
+    get: GetHook | None
+    list: ListHook | None
+    create: CreateHook | None
+    update: CreateHook | None
+    patch: PatchHook | None
+    apply: ApplyHook | None
+    delete: DeleteHook | None
+    delete_all_of: DeleteAllOfHook | None
+    watch: WatchHook | None
+    subresource_get: SubresourceGetHook | None
+    subresource_create: SubresourceCreateHook | None
+    subresource_update: SubresourceUpdateHook | None
+    subresource_patch: SubresourcePatchHook | None
+    subresource_apply: SubresourceApplyHook | None
+
+
+def intercept(
+    client: Client,
+    *,
+    get: GetHook | None = None,
+    list: ListHook | None = None,  # noqa: A002 - the verb's name
+    create: CreateHook | None = None,
+    update: CreateHook | None = None,
+    patch: PatchHook | None = None,
+    apply: ApplyHook | None = None,
+    delete: DeleteHook | None = None,
+    delete_all_of: DeleteAllOfHook | None = None,
+    watch: WatchHook | None = None,
+    subresource_get: SubresourceGetHook | None = None,
+    subresource_create: SubresourceCreateHook | None = None,
+    subresource_update: SubresourceUpdateHook | None = None,
+    subresource_patch: SubresourcePatchHook | None = None,
+    subresource_apply: SubresourceApplyHook | None = None,
+) -> Client:
+    """Return a client that calls these hooks in place of the verbs; `client.status` goes through the subresource ones."""
+    hooks = _Hooks(
+        get=get,
+        list=list,
+        create=create,
+        update=update,
+        patch=patch,
+        apply=apply,
+        delete=delete,
+        delete_all_of=delete_all_of,
+        watch=watch,
+        subresource_get=subresource_get,
+        subresource_create=subresource_create,
+        subresource_update=subresource_update,
+        subresource_patch=subresource_patch,
+        subresource_apply=subresource_apply,
+    )
+    return _Intercepted(client, hooks)
+
+
+class _Intercepted(Wrapped):
+    def __init__(self, wrapped: Client, hooks: _Hooks) -> None:
+        super().__init__(wrapped)
+        self._hooks = hooks
+
+    @override
+    async def get(self, kind: type[T], key: ObjectKey) -> T:
+        hook = self._hooks["get"]
+        return await self._wrapped.get(kind, key) if hook is None else await hook(self._wrapped, kind, key)
+
+    @override
+    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
+        if self._hooks["get"] is None:
+            return await self._wrapped.find(kind, key)
+        try:
+            return await self.get(kind, key)
+        except NotFound:
+            return None
+
+    @override
+    async def list(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        limit: int | None = None,
+        continue_token: str = "",
+    ) -> Items[T]:
+        hook = self._hooks["list"] or cast("ListHook", _pass_list)
+        return await hook(
+            self._wrapped,
+            kind,
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
+            limit=limit,
+            continue_token=continue_token,
+        )
+
+    @override
+    def watch(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        resource_version: str = "",
+    ) -> AsyncIterator[WatchEvent[T]]:
+        hook = self._hooks["watch"] or cast("WatchHook", _pass_watch)
+        return hook(
+            self._wrapped,
+            kind,
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
+            resource_version=resource_version,
+        )

@@ -1,0 +1,149 @@
+"""What people type, against a whole server with its simulated controllers; skipped where there is no kubectl."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+
+import pytest
+
+from ctrlruntime.apiserver import Options
+
+pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+
+
+@pytest.fixture(scope="module")
+def server_options():
+    return Options()
+
+
+@pytest.fixture(scope="module")
+def environment(thread, tmp_path_factory):
+    home = tmp_path_factory.mktemp("kubectl")
+    thread.server.write_kubeconfig(home / "config")
+    return {**os.environ, "HOME": str(home), "KUBECONFIG": str(home / "config")}
+
+
+@pytest.fixture
+def kubectl(environment, ns):
+    namespace = ns.removeprefix("namespaces/")
+
+    def run(command, text=None, code=0):
+        done = subprocess.run(
+            ["kubectl", "-n", namespace, *command.split()],
+            input=text,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def gizmos(thread, make):
+    client = make.client(thread)
+    columns = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+    extra = {"additionalPrinterColumns": columns, "subresources": {"status": {}, "scale": paths}}
+    client.made(make.definitions, make.definition("gizmos", "Gizmo", names={"shortNames": ["gz"]}, **extra))
+    client.close()
+
+
+def gizmo(make, name, **spec):
+    return json.dumps({"apiVersion": f"{make.group}/v1", "kind": "Gizmo", "metadata": {"name": name}, "spec": spec})
+
+
+def test_a_deployment_from_apply_to_delete(kubectl, make):
+    web = json.dumps(make.deployment("web", 2))
+
+    assert "deployment.apps/web created" in kubectl("apply -f -", web)
+    assert "successfully rolled out" in kubectl("rollout status deploy/web --timeout=20s")
+    assert "deployment.apps/web unchanged" in kubectl("apply -f -", web)
+    assert "2/2" in kubectl("get deploy web")
+    kubectl("scale deploy web --replicas 3")
+    kubectl("rollout status deploy/web --timeout=20s")
+    assert kubectl("get pods --no-headers").count("Running") == 3
+    described = kubectl("describe deploy web")
+    assert "Scaled up replica set" in described
+    assert "NewReplicaSetAvailable" in described
+    kubectl("set image deploy/web c=nginx:2")
+    kubectl("rollout status deploy/web --timeout=20s")
+    assert "nginx:2" in kubectl("get deploy web -o yaml")
+    kubectl("delete deploy web --timeout=20s")
+    kubectl("wait --for=delete pods --all --timeout=20s")
+    assert "No resources found" in kubectl("get pods")
+
+
+def test_logs_are_refused_with_a_reason(kubectl):
+    kubectl("run p --image=busybox")
+
+    assert "simulates Pods and runs no containers" in kubectl("logs p", code=1)
+
+
+def test_custom_resources(kubectl, gizmos, make):
+    assert "gizmo" in kubectl("apply -f -", gizmo(make, "one", size=2))
+    assert kubectl("get gz").splitlines()[0].split() == ["NAME", "SIZE"]
+    assert 'unknown field "spec.bogus"' in kubectl("apply -f -", gizmo(make, "two", size=2, bogus=1), code=1)
+    kubectl("scale gz one --replicas 5")
+    assert kubectl("get gz one -o jsonpath={.spec.size}") == "5"
+    assert "spec.mode" in kubectl('patch gz one --type merge -p {"spec":{"mode":"Z"}}', code=1)
+    assert "minLength" in kubectl("get crd gizmos.stable.example.com -o yaml")
+    explained = kubectl("explain gizmos.spec")
+    assert "-required-" in explained
+    assert "enum: A, B" in explained
+    assert "gizmos" in kubectl("api-resources --api-group=stable.example.com")
+    kubectl("delete gz one --timeout=20s")
+
+
+def test_changes_are_shown_as_they_come(kubectl, environment, ns, api):
+    command = [
+        "kubectl",
+        "-n",
+        ns.removeprefix("namespaces/"),
+        "get",
+        "cm",
+        "-w",
+        "--no-headers",
+        "-o",
+        "custom-columns=N:.metadata.name",
+    ]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        seen = set()
+        api.made(f"/api/v1/{ns}/configmaps", {"metadata": {"name": "later"}})
+        while "later" not in seen and select.select([process.stdout], [], [], 20)[0]:
+            seen.add(process.stdout.readline().strip())
+        process.terminate()
+
+    assert "later" in seen
+
+
+def test_typed_creates_speak_protobuf(kubectl):
+    kubectl("create configmap c --from-literal=a=b")
+    kubectl("create secret generic s --from-literal=a=b")
+    kubectl("create deployment d --image=nginx")
+    kubectl("create role r --verb=get --resource=pods")
+    kubectl("create rolebinding rb --role=r --user=ann")
+    kubectl("create job j --image=busybox")
+    kubectl("create serviceaccount sa")
+
+    assert kubectl("get cm c -o jsonpath={.data.a}") == "b"
+    assert "10.0.0." in kubectl("expose deployment d --port 80") + kubectl("get svc d")
+    assert "yes" in kubectl("auth can-i get pods --as ann")
+    assert "no" in kubectl("auth can-i delete pods --as ann", code=1)
+    assert "kubernetes-admin" in kubectl("auth whoami")
+
+
+def test_a_namespace_goes_with_all_it_holds(kubectl, ns):
+    kubectl("create configmap c --from-literal=a=b")
+
+    kubectl(f"delete ns {ns.removeprefix('namespaces/')} --timeout=20s")
+
+    assert "NotFound" in kubectl(f"get ns {ns.removeprefix('namespaces/')}", code=1)
