@@ -27,7 +27,10 @@ from ctrlruntime.testing import Environment
 def deployment(name: str) -> apps.Deployment:
     labels = {"app": name, "app.kubernetes.io/managed-by": "benchmark"}
     container = core.Container(
-        name="main", image="memcached:1.6", command=["memcached", "-m=64"], ports=[core.ContainerPort(container_port=11211)]
+        name="main",
+        image="memcached:1.6",
+        command=["memcached", "-m=64"],
+        ports=[core.ContainerPort(container_port=11211)],
     )
     return apps.Deployment(
         metadata=meta.ObjectMeta(name=name, namespace="default", labels=labels),

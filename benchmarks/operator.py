@@ -108,7 +108,12 @@ async def reconciled(kubeconfig: str, objects: int) -> dict[str, float]:
     cpu_after, memory_after = usage()
     mgr.stop()
     await task
-    return {"wall": wall, "cpu": cpu_after - cpu, "rss_mb": memory_after, "kib_per_object": (memory_after - memory) * 1e6 / 1024 / objects}
+    return {
+        "wall": wall,
+        "cpu": cpu_after - cpu,
+        "rss_mb": memory_after,
+        "kib_per_object": (memory_after - memory) * 1e6 / 1024 / objects,
+    }
 
 
 class Children:
@@ -199,11 +204,15 @@ def main() -> None:
 
 
 def report(results: dict[str, list[dict[str, float]]], options: argparse.Namespace) -> None:
-    print(f"{options.backend} API server, {options.objects} objects, {options.end_to_end} end to end, median of {options.runs} (min to max)")
+    print(
+        f"{options.backend} API server, {options.objects} objects, {options.end_to_end} end to end, median of {options.runs} (min to max)"
+    )
     for workload, runs in results.items():
         for figure in runs[0]:
             values = [run[figure] for run in runs]
-            print(f"  {workload:12} {figure:20} {statistics.median(values):10.3f}  ({min(values):.3f} to {max(values):.3f})")
+            print(
+                f"  {workload:12} {figure:20} {statistics.median(values):10.3f}  ({min(values):.3f} to {max(values):.3f})"
+            )
     print(json.dumps(results))
 
 

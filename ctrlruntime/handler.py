@@ -108,7 +108,7 @@ class Funcs(Generic[T, R]):
         return self._generic(event, enqueue) if self._generic is not None else None
 
 
-class _Mapped(Generic[R, T]):
+class _Mapped(EventHandler[R, T]):
     def __init__(self, function: MapFunction[T, R]) -> None:
         self._function = function
 
@@ -155,7 +155,7 @@ class _Mapped(Generic[R, T]):
     def _enqueue_all(self, requests: Iterable[R] | None, enqueue: Enqueue[R], seen: set[R]) -> None:
         if requests is None:
             return
-        if isinstance(requests, (str, bytes)) or not isinstance(requests, Iterable):
+        if isinstance(requests, (str, bytes)) or not isinstance(cast("object", requests), Iterable):
             raise TypeError(
                 f"the map function {_name_of(self._function)} returned {requests!r}: return an iterable of requests, or None"
             )

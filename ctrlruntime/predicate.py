@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias, cast
 
 from typing_extensions import TypeVar
 
@@ -89,13 +89,11 @@ def predicate_of(predicate: PredicateLike[T]) -> Predicate[T]:
     """Return `predicate` itself, or the plain function made into one. Raises: TypeError for anything else and for async functions."""
     if isinstance(predicate, Predicate):
         return predicate
-    if isinstance(predicate, type) or not callable(predicate):
-        what = (
-            f"the class {predicate.__name__}: make an instance, {predicate.__name__}()"
-            if isinstance(predicate, type)
-            else repr(predicate)
-        )
-        raise TypeError(f"a predicate is a Predicate or a plain function of one event, got {what}")
+    given = cast("object", predicate)
+    if isinstance(given, type):
+        raise TypeError(f"a predicate is an instance, got the class {given.__name__}: write {given.__name__}()")
+    if not callable(given):
+        raise TypeError(f"a predicate is a Predicate or a plain function of one event, got {given!r}")
     return _Function(predicate)
 
 

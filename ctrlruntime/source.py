@@ -15,7 +15,7 @@ import inspect
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Generic, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, cast
 
 from typing_extensions import TypeVar
 
@@ -123,7 +123,7 @@ class Kind(Generic[T, R]):
     ) -> None:
         if not hasattr(informers, "subscribe"):
             raise TypeError(f"source.Kind needs a cache to watch through, got {informers!r}; pass mgr.cache")
-        if not isinstance(kind, type):
+        if not isinstance(cast("object", kind), type):
             raise TypeError(f"source.Kind needs the class of a kind, got {kind!r}")
         self.kind = kind
         self.name = f"kind {kind.__name__}"
@@ -271,7 +271,7 @@ class Channel(Generic[T, R]):
         retry_delays: tuple[float, float] = RETRY_DELAYS,
         handler_timeout: float = HANDLER_TIMEOUT,
     ) -> None:
-        if not isinstance(channel, EventChannel):
+        if not isinstance(cast("object", channel), EventChannel):
             raise TypeError(f"source.Channel needs an EventChannel, got {channel!r}")
         self.name = name
         self._dispatcher: _Dispatcher[T, R] = _Dispatcher(
@@ -511,8 +511,9 @@ class _Dispatcher(Generic[T, R]):
     async def _await_handler(self, event: Event[T], call: int, awaitable: Awaitable[None] | None) -> None:
         if awaitable is None:
             return
+        limit = asyncio.timeout(self._handler_timeout)
         try:
-            async with asyncio.timeout(self._handler_timeout) as limit:
+            async with limit:
                 await awaitable
         except Exception as error:  # noqa: BLE001 - user code
             if isinstance(error, TimeoutError) and limit.expired():

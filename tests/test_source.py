@@ -306,14 +306,18 @@ async def test_an_object_that_does_not_decode_is_not_tried_again_and_is_named():
 async def test_a_slow_async_handler_holds_up_its_own_key_only_and_keeps_its_order():
     gate = asyncio.Event()
 
+    entered = []
+
     async def function(name):
-        if name == "slow":
+        entered.append(name)
+        if entered.count("slow") == 1 and name == "slow":
             await gate.wait()
         return [Request("ns", name)]
 
     async with Started(enqueue_requests_from_map_func(function)) as it:
         it.put(create("slow"), DeleteEvent(snapshot("slow", version="9")), create("quick"))
         assert (await it.queue.next()).name == "quick"
+        assert entered == ["slow", "quick"]
 
         gate.set()
         assert [(await it.queue.next()).name, (await it.queue.next()).name] == ["slow", "slow"]

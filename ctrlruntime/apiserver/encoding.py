@@ -122,6 +122,9 @@ def _yaml_loader() -> Any:
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+    # go-yaml v2 reads y and n as booleans too.
+    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
+    Loader.bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
     return Loader
 
 

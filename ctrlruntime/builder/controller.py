@@ -301,7 +301,7 @@ class Builder(Generic[R]):
 
 
 def _watched_kind(kind: type[Object], method: str, only_metadata: bool) -> type[Object]:
-    given: object = kind
+    given = cast("object", kind)
     if not isinstance(given, type):
         raise ConfigError(f"{method}() takes the class of a kind, got {given!r}; pass {type(given).__name__} itself")
     if not issubclass(given, Object):

@@ -6,7 +6,7 @@ The store has one writer (its informer) and hands out entries, never decoded obj
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -24,7 +24,8 @@ class Entry(NamedTuple):
 class Index:
     """A named set of values for each object: `{value: {(namespace, name): None}}`.
 
-    `extract` returns an entry's values. Where it fails, the object stays readable by key, `failures` counts it, and `on_failure` hears of it.
+    `extract` returns an entry's values (a single text is one value). Where it fails, the object stays readable by key,
+    `failures` counts it, and `on_failure` hears of it.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Index:
     def put(self, entry: Entry) -> None:
         key = (entry.meta.namespace, entry.meta.name)
         try:
-            values = tuple(self._extract(entry))
+            values = _texts(self._extract(entry))
         except Exception as error:  # noqa: BLE001 - a user's function; one bad object must not stop the informer
             self.failures += 1
             self._on_failure(self.name, entry, error)
@@ -119,13 +120,6 @@ class Store:
             index.remove((namespace, name))
         return old
 
-    def clear(self, namespace: str = "") -> list[Entry]:
-        """Forget all objects of a namespace (empty: all) and return them."""
-        gone = [entry for entry in self if not namespace or entry.meta.namespace == namespace]
-        for entry in gone:
-            self.remove(entry.meta.namespace, entry.meta.name)
-        return gone
-
     def keys(self, namespace: str = "") -> set[tuple[str, str]]:
         """Return (namespace, name) of every object, of one namespace if it is given."""
         if namespace:
@@ -150,7 +144,7 @@ class Store:
     def select(
         self, namespace: str = "", labels: LabelSelector | None = None, indexed: Iterable[tuple[str, str]] = ()
     ) -> list[Entry]:
-        """Return the entries that match: of one namespace (empty: all), by labels, and by every (index name, value) of `indexed`."""
+        """Return the entries that match: of one namespace (empty: all), by labels, and by every (index, value) pair."""
         entries = self._candidates(namespace, list(indexed))
         if labels is None or labels.is_everything:
             return list(entries)
@@ -175,7 +169,7 @@ class Store:
 
 def _single_equality(selector: LabelSelector) -> tuple[str, str] | None:
     # `app=web` is what nearly every list asks for; compared inline it costs a tenth of the general match.
-    if len(selector.requirements) != 1:
+    if len(selector.requirements) != 1 or selector.is_nothing:
         return None
     only = selector.requirements[0]
     if only.operator in {"=", "==", "in"} and len(only.values) == 1:
@@ -186,7 +180,11 @@ def _single_equality(selector: LabelSelector) -> tuple[str, str] | None:
 def field_path_index(path: str) -> Callable[[Entry], Iterable[str]]:
     """Return an extractor that cuts the scalar at a path like `spec.nodeName` out of the bytes, decoding nothing else.
 
-    Absent and null give no value; numbers and booleans are indexed as JSON writes them. Raises: ValueError for an empty path.
+    Absent and null give no value; numbers and booleans are indexed as JSON writes them.
+
+    Raises:
+        ValueError: the path is empty.
+
     """
     segments = [segment for segment in path.strip().lstrip(".").split(".") if segment]
     if not segments:
@@ -206,6 +204,16 @@ def field_path_index(path: str) -> Callable[[Entry], Iterable[str]]:
         return () if node is None else (_text(node),)
 
     return extract
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    if isinstance(values, str):
+        return (values,)  # taken for a list it would be indexed letter by letter
+    texts = tuple(dict.fromkeys(cast("Iterable[object]", values)))
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"an index holds texts, not {text!r} of type {type(text).__name__}")
+    return cast("tuple[str, ...]", texts)
 
 
 def _text(value: Any) -> str:

@@ -1,8 +1,8 @@
 """The first hand-over: from an informer's one writer to one subscriber.
 
-The informer calls `put` for each change, right after its store has it; the subscriber's own task takes events out, in order. Nothing between
-them awaits. A subscriber that falls behind is coalesced per key rather than kept growing: level-triggered users need the first old and the
-last new state, and a deletion followed by a creation stays two events.
+The informer calls `put` for each change, right after its store has it; the subscriber's own task takes events out, in
+order. Nothing between them awaits. A subscriber that falls behind is coalesced per key rather than kept growing:
+level-triggered users need the first old and the last new state, and a deletion followed by a creation stays two events.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from ctrlruntime.event import CreateEvent, DeleteEvent, Event, Snapshot, UpdateEvent
+from ctrlruntime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
 
 T = TypeVar("T", default=Any)
 
@@ -23,44 +23,63 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 class Subscription(Generic[T]):
-    """An ordered buffer of events for one subscriber; take with `get`, or `await ready()` and then `pop()` until it returns None.
+    """An ordered buffer of events for one subscriber; take with `get`, or `await ready()` and then `pop()` until None.
 
-    `is_synced` turns true when the informer's initial list has been put *and* everything of it was taken and marked by `pop` or `get`:
-    the taker calls pop again only after it has handled the event before.
+    `is_synced` turns true when the informer's initial list has been put *and* everything of it was taken and handled:
+    the taker calls `pop` again only after it has handled the event before.
+
+    Args:
+        name: who subscribes, for logs.
+        on_stop: told when the subscription is stopped.
+        max_events: events (those of the initial list not counted) from which on a backlog is coalesced per key.
+        max_bytes: the same in bytes of the objects' JSON.
+
     """
 
-    def __init__(self, name: str, *, on_stop: Callable[[Subscription[T]], None] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        on_stop: Callable[[Subscription[T]], None] | None = None,
+        max_events: int = MAX_EVENTS,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         self.name = name
         self.coalesced = 0
         self._events: deque[Event[T] | None] = deque()
+        # What the initial list brings stands in the store anyway and cannot be merged: it counts in neither sum.
+        self._counted = 0
         self._bytes = 0
+        self._least = (max_events, max_bytes)
+        self._max_events = max_events
+        self._max_bytes = max_bytes
         self._wake = asyncio.Event()
-        self._synced = asyncio.Event()
+        self._is_synced = False
+        self._settled = asyncio.Event()
         self._has_marker = False
-        self._max_events = MAX_EVENTS
-        self._max_bytes = MAX_BYTES
         self._stopped = False
         self._on_stop = on_stop
 
     def __len__(self) -> int:
         return len(self._events)
 
-    # --- the informer's side -------------------------------------------------------------------------------------
+    # --- the informer's side ---------------------------------------------------------------------------------------
 
     def put(self, event: Event[T]) -> None:
         """Append an event; called by the informer only."""
         if self._stopped:
             return
         self._events.append(event)
-        if self._synced.is_set():
-            self._bytes += _size(event)
-            if len(self._events) > self._max_events or self._bytes > self._max_bytes:
+        if size := _size(event):
+            self._counted += 1
+            self._bytes += size
+            if self._counted > self._max_events or self._bytes > self._max_bytes:
                 self._coalesce()
         self._wake.set()
 
     def put_synced(self) -> None:
-        """Mark the end of the initial list; called by the informer once."""
-        if not self._has_marker:
+        """Mark the end of the initial list; called by the informer, counts the first time only."""
+        if not self._has_marker and not self._stopped:
             self._has_marker = True
             self._events.append(None)
             self._wake.set()
@@ -69,18 +88,19 @@ class Subscription(Generic[T]):
         """Say that another informer feeds this subscription from now on."""
         self._on_stop = on_stop
 
-    # --- the subscriber's side -----------------------------------------------------------------------------------
+    # --- the subscriber's side -------------------------------------------------------------------------------------
 
     @property
     def is_synced(self) -> bool:
-        return self._synced.is_set()
+        return self._is_synced
 
     @property
     def is_stopped(self) -> bool:
         return self._stopped
 
     async def wait_synced(self) -> None:
-        await self._synced.wait()
+        """Wait until the initial list was handled, or the subscription was stopped (see `is_stopped`)."""
+        await self._settled.wait()
 
     async def ready(self) -> bool:
         """Wait until there is an event to take; False when the subscription was stopped."""
@@ -96,10 +116,14 @@ class Subscription(Generic[T]):
         while self._events:
             event = self._events.popleft()
             if event is None:
-                self._synced.set()
+                self._is_synced = True
+                self._settled.set()
                 continue
-            if self._synced.is_set():
-                self._bytes -= _size(event)
+            if size := _size(event):
+                self._counted -= 1
+                self._bytes -= size
+            if not self._counted:
+                self._max_events, self._max_bytes = self._least
             return event
         return None
 
@@ -111,57 +135,72 @@ class Subscription(Generic[T]):
         return None
 
     def stop(self) -> None:
-        """End the subscription: what was not taken is dropped, waiters wake up, the informer forgets it. May be called twice."""
+        """End the subscription: what was not taken is dropped, waiters wake up, the informer forgets it.
+
+        May be called twice.
+        """
         if self._stopped:
             return
         self._stopped = True
         self._events.clear()
+        self._counted = self._bytes = 0
         self._wake.set()
+        self._settled.set()
         if self._on_stop is not None:
             self._on_stop(self)
 
-    # --- coalescing ----------------------------------------------------------------------------------------------
-
     def _coalesce(self) -> None:
-        merged: dict[tuple[str, str, int], Event[T] | None] = {}
-        life: dict[tuple[str, str], int] = {}
         before = len(self._events)
-        for event in self._events:
-            if event is None:
-                merged["", "", -1] = None
-                continue
-            key = (event.meta.namespace, event.meta.name)
-            epoch = life.get(key, 0)
-            previous = merged.get((*key, epoch))
-            joined = event if previous is None else _join(previous, event)
-            if joined is None:
-                epoch += 1
-                life[key] = epoch
-                joined = event
-            merged[(*key, epoch)] = joined
-        self._events = deque(merged.values())
+        self._events = _merged(self._events)
         self.coalesced += before - len(self._events)
-        self._bytes = sum(_size(event) for event in self._events if event is not None)
-        # Many different keys cannot be merged further: look again only when the backlog has doubled, or each put would cost a pass.
-        self._max_events = max(MAX_EVENTS, 2 * len(self._events))
-        self._max_bytes = max(MAX_BYTES, 2 * self._bytes)
+        sizes = [size for event in self._events if event is not None and (size := _size(event))]
+        self._counted, self._bytes = len(sizes), sum(sizes)
+        # Different keys cannot be merged: look again only when the backlog has doubled, or each put would cost a pass.
+        self._max_events = max(self._least[0], 2 * self._counted)
+        self._max_bytes = max(self._least[1], 2 * self._bytes)
 
 
-def _join(first: Event[T], second: Event[T]) -> Event[T] | None:
-    """Return one event that stands for two of the same key, or None when they must stay apart (a new life after a deletion)."""
-    match first, second:
+def _merged(events: deque[Event[T] | None]) -> deque[Event[T] | None]:
+    """Return the events with those of each key made one, or a deletion and the new life after it."""
+    by_key: dict[tuple[str, str] | None, list[Event[T]]] = {}
+    for event in events:
+        if event is None:
+            by_key[None] = []
+        else:
+            _append(by_key.setdefault((event.meta.namespace, event.meta.name), []), event)
+    merged: deque[Event[T] | None] = deque()
+    for key, kept in by_key.items():
+        if key is None:
+            merged.append(None)
+        merged.extend(kept)
+    return merged
+
+
+def _append(kept: list[Event[T]], event: Event[T]) -> None:
+    """Add an event to what is kept of its key: at most a deletion and one event of the life after it."""
+    last = kept[-1] if kept else None
+    match last, event:
+        case None, _:
+            kept.append(event)
+        case DeleteEvent(), DeleteEvent():
+            pass
+        case DeleteEvent(), _:
+            kept.append(event)
+        case _, DeleteEvent():
+            # A life that began and ended unheard of, after a deletion that is still to be told, is left out.
+            kept[-1:] = [] if len(kept) > 1 else [event]
         case CreateEvent(), UpdateEvent():
-            return CreateEvent(second.new_snapshot, first.is_in_initial_list)
+            kept[-1] = CreateEvent(event.new_snapshot, last.is_in_initial_list)
         case UpdateEvent(), UpdateEvent():
-            return UpdateEvent(first.old_snapshot, second.new_snapshot)
-        case ((CreateEvent() | UpdateEvent()), DeleteEvent()):
-            return second
+            kept[-1] = UpdateEvent(last.old_snapshot, event.new_snapshot)
         case _:
-            return None
+            kept[-1] = event
 
 
 def _size(event: Event[Any]) -> int:
-    snapshots: tuple[Snapshot[Any], ...] = (
-        (event.old_snapshot, event.new_snapshot) if isinstance(event, UpdateEvent) else (event.snapshot,)
-    )
-    return sum(len(snapshot.raw) for snapshot in snapshots)
+    """Return the bytes an event holds on to; 0 for one of the initial list."""
+    if isinstance(event, UpdateEvent):
+        return len(event.old_snapshot.raw) + len(event.new_snapshot.raw)
+    if isinstance(event, CreateEvent) and event.is_in_initial_list:
+        return 0
+    return len(event.snapshot.raw)

@@ -13,9 +13,9 @@ without a hook pass through.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, Protocol, TypedDict, cast
+from typing import Any, Protocol, TypedDict
 
-from typing_extensions import TypeVar, Unpack, override
+from typing_extensions import TypeVar, Unpack
 
 from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.client.interfaces import (
@@ -25,12 +25,14 @@ from ctrlruntime.client.interfaces import (
     Items,
     Labels,
     Propagation,
+    Reader,
     SubresourceClient,
     WatchEvent,
 )
 from ctrlruntime.client.patches import Patch
-from ctrlruntime.client.scoped import Wrapped
 from ctrlruntime.errors import NotFound
+from ctrlruntime.rest.mapper import RESTMapper
+from ctrlruntime.scheme import Scheme
 
 T = TypeVar("T")
 
@@ -54,7 +56,7 @@ class WatchOptions(TypedDict):
     resource_version: str
 
 
-class CreateOptions(TypedDict):
+class WriteOptions(TypedDict):
     """Options of create and update."""
 
     dry_run: bool
@@ -62,7 +64,7 @@ class CreateOptions(TypedDict):
     field_validation: FieldValidation | None
 
 
-class PatchOptions(CreateOptions):
+class PatchOptions(WriteOptions):
     """Options of patch."""
 
     force: bool
@@ -104,7 +106,7 @@ class SubresourceCreateOptions(TypedDict):
     field_owner: str
 
 
-class SubresourceUpdateOptions(CreateOptions):
+class SubresourceUpdateOptions(WriteOptions):
     """Options of an update of a subresource."""
 
     body: object | None
@@ -128,10 +130,10 @@ class WatchHook(Protocol):
     ) -> AsyncIterator[WatchEvent[Any]]: ...
 
 
-class CreateHook(Protocol):
+class WriteHook(Protocol):
     """Called for `create`, or for `update`."""
 
-    async def __call__(self, client: Client, obj: Any, /, **options: Unpack[CreateOptions]) -> Any: ...
+    async def __call__(self, client: Client, obj: Any, /, **options: Unpack[WriteOptions]) -> Any: ...
 
 
 class PatchHook(Protocol):
@@ -181,8 +183,8 @@ class SubresourceApplyHook(Protocol):
 class _Hooks(TypedDict):
     get: GetHook | None
     list: ListHook | None
-    create: CreateHook | None
-    update: CreateHook | None
+    create: WriteHook | None
+    update: WriteHook | None
     patch: PatchHook | None
     apply: ApplyHook | None
     delete: DeleteHook | None
@@ -200,8 +202,8 @@ def intercept(
     *,
     get: GetHook | None = None,
     list: ListHook | None = None,  # noqa: A002 - the verb's name
-    create: CreateHook | None = None,
-    update: CreateHook | None = None,
+    create: WriteHook | None = None,
+    update: WriteHook | None = None,
     patch: PatchHook | None = None,
     apply: ApplyHook | None = None,
     delete: DeleteHook | None = None,
@@ -233,17 +235,34 @@ def intercept(
     return _Intercepted(client, hooks)
 
 
-class _Intercepted(Wrapped):
+class _Intercepted:
     def __init__(self, wrapped: Client, hooks: _Hooks) -> None:
-        super().__init__(wrapped)
+        self._wrapped = wrapped
         self._hooks = hooks
 
-    @override
+    @property
+    def scheme(self) -> Scheme:
+        return self._wrapped.scheme
+
+    @property
+    def mapper(self) -> RESTMapper:
+        return self._wrapped.mapper
+
+    @property
+    def api_reader(self) -> Reader:
+        return self._wrapped.api_reader
+
+    @property
+    def status(self) -> SubresourceClient:
+        return self.subresource("status")
+
+    def subresource(self, name: str) -> SubresourceClient:
+        return _InterceptedSubresource(self._wrapped, self._hooks, name)
+
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         hook = self._hooks["get"]
         return await self._wrapped.get(kind, key) if hook is None else await hook(self._wrapped, kind, key)
 
-    @override
     async def find(self, kind: type[T], key: ObjectKey) -> T | None:
         if self._hooks["get"] is None:
             return await self._wrapped.find(kind, key)
@@ -252,7 +271,6 @@ class _Intercepted(Wrapped):
         except NotFound:
             return None
 
-    @override
     async def list(
         self,
         kind: type[T],
@@ -263,18 +281,14 @@ class _Intercepted(Wrapped):
         limit: int | None = None,
         continue_token: str = "",
     ) -> Items[T]:
-        hook = self._hooks["list"] or cast("ListHook", _pass_list)
-        return await hook(
-            self._wrapped,
-            kind,
-            namespace=namespace,
-            labels=labels,
-            fields=fields,
-            limit=limit,
-            continue_token=continue_token,
+        options = ListOptions(
+            namespace=namespace, labels=labels, fields=fields, limit=limit, continue_token=continue_token
         )
+        hook = self._hooks["list"]
+        if hook is None:
+            return await self._wrapped.list(kind, **options)
+        return await hook(self._wrapped, kind, **options)
 
-    @override
     def watch(
         self,
         kind: type[T],
@@ -284,12 +298,156 @@ class _Intercepted(Wrapped):
         fields: Fields | None = None,
         resource_version: str = "",
     ) -> AsyncIterator[WatchEvent[T]]:
-        hook = self._hooks["watch"] or cast("WatchHook", _pass_watch)
-        return hook(
-            self._wrapped,
-            kind,
+        options = WatchOptions(namespace=namespace, labels=labels, fields=fields, resource_version=resource_version)
+        hook = self._hooks["watch"]
+        return self._wrapped.watch(kind, **options) if hook is None else hook(self._wrapped, kind, **options)
+
+    async def create(
+        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
+    ) -> T:
+        options = WriteOptions(dry_run=dry_run, field_owner=field_owner, field_validation=field_validation)
+        hook = self._hooks["create"]
+        if hook is None:
+            return await self._wrapped.create(obj, **options)
+        return await hook(self._wrapped, obj, **options)
+
+    async def update(
+        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
+    ) -> T:
+        options = WriteOptions(dry_run=dry_run, field_owner=field_owner, field_validation=field_validation)
+        hook = self._hooks["update"]
+        if hook is None:
+            return await self._wrapped.update(obj, **options)
+        return await hook(self._wrapped, obj, **options)
+
+    async def patch(
+        self,
+        obj: T,
+        patch: Patch,
+        *,
+        dry_run: bool = False,
+        field_owner: str = "",
+        force: bool = False,
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        options = PatchOptions(dry_run=dry_run, field_owner=field_owner, force=force, field_validation=field_validation)
+        hook = self._hooks["patch"]
+        if hook is None:
+            return await self._wrapped.patch(obj, patch, **options)
+        return await hook(self._wrapped, obj, patch, **options)
+
+    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
+        options = ApplyOptions(dry_run=dry_run, field_owner=field_owner, force=force)
+        hook = self._hooks["apply"]
+        if hook is None:
+            return await self._wrapped.apply(obj, **options)
+        return await hook(self._wrapped, obj, **options)
+
+    async def delete(
+        self,
+        obj: object,
+        *,
+        dry_run: bool = False,
+        grace_period_seconds: int | None = None,
+        propagation: Propagation | None = None,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> None:
+        options = DeleteOptions(
+            dry_run=dry_run,
+            grace_period_seconds=grace_period_seconds,
+            propagation=propagation,
+            uid=uid,
+            resource_version=resource_version,
+        )
+        hook = self._hooks["delete"]
+        if hook is None:
+            await self._wrapped.delete(obj, **options)
+        else:
+            await hook(self._wrapped, obj, **options)
+
+    async def delete_all_of(
+        self,
+        kind: type[Any],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        dry_run: bool = False,
+        grace_period_seconds: int | None = None,
+        propagation: Propagation | None = None,
+    ) -> None:
+        options = DeleteAllOfOptions(
             namespace=namespace,
             labels=labels,
             fields=fields,
-            resource_version=resource_version,
+            dry_run=dry_run,
+            grace_period_seconds=grace_period_seconds,
+            propagation=propagation,
         )
+        hook = self._hooks["delete_all_of"]
+        if hook is None:
+            await self._wrapped.delete_all_of(kind, **options)
+        else:
+            await hook(self._wrapped, kind, **options)
+
+
+class _InterceptedSubresource:
+    def __init__(self, client: Client, hooks: _Hooks, name: str) -> None:
+        self._client = client
+        self._hooks = hooks
+        self._name = name
+        self._wrapped = client.subresource(name)
+
+    async def get(self, obj: object, body: type[T]) -> T:
+        hook = self._hooks["subresource_get"]
+        if hook is None:
+            return await self._wrapped.get(obj, body)
+        return await hook(self._client, self._name, obj, body)
+
+    async def create(self, obj: object, body: T, *, dry_run: bool = False, field_owner: str = "") -> T:
+        options = SubresourceCreateOptions(dry_run=dry_run, field_owner=field_owner)
+        hook = self._hooks["subresource_create"]
+        if hook is None:
+            return await self._wrapped.create(obj, body, **options)
+        return await hook(self._client, self._name, obj, body, **options)
+
+    async def update(
+        self,
+        obj: T,
+        *,
+        body: object | None = None,
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        options = SubresourceUpdateOptions(
+            body=body, dry_run=dry_run, field_owner=field_owner, field_validation=field_validation
+        )
+        hook = self._hooks["subresource_update"]
+        if hook is None:
+            return await self._wrapped.update(obj, **options)
+        return await hook(self._client, self._name, obj, **options)
+
+    async def patch(
+        self,
+        obj: T,
+        patch: Patch,
+        *,
+        dry_run: bool = False,
+        field_owner: str = "",
+        force: bool = False,
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        options = PatchOptions(dry_run=dry_run, field_owner=field_owner, force=force, field_validation=field_validation)
+        hook = self._hooks["subresource_patch"]
+        if hook is None:
+            return await self._wrapped.patch(obj, patch, **options)
+        return await hook(self._client, self._name, obj, patch, **options)
+
+    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
+        options = ApplyOptions(dry_run=dry_run, field_owner=field_owner, force=force)
+        hook = self._hooks["subresource_apply"]
+        if hook is None:
+            return await self._wrapped.apply(obj, **options)
+        return await hook(self._client, self._name, obj, **options)

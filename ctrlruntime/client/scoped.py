@@ -1,4 +1,4 @@
-"""Clients that add something to another: a namespace, dry run, a field owner, field validation; and hooks for tests.
+"""Clients that add something to another: a namespace, dry run, a field owner, field validation.
 
 Each wraps any `Client` and is one. What a call says itself wins, but for dry run, which always holds.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from ctrlruntime.api.metadata import NamespacedName, ObjectKey
-from ctrlruntime.api.object import Object
+from ctrlruntime.client.codec import Codecs
 from ctrlruntime.client.interfaces import (
     Client,
     Fields,
@@ -56,17 +56,17 @@ class _WrappedReader:
     def api_reader(self) -> Reader:
         return self._wrapped.api_reader
 
-    async def _key(self, kind: type[Any], key: ObjectKey) -> ObjectKey:
+    async def bound_key(self, kind: type[Any], key: ObjectKey) -> ObjectKey:
         return key
 
-    async def _namespace(self, kind: type[Any], namespace: str | None) -> str | None:
+    async def bound_namespace(self, kind: type[Any], namespace: str | None) -> str | None:
         return namespace
 
     async def get(self, kind: type[T], key: ObjectKey) -> T:
-        return await self._wrapped.get(kind, await self._key(kind, key))
+        return await self._wrapped.get(kind, await self.bound_key(kind, key))
 
     async def find(self, kind: type[T], key: ObjectKey) -> T | None:
-        return await self._wrapped.find(kind, await self._key(kind, key))
+        return await self._wrapped.find(kind, await self.bound_key(kind, key))
 
     async def list(
         self,
@@ -80,7 +80,7 @@ class _WrappedReader:
     ) -> Items[T]:
         return await self._wrapped.list(
             kind,
-            namespace=await self._namespace(kind, namespace),
+            namespace=await self.bound_namespace(kind, namespace),
             labels=labels,
             fields=fields,
             limit=limit,
@@ -96,7 +96,7 @@ class _WrappedReader:
         fields: Fields | None = None,
         resource_version: str = "",
     ) -> AsyncIterator[WatchEvent[T]]:
-        space = await self._namespace(kind, namespace)
+        space = await self.bound_namespace(kind, namespace)
         async for event in self._wrapped.watch(
             kind, namespace=space, labels=labels, fields=fields, resource_version=resource_version
         ):
@@ -191,7 +191,7 @@ class _Wrapped(_WrappedReader):
     ) -> None:
         await self._wrapped.delete_all_of(
             kind,
-            namespace=await self._namespace(kind, namespace),
+            namespace=await self.bound_namespace(kind, namespace),
             labels=labels,
             fields=fields,
             dry_run=self._options(WriteOptions(dry_run)).dry_run,
@@ -287,35 +287,78 @@ class _Namespaced(_Wrapped):
     def __init__(self, wrapped: Client, namespace: str) -> None:
         super().__init__(wrapped)
         self._own = namespace
+        self._codecs = Codecs(wrapped.scheme)
 
     @override
-    async def _namespace(self, kind: type[Any], namespace: str | None) -> str | None:
+    async def bound_namespace(self, kind: type[Any], namespace: str | None) -> str | None:
         if not await self._is_namespaced(kind):
             return namespace
         self._check(namespace or "", kind.__name__)
         return self._own
 
     @override
-    async def _key(self, kind: type[Any], key: ObjectKey) -> ObjectKey:
+    async def bound_key(self, kind: type[Any], key: ObjectKey) -> ObjectKey:
         if not await self._is_namespaced(kind):
             return key
         self._check(key.namespace, f"{kind.__name__} {key.name}")
         return NamespacedName(self._own, key.name)
 
+    @property
+    @override
+    def api_reader(self) -> Reader:
+        return _NamespacedReader(self, super().api_reader)
+
     @override
     async def _prepare(self, obj: object) -> None:
-        if not isinstance(obj, Object):
-            raise TypeError(f"a namespaced client takes ctrl.Object classes, not {type(obj).__name__}")
-        if await self._is_namespaced(obj):
-            self._check(obj.metadata.namespace, f"{obj.kind} {obj.metadata.name}")
-            obj.metadata.namespace = self._own
+        codec = self._codecs.for_object(obj)
+        if not await self.mapper.is_namespaced(codec.gvk):
+            return
+        key = codec.key(obj)
+        self._check(key.namespace, f"{codec.gvk.kind} {key.name}")
+        metadata = getattr(obj, "metadata", None)
+        if metadata is None:
+            raise ValueError(f"the {codec.gvk.kind} has no metadata; give it one with a name")
+        metadata.namespace = self._own
 
-    async def _is_namespaced(self, kind: Any) -> bool:
-        return await self.mapper.is_namespaced(self.scheme.gvk_for(kind))
+    async def _is_namespaced(self, kind: type[Any]) -> bool:
+        return await self.mapper.is_namespaced(self._codecs.of(kind).gvk)
 
     def _check(self, namespace: str, what: str) -> None:
         if namespace not in {"", self._own}:
             raise ValueError(f"{what} is in namespace {namespace!r}, and this client is bound to {self._own!r}")
+
+
+class _NamespacedReader:
+    """The reader beside a namespaced client, bound like it."""
+
+    def __init__(self, client: _Namespaced, wrapped: Reader) -> None:
+        self._client = client
+        self._wrapped = wrapped
+
+    async def get(self, kind: type[T], key: ObjectKey) -> T:
+        return await self._wrapped.get(kind, await self._client.bound_key(kind, key))
+
+    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
+        return await self._wrapped.find(kind, await self._client.bound_key(kind, key))
+
+    async def list(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        limit: int | None = None,
+        continue_token: str = "",
+    ) -> Items[T]:
+        return await self._wrapped.list(
+            kind,
+            namespace=await self._client.bound_namespace(kind, namespace),
+            labels=labels,
+            fields=fields,
+            limit=limit,
+            continue_token=continue_token,
+        )
 
 
 def dry_run(client: Client) -> Client:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,17 +24,26 @@ from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.journal import Journal
-from ctrlruntime.manager.runnables import FunctionRunnable, Group, Runnable, WarmUp, as_runnable, needs_leader_election
+from ctrlruntime.manager.runnables import (
+    FunctionRunnable,
+    Grace,
+    Group,
+    Runnable,
+    WarmUp,
+    as_runnable,
+    needs_leader_election,
+)
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.recorder import EventRecorder
 from ctrlruntime.rest.config import Config
-from ctrlruntime.rest.fence import Fence
 from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.scheme import Scheme
 
 if TYPE_CHECKING:
     from ctrlruntime.leaderelection import Elector, LeaderElection
     from ctrlruntime.manager.flags import Flags
+    from ctrlruntime.serving import Handler, HTTPServer
+    from ctrlruntime.serving.server import Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +66,6 @@ class Manager:
         self,
         cluster: Cluster,
         *,
-        fence: Fence,
         metrics: Metrics,
         leader_election: LeaderElection | None = None,
         metrics_bind_address: str = ":8080",
@@ -74,20 +82,22 @@ class Manager:
 
         self.liveness = healthz.Checks()
         self.readiness = healthz.Checks()
-        self._fence = fence
         self._leader_election = leader_election
+        self._elector: Elector | None = None
         self._metrics_address = metrics_bind_address
         self._health_address = health_probe_bind_address
-        self._grace = graceful_shutdown_timeout
+        self._grace_seconds = graceful_shutdown_timeout
+        self._grace: Grace | None = None
         self._controller_names: set[str] = set()
-        self._metrics_handlers: dict[str, Any] = {}
+        self._metrics_handlers: dict[str, Handler] = {}
         self._clusters: list[Cluster] = [cluster]
         self._others = Group("others", self._runnable_failed, fenced=False)
         self._leaders = Group("leader election", self._runnable_failed, fenced=True)
         self._caches = Group("caches", self._runnable_failed, fenced=False)
         self._warmups: set[asyncio.Task[None]] = set()
         self._waiting_for_warmup: list[WarmUp] = []
-        self._servers: list[Any] = []
+        self._metrics_server: HTTPServer | None = None
+        self._health_server: HTTPServer | None = None
         self._stop = asyncio.Event()
         self._errors: list[BaseException] = []
         self._started = False
@@ -121,12 +131,22 @@ class Manager:
         """Reads that bypass the cache; works before the start, too."""
         return self.cluster.api_reader
 
+    @property
+    def metrics_address(self) -> Address | None:
+        """Host and port where /metrics is served, with the real port; None when it is not."""
+        return None if self._metrics_server is None else self._metrics_server.address
+
+    @property
+    def health_probe_address(self) -> Address | None:
+        """Host and port where /healthz and /readyz are served, with the real port; None when they are not."""
+        return None if self._health_server is None else self._health_server.address
+
     def event_recorder(self, controller: str) -> EventRecorder:
         """Return a recorder of Events in the name of a controller."""
         return self.cluster.event_recorder(controller)
 
     def register_controller_name(self, name: str) -> None:
-        """Take a controller's name. Raises: ValueError when another one has it: it labels metrics and owns fields."""
+        """Take a controller's name. Raises: ConfigError when another one has it: it labels metrics and owns fields."""
         if name in self._controller_names:
             raise ConfigError(
                 f"there is a controller named {name!r} already; give this one another name with .named(…)"
@@ -136,22 +156,32 @@ class Manager:
     def add(self, runnable: Runnable | Callable[[], Awaitable[None]] | Cluster) -> None:
         """Run something with the manager: a Runnable, an async function (needs leadership), or another Cluster.
 
-        Before the start it is kept; afterwards it starts at once. Raises: TypeError, RuntimeError while the manager is stopping.
+        Before the start it is kept; afterwards it starts at once. Raises: TypeError, ConfigError for a cluster that is there already,
+        RuntimeError while the manager is stopping.
         """
+        if self.is_stopping:
+            raise RuntimeError(f"{runnable!r} cannot be added: the manager is stopping")
         if isinstance(runnable, Cluster):
-            self._clusters.append(runnable)
-            self._caches.add(FunctionRunnable(runnable.run, needs_leader_election=False))
+            self._add_cluster(runnable)
             return
         accepted = as_runnable(runnable)
         if not needs_leader_election(accepted):
             self._others.add(accepted)
             return
         self._leaders.add(accepted)
-        if isinstance(accepted, WarmUp):
-            if self._started and not self.elected.is_set():
+        if isinstance(accepted, WarmUp) and not self.elected.is_set():
+            if self._started:
                 self._warm_up(accepted)
             else:
                 self._waiting_for_warmup.append(accepted)
+
+    def _add_cluster(self, cluster: Cluster) -> None:
+        if cluster in self._clusters:
+            raise ConfigError(f"the cluster {cluster.name or cluster.config.host!r} is part of this manager already")
+        self._clusters.append(cluster)
+        if self._elector is not None:
+            cluster.fence.arm(self._elector.deadline)
+        self._caches.add(FunctionRunnable(cluster.run, needs_leader_election=False))
 
     def add_healthz_check(self, name: str, check: healthz.Check) -> None:
         """Add a liveness check. Raises: RuntimeError after the start, ValueError for a name that is taken."""
@@ -163,7 +193,7 @@ class Manager:
         self._refuse_late(f"the readiness check {name!r}")
         self.readiness.add(name, check)
 
-    def add_metrics_handler(self, path: str, handler: Any) -> None:
+    def add_metrics_handler(self, path: str, handler: Handler) -> None:
         """Serve `handler` (an aiohttp.web handler) at `path` of the metrics server. Raises: RuntimeError after the start, ValueError."""
         self._refuse_late(f"the metrics handler {path!r}")
         if path in self._metrics_handlers or path.rstrip("/") == "/metrics":
@@ -177,38 +207,31 @@ class Manager:
     # --- life ---------------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Run until `stop` is called, this call is cancelled, or something fails. Raises: what failed first (an ExceptionGroup for several)."""
+        """Run until `stop` is called, this call is cancelled, or something fails.
+
+        Raises: what failed first (an ExceptionGroup for several), LeaderElectionLostError, StopTimeoutError for a runnable that does not
+        end in the grace, RuntimeError for a second start.
+        """
         if self._started:
-            raise RuntimeError("the manager was started before; a manager runs once")
+            raise RuntimeError("the manager was started before; a manager runs once, make another one with new_manager")
         self._started = True
-        elector = self._elector()
-        election: asyncio.Task[None] | None = None
         recorders = asyncio.ensure_future(self.cluster.run_recorders())
+        election: asyncio.Task[None] | None = None
+        was_cancelled = False
         try:
-            try:
-                await self._start_servers()
-                self._caches.add(FunctionRunnable(self.cluster.run, needs_leader_election=False))
-                self._caches.start()
-                await self.cluster.wait_running()
-                self._others.start()
-                for runnable in self._waiting_for_warmup:
-                    self._warm_up(runnable)
-                if elector is None:
-                    self._lead()
-                else:
-                    self._fence.arm(elector.deadline)
-                    election = asyncio.ensure_future(elector.run())
-                    election.add_done_callback(self._election_ended)
-                await self._stop.wait()
-            except asyncio.CancelledError:
-                self._stop.set()
-                raise
-            except Exception as error:  # noqa: BLE001 - shown after the stop, with what the stop itself brings
-                self._errors.append(error)
-            finally:
-                await asyncio.shield(asyncio.ensure_future(self._shut_down(election, recorders)))
-        finally:
-            self._log.info("stopped")
+            election = await self._bring_up()
+            await self._stop.wait()
+        except asyncio.CancelledError:
+            was_cancelled = True
+        except Exception as error:  # noqa: BLE001 - raised after the stop, with what the stop itself brings
+            self._errors.append(error)
+        self._stop.set()
+        was_cancelled |= await self._through(self._shut_down(election, recorders))
+        self._log.info("stopped")
+        if was_cancelled:
+            for error in self._errors:
+                self._log.error("failed while it was cancelled", error=log.describe(error))
+            raise asyncio.CancelledError
         self._raise()
 
     def stop(self) -> None:
@@ -219,30 +242,111 @@ class Manager:
     def is_stopping(self) -> bool:
         return self._stop.is_set()
 
-    def _elector(self) -> Elector | None:
+    async def _bring_up(self) -> asyncio.Task[None] | None:
+        """Start everything in order; return the election that is under way, if there is one."""
+        elector = self._new_elector()
+        await self._start_servers()
+        self._caches.add(FunctionRunnable(self.cluster.cache.run, needs_leader_election=False))
+        self._caches.start()
+        for cluster in list(self._clusters):
+            await self._unless_stopped(cluster.wait_running())
+        if self.is_stopping:
+            return None
+        if elector is not None:
+            # Before the first runnable: from here on a write that is bound to leadership needs the lease.
+            for cluster in self._clusters:
+                cluster.fence.arm(elector.deadline)
+        self._others.start()
+        if elector is None:
+            self._lead()
+            return None
+        for runnable in self._waiting_for_warmup:
+            self._warm_up(runnable)
+        election = asyncio.ensure_future(elector.run())
+        election.add_done_callback(self._election_ended)
+        return election
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        """Await `work`, but not longer than until the stop: what failed meanwhile may be what it waits for."""
+        tasks = {asyncio.ensure_future(work), asyncio.ensure_future(self._stop.wait())}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _start_servers(self) -> None:
+        from ctrlruntime.serving import health_server, metrics_server
+
+        self.readiness.add("running", self._check_running)
+        metrics = metrics_server(self._metrics_address, self.metrics, handlers=self._metrics_handlers)
+        health = health_server(self._health_address, liveness=self.liveness, readiness=self.readiness)
+        if metrics is None and self._metrics_handlers:
+            self._log.info("handlers are not served: there is no metrics server", paths=sorted(self._metrics_handlers))
+        if metrics is not None:
+            await metrics.start()
+            self._metrics_server = metrics
+        if health is not None:
+            await health.start()
+            self._health_server = health
+
+    async def _check_running(self) -> None:
+        if self.is_stopping:
+            raise RuntimeError("the manager is stopping")
+
+    # --- leadership ---------------------------------------------------------------------------------------------------------
+
+    def _new_elector(self) -> Elector | None:
         options = self._leader_election
         if options is None:
             return None
         from ctrlruntime.leaderelection import Elector, LeaseLock
 
         lock = LeaseLock(self.cluster.unfenced_client(), options)
-        return Elector(lock, options, on_started=self._lead, metrics=self.metrics.leader(options.id))
+        self._elector = Elector(lock, options, on_started=self._elected, metrics=self.metrics.leader(options.id))
+        return self._elector
+
+    def _elected(self) -> None:
+        self._announce("became leader")
+        self._lead()
 
     def _lead(self) -> None:
         """Leadership is ours (or nobody elects): start what waits for it. A lease won while stopping starts nothing."""
-        if self._stop.is_set():
+        if self.is_stopping:
             return
         self.elected.set()
         self._leaders.start()
 
     def _election_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._errors.append(error)
-        if not self._stop.is_set():
-            if isinstance(self._errors[-1] if self._errors else None, LeaderElectionLostError):
-                # Another process may lead by now: nothing of ours gets time to finish.
-                self._grace = 0.0
+        if self.elected.is_set():
+            self._announce("stopped leading")
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        self._errors.append(error)
+        if isinstance(error, LeaderElectionLostError):
+            # Another process may lead by now: nothing of ours gets time to finish.
+            self._grace_seconds = 0.0
+            if self._grace is not None:
+                self._grace.cut()
+        if not self.is_stopping:
+            self._log.error("the election ended, the manager stops", error=log.describe(error))
             self._stop.set()
+
+    def _announce(self, what: str) -> None:
+        """Record on the Lease what became of the election."""
+        if self._leader_election is None or self._elector is None:
+            return
+        from ctrlruntime.api.coordination.v1 import Lease
+        from ctrlruntime.api.meta.v1 import ObjectMeta
+
+        namespace, _, name = self._elector.lock.name.rpartition("/")
+        self._election_recorder().event(
+            Lease(metadata=ObjectMeta(namespace=namespace, name=name)),
+            reason="LeaderElection", action="Elect", note=f"{self._elector.identity} {what}",
+        )  # fmt: skip
+
+    # --- what fails, and the end -----------------------------------------------------------------------------------------------
 
     def _warm_up(self, runnable: WarmUp) -> None:
         task = asyncio.ensure_future(runnable.warmup())
@@ -258,37 +362,52 @@ class Manager:
         task.add_done_callback(ended)
 
     def _runnable_failed(self, runnable: Runnable, error: BaseException) -> None:
-        if not self._stop.is_set():
-            self._log.error("a runnable failed, the manager stops", runnable=repr(runnable), error=repr(error))
+        if not self.is_stopping:
+            self._log.error("a runnable failed, the manager stops", runnable=repr(runnable), error=log.describe(error))
         self._errors.append(error)
         self._stop.set()
 
+    async def _through(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Await `work` to its end whatever is cancelled, and say whether that happened; a cancellation cuts the grace short."""
+        task = asyncio.ensure_future(work)
+        was_cancelled = False
+        while not task.done():
+            try:
+                await asyncio.shield(task)
+            except asyncio.CancelledError:
+                was_cancelled = True
+                if self._grace is not None:
+                    self._grace.cut()
+        task.result()
+        return was_cancelled
+
     async def _shut_down(self, election: asyncio.Task[None] | None, recorders: asyncio.Task[None]) -> None:
-        self._log.info("stopping", grace=self._grace)
+        grace = self._grace = Grace(self._grace_seconds)
+        self._log.info("stopping", grace=self._grace_seconds)
+        if election is not None and not self.elected.is_set():
+            # A candidate that stops must not win: it would hold the lease for nothing.
+            election.cancel()
         for task in self._warmups:
             task.cancel()
         for group in (self._others, self._leaders):
-            self._errors += await group.stop(self._grace)
-        self._errors += await self._caches.stop(10.0)
-        for server in self._servers:
-            await server.stop()
-        if election is not None:
-            election.cancel()
-            await asyncio.wait({election})
-        recorders.cancel()
-        await asyncio.wait({recorders})
+            self._errors += await group.stop(grace)
+        self._errors += await self._caches.stop(Grace(10.0))
+        for server in (self._metrics_server, self._health_server):
+            if server is not None:
+                await self._attempt(server.stop())
+        self._metrics_server = self._health_server = None
+        for task in (election, recorders):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
         for cluster in self._clusters:
-            await cluster.close()
+            await self._attempt(cluster.close())
 
-    async def _start_servers(self) -> None:
-        from ctrlruntime.serving import health_server, metrics_server
-
-        if server := metrics_server(self._metrics_address, self.metrics, handlers=self._metrics_handlers):
-            self._servers.append(server)
-        if server := health_server(self._health_address, liveness=self.liveness, readiness=self.readiness):
-            self._servers.append(server)
-        for server in self._servers:
-            await server.start()
+    async def _attempt(self, step: Coroutine[Any, Any, None]) -> None:
+        try:
+            await step
+        except Exception as error:  # noqa: BLE001 - the steps after it are due all the same
+            self._errors.append(error)
 
     def _raise(self) -> None:
         errors = [error for error in self._errors if not isinstance(error, asyncio.CancelledError)]
@@ -343,19 +462,16 @@ def new_manager(
         leader_election = flags.election(leader_election)
         cache = flags.cache(cache)
     metrics = metrics or Metrics()
-    fence = Fence()
     cluster = Cluster(
         resolved,
         scheme=scheme,
         cache=cache,
         live_kinds=live_kinds,
         read_your_writes_wait=read_your_writes_wait,
-        fence=fence,
         metrics=metrics,
     )
     return Manager(
         cluster,
-        fence=fence,
         metrics=metrics,
         leader_election=leader_election,
         metrics_bind_address=":8080" if metrics_bind_address is None else metrics_bind_address,
@@ -369,11 +485,12 @@ def new_manager(
 async def running(manager: Manager) -> AsyncIterator[Manager]:
     """Run a manager inside a block, for tests and scripts; leaving the block stops it and raises what failed."""
     task = asyncio.ensure_future(manager.start())
+    ready = asyncio.ensure_future(manager.cluster.wait_running())
     try:
-        ready = asyncio.ensure_future(manager.cache.wait_running())
         await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
-        ready.cancel()
-        yield manager
+        if not task.done():
+            yield manager
     finally:
+        ready.cancel()
         manager.stop()
         await task

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
+import inspect
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, runtime_checkable
 
 from ctrlruntime import log
+from ctrlruntime.errors import CtrlError
 from ctrlruntime.rest.fence import Actor, acting
+
+_MARGIN = 5.0  # seconds a runnable with a stop method may take on top of the grace, to cancel what did not end in it
+_LAST_WORD = 1.0  # seconds between the last cancellation and being left behind
 
 
 @runtime_checkable
@@ -24,7 +31,10 @@ class Runnable(Protocol):
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """A runnable that ends by itself when asked to, inside `grace` seconds (None: as long as it takes)."""
+    """A runnable that ends by itself when asked to, inside `grace` seconds (None: as long as it takes).
+
+    `stop` is called again with 0 when there is no time left after all (the lease is lost).
+    """
 
     async def stop(self, grace: float | None) -> None: ...
 
@@ -36,12 +46,49 @@ class WarmUp(Protocol):
     async def warmup(self) -> None: ...
 
 
+class StopTimeoutError(CtrlError):
+    """A runnable did not end inside the graceful shutdown timeout and is left behind."""
+
+
 class Phase(enum.Enum):
     """Where a group stands."""
 
     COLLECTING = "runnables are kept until the group starts"
     RUNNING = "runnables start as they are added"
     STOPPING = "nothing is accepted any more"
+
+
+class Grace:
+    """The time a stop may take, for all that stops together. `seconds`: None is without bound; it can be cut short."""
+
+    def __init__(self, seconds: float | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self.is_cut = asyncio.Event()
+        self._clock = clock
+        self._ends = None if seconds is None else clock() + seconds
+
+    def left(self) -> float | None:
+        """Return the seconds that are left, 0 or more; None for no bound."""
+        return None if self._ends is None else max(0.0, self._ends - self._clock())
+
+    def cut(self) -> None:
+        """End it now."""
+        self._ends = self._clock()
+        self.is_cut.set()
+
+    async def wait(self, tasks: set[asyncio.Task[None]], *, margin: float) -> set[asyncio.Task[None]]:
+        """Wait for the tasks until `margin` seconds after the end of the grace; return those that are not done."""
+        cut = asyncio.ensure_future(self.is_cut.wait())
+        try:
+            while pending := {task for task in tasks if not task.done()}:
+                left = None if self._ends is None else self._ends + margin - self._clock()
+                if left is not None and left <= 0:
+                    return pending
+                watched: set[asyncio.Future[Any]] = {*pending} if cut.done() else {*pending, cut}
+                await asyncio.wait(watched, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            return set()
+        finally:
+            cut.cancel()
 
 
 class FunctionRunnable:
@@ -52,7 +99,7 @@ class FunctionRunnable:
         self.needs_leader_election = needs_leader_election
 
     async def start(self) -> None:
-        await self._function()
+        await _awaitable(self._function(), self)
 
     def __repr__(self) -> str:
         return getattr(self._function, "__qualname__", repr(self._function))
@@ -63,7 +110,7 @@ def needs_leader_election(runnable: Runnable) -> bool:
 
 
 class Group:
-    """Runnables of one kind. `failed` is told of the first error of each; cancellation is no error."""
+    """Runnables of one kind. `failed` is told of what a runnable raised; cancellation is no error."""
 
     def __init__(self, name: str, failed: Callable[[Runnable, BaseException], None], *, fenced: bool) -> None:
         self.name = name
@@ -85,6 +132,7 @@ class Group:
                 raise RuntimeError(f"{runnable!r} cannot be added: the manager is stopping")
 
     def start(self) -> None:
+        """Start what was added so far; does nothing the second time, and nothing once the group stops."""
         if self.phase is not Phase.COLLECTING:
             return
         self.phase = Phase.RUNNING
@@ -92,16 +140,14 @@ class Group:
         for runnable in waiting:
             self._start(runnable)
 
-    async def stop(self, grace: float | None) -> list[BaseException]:
-        """Stop all runnables side by side and return what went wrong; a runnable that does not end in time is left behind and named."""
+    async def stop(self, grace: Grace) -> list[BaseException]:
+        """Stop all runnables side by side and return what went wrong. One that does not end in time is left behind and named."""
         self.phase = Phase.STOPPING
-        self._waiting.clear()
-        if not self._tasks:
-            return []
-        outcomes = await asyncio.gather(
-            *(self._stop_one(task, runnable, grace) for task, runnable in list(self._tasks.items())),
-            return_exceptions=True,
-        )
+        waiting, self._waiting = self._waiting, []
+        # A runnable that was warmed up and never started holds watches all the same.
+        stops = [_stop_unstarted(runnable) for runnable in waiting if isinstance(runnable, WarmUp)]
+        stops += [self._stop_one(task, runnable, grace) for task, runnable in self._tasks.items()]
+        outcomes = await asyncio.gather(*stops, return_exceptions=True)
         return [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
 
     def _start(self, runnable: Runnable) -> None:
@@ -111,7 +157,7 @@ class Group:
 
     async def _run(self, runnable: Runnable) -> None:
         with acting(Actor(str(getattr(runnable, "name", "") or ""), fenced=self._fenced)):
-            await runnable.start()
+            await _awaitable(runnable.start(), runnable)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         runnable = self._tasks.pop(task)
@@ -121,15 +167,47 @@ class Group:
         if error is not None:
             self._failed(runnable, error)
 
-    async def _stop_one(self, task: asyncio.Task[None], runnable: Runnable, grace: float | None) -> None:
-        if isinstance(runnable, Stoppable):
-            await runnable.stop(grace)
+    async def _stop_one(self, task: asyncio.Task[None], runnable: Runnable, grace: Grace) -> None:
+        if not isinstance(runnable, Stoppable):
+            task.cancel()
+            pending = await grace.wait({task}, margin=0.1)
         else:
-            task.cancel()
-        done, _ = await asyncio.wait({task}, timeout=None if grace is None else max(grace, 0.1))
-        if not done:
-            task.cancel()
-            raise TimeoutError(f"{runnable!r} in group {self.name} did not stop within {grace:g} s")
+            stopping = asyncio.ensure_future(runnable.stop(grace.left()))
+            hurrying = asyncio.ensure_future(_stop_when_cut(runnable, grace))
+            pending = await grace.wait({task, stopping}, margin=_MARGIN)
+            hurrying.cancel()
+            if stopping.done():
+                stopping.result()
+        for late in pending:
+            late.cancel()
+        if pending and (await asyncio.wait(pending, timeout=_LAST_WORD))[1]:
+            self._leave_behind(runnable, grace)
+
+    def _leave_behind(self, runnable: Runnable, grace: Grace) -> None:
+        if not grace.seconds or grace.is_cut.is_set():
+            self._log.warning("a runnable ignores its cancellation and is left behind", runnable=repr(runnable))
+            return
+        raise StopTimeoutError(
+            f"{runnable!r} did not end within the {grace.seconds:g} s of graceful_shutdown_timeout and ignores its cancellation"
+        )
+
+
+async def _stop_unstarted(runnable: WarmUp) -> None:
+    if isinstance(runnable, Stoppable):
+        await runnable.stop(0.0)
+
+
+async def _stop_when_cut(runnable: Stoppable, grace: Grace) -> None:
+    await grace.is_cut.wait()
+    # What goes wrong is told by the first call, which waits for the same end.
+    with contextlib.suppress(Exception):
+        await runnable.stop(0.0)
+
+
+def _awaitable(started: object, runnable: object) -> Awaitable[None]:
+    if not inspect.isawaitable(started):
+        raise TypeError(f"{runnable!r} cannot be run: its start must be async, and returned {started!r}")
+    return started
 
 
 def as_runnable(runnable: Any) -> Runnable:

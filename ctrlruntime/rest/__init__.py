@@ -1,0 +1,22 @@
+"""The only door to kubernetes_asyncio and aiohttp's client. What needs aiohttp is imported from its module."""
+
+from __future__ import annotations
+
+from ctrlruntime.rest.config import Config, Impersonation, NoConfigError, get_config
+from ctrlruntime.rest.fence import Actor, Fence, acting, current_actor
+from ctrlruntime.rest.mapper import APIResource, RESTMapper
+from ctrlruntime.rest.tls import TLSConfig
+
+__all__ = [
+    "APIResource",
+    "Actor",
+    "Config",
+    "Fence",
+    "Impersonation",
+    "NoConfigError",
+    "RESTMapper",
+    "TLSConfig",
+    "acting",
+    "current_actor",
+    "get_config",
+]

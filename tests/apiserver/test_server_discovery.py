@@ -12,10 +12,12 @@ def test_version_and_health_need_no_credentials(api, thread, make):
 
     assert anonymous.get("/version").body["gitVersion"] == "v1.36.1"
     assert anonymous.get("/version/").code == 200
-    for path in ("/healthz", "/livez", "/readyz", "/readyz/ping"):
+    for path in ("/healthz", "/livez", "/readyz"):
         assert anonymous.get(path).raw == b"ok"
     assert anonymous.get("/readyz?verbose").raw.startswith(b"[+]ping ok\n")
     assert anonymous.get("/api").code == 403
+    assert anonymous.get("/readyz/ping").code == 403
+    assert api.get("/readyz/ping").raw == b"ok"
     anonymous.close()
 
 

@@ -135,7 +135,7 @@ def test_the_token_is_what_upstream_writes(api, five):
     value = json.loads(base64.urlsafe_b64decode(token + "=="))
 
     assert value["v"] == "meta.k8s.io/v1"
-    assert value["start"] == "c2\0"
+    assert value["start"] == "/c2\0"
     assert isinstance(value["rv"], int)
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from contextvars import ContextVar
 
+import anyio
 import pytest
 
 from ctrlruntime.controller import Controller, ControllerOptions, ReconcileTimeoutError
@@ -735,6 +736,30 @@ async def test_cancelling_the_start_cancels_running_reconciles_and_leaves_no_tas
         await asyncio.wait_for(task, SOON)
     assert hanging.cleaned.is_set()
     await until(lambda: asyncio.all_tasks() == before)
+
+
+async def test_a_cancelled_scope_around_the_start_reaches_reconciles_as_one_cancellation():
+    hanging = Hanging()
+    controller = controller_of(hanging, Feed(A))
+    async with anyio.create_task_group() as group:
+        group.start_soon(controller.start)
+        await asyncio.wait_for(hanging.entered.wait(), SOON)
+        group.cancel_scope.cancel()
+    assert hanging.cleaned.is_set()
+    assert not controller.running
+
+
+async def test_a_source_that_fails_to_stop_is_logged_and_the_others_stop():
+    class Stubborn(Feed):
+        async def stop(self):
+            raise ConnectionError("no")
+
+    other, script = Feed(A), Script()
+    with capture_logs() as logs:
+        async with running(controller_of(script, Stubborn(), other)):
+            await script.next()
+    assert other.stopped.is_set()
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["a source failed to stop"]
 
 
 async def test_a_stop_leaves_no_task_behind():

@@ -64,7 +64,14 @@ def failure(error: APIStatusError, warnings: Iterable[str] = ()) -> web.Response
     headers["Content-Type"] = "application/json"
     if error.retry_after is not None:
         headers["Retry-After"] = str(int(error.retry_after))
-    return web.Response(status=error.code, body=encode(error.status) + b"\n", headers=headers)
+    return web.Response(status=error.code, body=encode(_without_details(error)) + b"\n", headers=headers)
+
+
+def _without_details(error: APIStatusError) -> Mapping[str, Any]:
+    """Return the Status; where the request was not understood, upstream leaves empty details out."""
+    if error.code in {400, 401, 406, 413, 415} and not error.details:
+        return {key: value for key, value in error.status.items() if key != "details"}
+    return error.status
 
 
 def text(body: str, code: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

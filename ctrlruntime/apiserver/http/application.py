@@ -145,7 +145,7 @@ class Application:
         return other
 
     def _authorize(self, call: Call) -> None:
-        if self._allows_all or (call.target is None and call.path.split("/")[1] in _PUBLIC_NAMES):
+        if self._allows_all or (call.target is None and call.path in _PUBLIC):
             return
         attributes = call.attributes()
         allowed, _ = self._rbac.allowed(call.user, attributes)
@@ -333,7 +333,6 @@ class Application:
         return response
 
 
-_PUBLIC_NAMES = frozenset(name.strip("/") for name in _PUBLIC)
 _REVIEW_GROUPS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 
 

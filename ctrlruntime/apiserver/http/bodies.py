@@ -26,7 +26,10 @@ def read_object(
     given_kind, given_version = document.get("kind"), document.get("apiVersion")
     if resource.is_custom and kind == resource.kind:
         if not given_kind:
-            raise BadRequest(f"Object 'Kind' is missing in '{call.body.decode('utf-8', 'replace').strip()}'")
+            shown = call.body.decode("utf-8", "replace").strip()
+            raise BadRequest(
+                f"the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in '{shown}' ({shown})"
+            )
         if given_version != api_version:
             raise BadRequest(
                 f"the API version in the data ({given_version or ''}) does not match the expected API version ({api_version})"
@@ -36,15 +39,18 @@ def read_object(
             name = str((document.get("metadata") or {}).get("name", ""))
             raise failures.invalid(kind, resource.group, name, [cause])
         return document
-    if (given_kind and given_kind != kind) or (given_version and given_version != api_version):
-        shown = (given_version or api_version).rpartition("/")[2]
-        group = (given_version or api_version).rpartition("/")[0]
+    if given_version and given_version != api_version:
+        shown = given_version.rpartition("/")[2]
         raise BadRequest(
             f'{given_kind or kind} in version "{shown}" cannot be handled as a {kind}: no kind "{given_kind or kind}" is '
-            f'registered for the internal version of group "{group}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
-            if given_version and group != api_version.rpartition("/")[0]
-            else f'{given_kind or kind} in version "{shown}" cannot be handled as a {kind}: converting '
-            f"({group}.{given_kind or kind}) to (core.{kind}): unknown conversion"
+            f'registered for version "{given_version}" in scheme "pkg/runtime/scheme.go:111"'
+        )
+    if given_kind and given_kind != kind:
+        version = api_version.rpartition("/")[2]
+        internal = resource.group.partition(".")[0] or "core"
+        raise BadRequest(
+            f'{given_kind} in version "{version}" cannot be handled as a {kind}: converting ({version}.{given_kind}) to '
+            f"({internal}.{kind}): unknown conversion"
         )
     document["kind"], document["apiVersion"] = kind, api_version
     return document

@@ -168,12 +168,12 @@ def parse_version(text: str) -> int:
 def _expired(start: Key | None, namespace: str) -> APIStatusError:
     if start is None:
         return failures.too_old("The resourceVersion for the provided list is too old.")
-    token = _encode_token(-1, f"{start[0]}/{start[1]}" if not namespace and start[0] else start[1])
+    token = _encode_token(-1, f"/{start[0]}/{start[1]}" if not namespace and start[0] else f"/{start[1]}")
     return failures.too_old(_CONTINUE_TOO_OLD, continue_=token)
 
 
 def _token(revision: int, last: Key, namespace: str) -> str:
-    name = f"{last[0]}/{last[1]}" if not namespace and last[0] else last[1]
+    name = f"/{last[0]}/{last[1]}" if not namespace and last[0] else f"/{last[1]}"
     return _encode_token(revision, f"{name}\0")
 
 
@@ -190,6 +190,7 @@ def _read_token(token: str, namespace: str) -> tuple[int, Key]:
             raise ValueError("server expected a v1 continue key")
     except (ValueError, KeyError, TypeError, binascii.Error) as error:
         raise BadRequest(f"invalid continue token: continue key is not valid: {error}") from None
+    start = start.removeprefix("/")
     if namespace:
         return revision, (namespace, start)
     before, slash, name = start.partition("/")

@@ -116,6 +116,8 @@ class Subresources:
 
     def bind(self, call: Call, resource: Resource, namespace: str, name: str, binding: Document) -> web.Response:
         """Assign a pod to a node."""
+        if (binding.get("metadata") or {}).get("name") != name:
+            raise BadRequest("name in URL does not match name in Binding object")
         node = str((binding.get("target") or {}).get("name", ""))
         if not node:
             raise failures.invalid("Binding", "", name, [failures.required("target.name")])

@@ -327,6 +327,8 @@ def _check_versions(document: Document) -> Iterator[StatusCause]:
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
         yield invalid_value("spec.versions", versions, text)
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
+    is_shared = bool(schemas) and all(schema == schemas[0] for schema in schemas)
     seen: set[str] = set()
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
@@ -339,9 +341,11 @@ def _check_versions(document: Document) -> Iterator[StatusCause]:
             yield invalid_value(f"{path}.name", name, "must be a DNS-1035 label")
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
-            yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
-        else:
-            yield from check_schema(schema, f"{path}.schema.openAPIV3Schema")
+            yield required(f"{path}.schema.openAPIV3Schema")
+        elif not is_shared:
+            yield from _check_schema(version, schema, f"{path}.schema.openAPIV3Schema")
+        elif index == 0:  # upstream moves a schema that all versions share to the top
+            yield from _check_schema(version, schema, "spec.validation.openAPIV3Schema")
         scale = (version.get("subresources") or {}).get("scale")
         if scale is not None:
             for key in ("specReplicasPath", "statusReplicasPath"):
@@ -357,6 +361,13 @@ def _check_versions(document: Document) -> Iterator[StatusCause]:
             for key in ("name", "type", "jsonPath"):
                 if not column.get(key):
                     yield required(f"{where}.{key}")
+
+
+def _check_schema(version: Document, schema: Document, path: str) -> Iterator[StatusCause]:
+    if "status" in (version.get("subresources") or {}) and schema.get("type") != "object":
+        text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        yield invalid_value(f"{path}.type", schema.get("type", ""), text)
+    yield from check_schema(schema, path)
 
 
 def _check_conversion(spec: Document) -> Iterator[StatusCause]:

@@ -80,11 +80,8 @@ def validate_metadata(group: str, kind: str, metadata: Document) -> list[StatusC
     causes.extend(_annotations(metadata.get("annotations")))
     if metadata.get("ownerReferences"):
         causes.extend(_owners(metadata["ownerReferences"]))
-    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-        causes.extend(
-            invalid_value(f"metadata.finalizers[{index}]", finalizer, problem)
-            for problem in label_key_problems(finalizer)
-        )
+    for finalizer in metadata.get("finalizers") or ():
+        causes.extend(invalid_value("metadata.finalizers", finalizer, problem) for problem in label_key_problems(finalizer))
     return causes
 
 
@@ -145,8 +142,8 @@ def _annotations(annotations: dict[str, str] | None) -> list[StatusCause]:
 def _owners(owners: list[Document]) -> list[StatusCause]:
     causes: list[StatusCause] = []
     controllers: list[Document] = []
-    for index, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{index}]"
+    path = "metadata.ownerReferences"  # upstream gives no index here
+    for owner in owners:
         for key, text in (("apiVersion", "version must not be empty"), ("kind", "must not be empty"),
                           ("name", "must not be empty"), ("uid", "must not be empty")):  # fmt: skip
             if not owner.get(key):

@@ -613,6 +613,4 @@ DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 def _strict(resource: Resource, problems: list[str]) -> str:
     text = f"strict decoding error: {', '.join(problems)}"
-    if resource.is_custom:
-        return text
     return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'

@@ -141,9 +141,11 @@ class Structural:
     def _fit_object(self, value: Document, path: str, unknown: list[str], *, is_root: bool) -> None:
         prefix = f"{path}." if path else ""
         if self.extra is not None:
-            for key, item in value.items():
+            for key, item in list(value.items()):
                 if type(item) is dict or type(item) is list:
                     self.extra.fit(item, prefix + key, unknown)
+                elif item is None and not self.extra.nullable:
+                    del value[key]
             return
         properties = self.properties
         if not self.preserve and not value.keys() <= self.keys:
@@ -155,6 +157,8 @@ class Structural:
             item = value.get(name, _MISSING)
             if item is _MISSING or (item is None and not child.nullable):
                 if child.default is _MISSING:
+                    if item is None:  # upstream drops nulls that are neither allowed nor defaulted
+                        del value[name]
                     continue
                 item = child.default
                 value[name] = item = copy_tree(item) if type(item) in {dict, list} else item
@@ -221,6 +225,9 @@ class Structural:
         if wanted == "integer" and type(value) is float and value.is_integer():
             return True
         causes.append(_type_error(path, wanted, actual))
+        if wanted == "integer" and actual == "number":
+            text = f'Invalid value: "": Checked value must be of type integer (default format) in {path}'
+            causes.append(StatusCause("FieldValueInvalid", text, "<nil>"))
         return False
 
     def _validate_object(self, value: Document, path: str, old: Any, causes: list[StatusCause]) -> None:
@@ -357,7 +364,7 @@ _NOTHING_KNOWN = Structural({"type": "object", "x-kubernetes-preserve-unknown-fi
 
 def _validate_embedded(value: Document, path: str, causes: list[StatusCause]) -> None:
     missing = [name for name in ("apiVersion", "kind") if not value.get(name)]
-    causes.extend(required(f"{path}.{name}", "must not be empty") for name in missing)
+    causes.extend(required(f"{path}.{name}") for name in missing)
 
 
 def _combination(path: str, value: Any, text: str) -> StatusCause:

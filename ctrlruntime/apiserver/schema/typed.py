@@ -127,7 +127,7 @@ def _compile_field(field: Field) -> tuple[str, Reader, bool, Any]:
         reader = _list_of(element, _go_name(field))
         return field.name, reader, field.omitempty and not field.pointer, _ABSENT if field.omitempty else None
     if field.is_map:
-        return field.name, _map_of(element, _go_name(field)), field.omitempty, _ABSENT if field.omitempty else None
+        return field.name, _map_of(element, _go_name(field), names_keys=field.is_message), field.omitempty, _ABSENT if field.omitempty else None
     if field.pointer:
         return field.name, element, False, _ABSENT if field.omitempty else None
     if field.is_message:
@@ -184,10 +184,12 @@ def _list_of(element: Reader, go_name: str) -> Reader:
     return read
 
 
-def _map_of(element: Reader, go_name: str) -> Reader:
+def _map_of(element: Reader, go_name: str, *, names_keys: bool) -> Reader:
     def read(value: Any, path: str, unknown: list[str]) -> Any:
         if type(value) is not dict:
             raise Misfit(_cannot(value, path, f"map[string]{go_name}"))
+        if not names_keys:  # encoding/json names the field, not the key
+            return {key: element(value[key], path, unknown) for key in sorted(value)}
         return {key: element(value[key], f"{path}.{key}", unknown) for key in sorted(value)}
 
     return read
