@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ctrlruntime.cluster import Cluster
     from ctrlruntime.conditions import find_condition, is_false, is_true, remove_condition, set_condition
     from ctrlruntime.controller import Controller, ControllerOptions
+    from ctrlruntime.controller.blocking import blocking
     from ctrlruntime.controllerutil import (
         OperationResult,
         add_finalizer,
@@ -111,6 +112,7 @@ __all__ = [
     "add_finalizer",
     "add_flags",
     "api",
+    "blocking",
     "conditions",
     "contains_finalizer",
     "create_or_patch",
@@ -171,6 +173,7 @@ _MODULES = {
     "cluster": ("Cluster",),
     "conditions": ("find_condition", "is_false", "is_true", "remove_condition", "set_condition"),
     "controller": ("Controller", "ControllerOptions"),
+    "controller.blocking": ("blocking",),
     "controllerutil": (
         "OperationResult",
         "add_finalizer",

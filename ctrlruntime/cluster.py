@@ -5,6 +5,7 @@ The manager has one for its own cluster; further ones may be added to it, and th
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from typing import Any
 
@@ -48,7 +49,10 @@ class Cluster:
         self.name = name
         self.scheme = scheme or Scheme()
         metrics = metrics or Metrics()
-        self.transport = Transport(config, fence=fence, counter=metrics.rest)
+        self.fence = fence or Fence()
+        """Refuses writes that are bound to leadership; the manager arms it when it elects a leader."""
+
+        self.transport = Transport(config, fence=self.fence, counter=metrics.rest)
         # Elections, events and reviews must go on while writes that belong to the leader are refused.
         self._unfenced = Transport(config, counter=metrics.rest)
         self.mapper = RESTMapper(self.transport.fetch)
@@ -58,6 +62,7 @@ class Cluster:
         self.gate.watch_horizons(self.cache.horizon)
         self.client: Client = SplitClient(self._api, self.cache, self.gate, live_kinds=live_kinds)
         self._recorders: list[EventRecorder] = []
+        self._recorder_added = asyncio.Event()
 
     @property
     def api_reader(self) -> Reader:
@@ -72,22 +77,25 @@ class Cluster:
         """Return a recorder of Events in the name of `controller`; it writes while the cluster runs."""
         recorder = EventRecorder(self.unfenced_client(), controller)
         self._recorders.append(recorder)
+        self._recorder_added.set()
         return recorder
 
     async def run(self) -> None:
-        """Run the cache until cancelled."""
-        await self.cache.run()
+        """Run the cache and the recorders until cancelled; for a cluster beside the manager's own."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.run_recorders)
+            await self.cache.run()
 
     async def run_recorders(self) -> None:
         """Write recorded Events until cancelled; then what is queued is still tried for a moment."""
-        started: set[EventRecorder] = set()
+        started = 0
         async with anyio.create_task_group() as group:
             while True:
-                for recorder in self._recorders:
-                    if recorder not in started:
-                        started.add(recorder)
-                        group.start_soon(recorder.run)
-                await anyio.sleep(1.0)
+                self._recorder_added.clear()
+                for recorder in self._recorders[started:]:
+                    group.start_soon(recorder.run)
+                started = len(self._recorders)
+                await self._recorder_added.wait()
 
     async def wait_running(self) -> None:
         """Wait until the cache accepts reads."""

@@ -13,8 +13,10 @@ from typing import Any, Generic, TypeAlias, cast
 from typing_extensions import TypeVar
 
 from ctrlruntime.api.metadata import Metadata, annotations_of, metadata_of
+from ctrlruntime.api.object import Object
 
 T = TypeVar("T", default=Any)
+Obj = TypeVar("Obj", bound=Object)
 
 
 class Snapshot(Generic[T]):
@@ -117,6 +119,11 @@ class GenericEvent(Generic[T]):
     """Something outside the API happened that concerns an object (a webhook call of a third system, a timer)."""
 
     snapshot: Snapshot[T]
+
+    @staticmethod
+    def of(obj: Obj) -> GenericEvent[Obj]:
+        """Return the event for an object as it is now; later changes to it are not seen."""
+        return GenericEvent(Snapshot.of(obj.to_json(), type(obj).from_json))
 
     @property
     def meta(self) -> Metadata:

@@ -6,11 +6,12 @@ RESOLVING → LISTING → WATCHING ⟲        a watch that ends is resumed from 
      └── any state: error → wait (back-off with jitter) → the same state again
 ```
 
-Below it is a `Collection` (pages and frames of bytes); above it an informer iterates over `Replaced`, `Changed` and `Progressed`. The
-reflector holds no objects: its only memory is the version to resume from.
+Below it is a `Collection` (pages and frames of bytes); above it an informer iterates over `Replaced`, `Changed` and
+`Progressed`. The reflector holds no objects: its only memory is the version to resume from.
 
-A watch proves its life by ending: it is asked for a length of 30 to 45 s and is dropped when it has not ended 10 s later, so a connection
-that silently swallows everything is replaced within 55 s, without a list (docs/architecture.md, watches).
+A watch proves its life by ending: it is asked for a length of 30 to 45 s and is dropped when it has not ended 10 s
+later, so a connection that silently swallows everything is replaced within 55 s, without a list (docs/architecture.md,
+watches).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import asyncio
 import enum
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -27,6 +29,7 @@ import msgspec
 
 from ctrlruntime import log
 from ctrlruntime.errors import (
+    APIStatusError,
     BadRequest,
     CtrlError,
     Expired,
@@ -35,6 +38,7 @@ from ctrlruntime.errors import (
     Invalid,
     NoMatchError,
     NotFound,
+    ServiceUnavailable,
     TooManyRequests,
     Unauthorized,
 )
@@ -51,13 +55,6 @@ class State(enum.Enum):
     WAITING = "after a failure, before the next try"
 
 
-class Replaced(NamedTuple):
-    """A complete list: what the collection holds at `resource_version`, and nothing else."""
-
-    items: list[bytes]
-    resource_version: str
-
-
 class Change(NamedTuple):
     """One object was added, modified or deleted."""
 
@@ -65,14 +62,26 @@ class Change(NamedTuple):
     raw: bytes
 
 
+class Replaced(NamedTuple):
+    """A complete list: what the collection holds at `resource_version`, and nothing else.
+
+    `changes` happened while a streaming list was sent; they come after the items, in order.
+    """
+
+    items: list[bytes]
+    resource_version: str
+    changes: Sequence[Change] = ()
+
+
 class Changed(NamedTuple):
-    """Changes that arrived together, in order."""
+    """Changes that arrived together, in order; the last of them made `resource_version`."""
 
     changes: list[Change]
+    resource_version: str
 
 
 class Progressed(NamedTuple):
-    """Nothing changed up to `resource_version` (a bookmark)."""
+    """Nothing else changed up to `resource_version`: a bookmark, or a watch that ended cleanly."""
 
     resource_version: str
 
@@ -98,8 +107,11 @@ class WatchOptions:
     """How long after its length a watch may end before it is taken for dead."""
 
     page_size: int = 500
-    streaming_list: bool = False
+    streaming_list: bool = True
     """Ask for a streaming list first (Kubernetes 1.32 and later serve it) and fall back to pages."""
+
+    patience: float = 10.0
+    """The longest silence inside a streaming list before it is given up for pages."""
 
     backoff: tuple[float, float] = (0.8, 30.0)
     """First and longest wait after a failure; doubled each time, times a random factor of 1 to 2."""
@@ -109,6 +121,13 @@ class WatchOptions:
 
     absent_poll: float = 5.0
     """The longest wait for a kind that is not served or not permitted: it should work soon after somebody mended it."""
+
+    def __post_init__(self) -> None:
+        shortest, longest = self.length
+        if not 1.0 <= shortest <= longest:
+            raise ValueError(f"a watch's length is (shortest, longest) in seconds, 1 or more, not {self.length}")
+        if self.page_size < 1:
+            raise ValueError(f"page_size is 1 or more, not {self.page_size}")
 
 
 class Backoff:
@@ -133,6 +152,19 @@ class Backoff:
 
     def reset(self) -> None:
         self._failures = 0
+
+
+SHORT_WATCH = 1.0
+"""Seconds: a watch that ends sooner is not taken for one that works."""
+
+LONGEST_RETRY_AFTER = 60.0
+"""Seconds waited for a server that asks for patience; after them it is asked again whatever it said."""
+
+EXPIRY_MEMORY = 30.0
+"""Seconds: a version that expires again within them is listed anew after a wait, not at once."""
+
+BEHIND_TRIES = 3
+"""Lists older than what was seen that are taken for a lagging server's; the next one means that history was reset."""
 
 
 class Reflector:
@@ -161,152 +193,208 @@ class Reflector:
         self.state = State.RESOLVING
         self.version = ""
         self.last_proof_of_life = float("-inf")
-        """When (by `clock`) the server last showed that it serves this collection: a list, a complete frame, a clean end."""
+        """When (by `clock`) the server last showed that it serves this collection: a list, a frame, a clean end."""
         self.relists = 0
         self.watches = 0
+        self._seen = 0
+        self._behind = 0
         self._last_expiry = float("-inf")
 
-    async def updates(self) -> AsyncIterator[Update]:
-        """Yield what happens to the collection; never ends by itself, and every failure of the server is yielded, not raised."""
+    async def updates(self) -> AsyncGenerator[Update, None]:
+        """Yield what happens to the collection; never ends by itself.
+
+        Every failure of the server is yielded, not raised.
+        """
         collection: Collection | None = None
         while True:
-            state = self.state
             try:
                 if collection is None:
-                    self.state = state = State.RESOLVING
+                    self.state = State.RESOLVING
                     collection = await self._resolve()
-                    self.state = state = State.WATCHING if self.version else State.LISTING
                 if not self.version:
-                    self.state = state = State.LISTING
-                    async for update in self._list(collection):
+                    self.state = State.LISTING
+                    async with aclosing(self._list(collection)) as updates:
+                        async for update in updates:
+                            yield update
+                self.state = State.WATCHING
+                async with aclosing(self._watch(collection)) as updates:
+                    async for update in updates:
                         yield update
-                self.state = state = State.WATCHING
-                async for update in self._watch(collection):
-                    yield update
             except (Expired, Gone) as error:
                 self._log.info("the version to resume from is too old, listing again", error=str(error))
                 self.version = ""
-                self.state = State.LISTING
                 if self._is_repeated_expiry():
+                    yield Failed(error, self.state)
                     await self._wait(None)
             except CtrlError as error:
-                longest: float | None = None
-                if isinstance(error, NoMatchError | NotFound | Forbidden | Unauthorized):
-                    longest = self._options.absent_poll
                 if isinstance(error, NoMatchError | NotFound):
                     # The CRD may come back under another scope or plural, and with other objects.
                     collection, self.version = None, ""
                     self._forget()
-                yield Failed(error, state)
-                if isinstance(error, TooManyRequests) and error.retry_after:
-                    await self._pause(error.retry_after)
-                else:
-                    await self._wait(longest)
+                elif _is_version_too_large(error):
+                    # A server that never reached our version: it lags, or was restored from a backup. A list tells.
+                    self.version = ""
+                yield Failed(error, self.state)
+                await self._after(error)
 
-    # --- listing -----------------------------------------------------------------------------------------------------
+    def restart(self) -> None:
+        """List again at the next turn: whoever took the updates could not use them."""
+        self.version = ""
 
-    async def _list(self, collection: Collection) -> AsyncIterator[Update]:
+    # --- listing ---------------------------------------------------------------------------------------------------
+
+    async def _list(self, collection: Collection) -> AsyncGenerator[Update, None]:
         self.relists += 1
         if self._streaming:
             try:
-                async for update in self._streaming_list(collection):
-                    yield update
-                return
-            except (Invalid, BadRequest) as error:
+                async with aclosing(self._streaming_list(collection)) as updates:
+                    async for update in updates:
+                        yield update
+            except (Invalid, BadRequest, StreamingListEndedError) as error:
+                if self.version:
+                    raise
                 self._log.debug("no streaming list here, listing in pages", error=str(error))
                 self._streaming = False
+            else:
+                return
         items, version = await self._pages(collection)
-        self._alive()
-        self.version = version
+        self._move_to_list(version)
         yield Replaced(items, version)
 
     async def _pages(self, collection: Collection) -> tuple[list[bytes], str]:
-        """Fetch all pages; when the continue token expires midway, start over from the first page (bounded, never one huge list)."""
-        items: list[bytes] = []
-        token = version = ""
+        """Fetch all pages; when the continue token expires midway, start over with larger ones (never one huge list)."""
+        size = self._options.page_size
         while True:
-            page = await collection.page(limit=self._options.page_size, continue_token=token)
-            self._alive()
-            items += page.items
-            version = version or page.resource_version
-            token = page.continue_token
-            if not token:
-                return items, version
+            items: list[bytes] = []
+            token = version = ""
+            try:
+                while True:
+                    page = await collection.page(limit=size, continue_token=token)
+                    self._alive()
+                    items += page.items
+                    version = version or page.resource_version
+                    token = page.continue_token
+                    if not token:
+                        return items, version
+            except (Expired, Gone) as error:
+                if not token or size >= 16 * self._options.page_size:
+                    raise
+                size *= 2
+                self._log.info("the list expired midway, listing again in larger pages", limit=size, error=str(error))
 
-    async def _streaming_list(self, collection: Collection) -> AsyncIterator[Update]:
-        """Watch from nothing: every object arrives as ADDED, then a marked bookmark, and the watch goes on as an ordinary one."""
-        initial: list[bytes] | None = []
+    async def _streaming_list(self, collection: Collection) -> AsyncGenerator[Update, None]:
+        """Watch from nothing: every object comes as ADDED, then a marked bookmark; it goes on as an ordinary watch."""
         self.watches += 1
-        started = self._clock()
-        async for batch in collection.watch(
+        watch = collection.watch(
             resource_version="", length=self._length(), grace=self._options.grace, initial_events=True
-        ):
-            self._alive()
-            if initial is None:
-                for update in self._changes(batch):
-                    yield update
-                continue
-            for position, frame in enumerate(batch):
-                if frame.type == "ADDED":
-                    initial.append(frame.object)
-                elif frame.type == "BOOKMARK" and _ends_initial_events(frame.object):
-                    self.version = _version_of(frame.object)
-                    yield Replaced(initial, self.version)
-                    initial = None
-                    self.state = State.WATCHING
-                    for update in self._changes(batch[position + 1 :]):
-                        yield update
-                    break
-                elif frame.type != "BOOKMARK":
-                    # A change during the initial events: apply it in order by listing it as what it is, last one wins.
-                    initial = _amended(initial, frame)
-        self._alive()
-        if initial is not None:
-            raise StreamingListEndedError(
-                f"the streaming list ended after {self._clock() - started:.1f} s and {len(initial)} objects, before its end mark"
-            )
-
-    # --- watching ----------------------------------------------------------------------------------------------------
-
-    async def _watch(self, collection: Collection) -> AsyncIterator[Update]:
-        while True:
-            started, events = self._clock(), 0
-            self.watches += 1
-            async for batch in collection.watch(
-                resource_version=self.version, length=self._length(), grace=self._options.grace
-            ):
+        )
+        async with aclosing(watch) as batches:
+            replaced, rest = await self._initial_events(batches)
+            self._move_to_list(replaced.resource_version)
+            yield replaced
+            self.state = State.WATCHING
+            for update in self._changes(rest):
+                yield update
+            async for batch in batches:
                 self._alive()
-                events += len(batch)
                 for update in self._changes(batch):
                     yield update
+        self._alive()
+        yield Progressed(self.version)
+
+    async def _initial_events(self, batches: AsyncGenerator[list[Frame], None]) -> tuple[Replaced, list[Frame]]:
+        """Return the list and the frames after its end mark. Raises: StreamingListEndedError."""
+        items: list[bytes] = []
+        changes: list[Change] = []
+        while True:
+            try:
+                async with asyncio.timeout(self._options.patience):
+                    batch = await anext(batches)
+            except TimeoutError:
+                raise StreamingListEndedError(
+                    f"the streaming list fell silent after {len(items)} objects, before its end mark"
+                ) from None
+            except StopAsyncIteration:
+                raise StreamingListEndedError(
+                    f"the streaming list ended after {len(items)} objects, before its end mark"
+                ) from None
             self._alive()
-            if events == 0 and self._clock() - started < 1.0:
-                # A server or proxy that ends watches at once must not be asked thousands of times a second.
-                await self._wait(None)
-            else:
+            for position, frame in enumerate(batch):
+                if frame.type == "ADDED" and not changes:
+                    items.append(frame.object)
+                elif (change := _change_of(frame)) is not None:
+                    # From here on order matters: an object may go and come back before the end mark.
+                    changes.append(change)
+                elif frame.type == "BOOKMARK" and _ends_initial_events(frame.object):
+                    return Replaced(items, _version_of(frame.object), changes), batch[position + 1 :]
+
+    def _move_to_list(self, version: str) -> None:
+        """Go on from a list. Raises: ListBehindError when it is older than what was seen, the first few times."""
+        number = int(version) if version.isdecimal() else 0
+        if 0 < number < self._seen and self._behind < BEHIND_TRIES:
+            self._behind += 1
+            raise ListBehindError(f"a list at version {number} came after version {self._seen} was seen; asking again")
+        if 0 < number < self._seen:
+            self._log.warning("the server's history was reset, its list is taken", version=number, seen=self._seen)
+            self._seen = 0
+        self._behind = 0
+        self._move(version)
+        self._alive()
+
+    # --- watching --------------------------------------------------------------------------------------------------
+
+    async def _watch(self, collection: Collection) -> AsyncGenerator[Update, None]:
+        while True:
+            started, changed = self._clock(), False
+            self.watches += 1
+            watch = collection.watch(resource_version=self.version, length=self._length(), grace=self._options.grace)
+            async with aclosing(watch) as batches:
+                async for batch in batches:
+                    self._alive()
+                    if self._clock() - started >= SHORT_WATCH:
+                        self._backoff.reset()
+                    for update in self._changes(batch):
+                        changed = changed or isinstance(update, Changed)
+                        yield update
+            self._alive()
+            if self.version:
+                yield Progressed(self.version)
+            if self._clock() - started >= SHORT_WATCH:
                 self._backoff.reset()
+            else:
+                # A server or proxy that ends watches at once must not be asked thousands of times a second.
+                await self._wait(SHORT_WATCH if changed else None)
 
     def _changes(self, batch: list[Frame]) -> list[Update]:
         updates: list[Update] = []
         changes: list[Change] = []
         for frame in batch:
-            match frame.type:
-                case "ADDED" | "MODIFIED" | "DELETED":
-                    changes.append(Change(frame.type, frame.object))
-                case "BOOKMARK":
-                    if changes:
-                        updates.append(Changed(changes))
-                        changes = []
-                    self.version = _version_of(frame.object)
-                    updates.append(Progressed(self.version))
-                case other:
-                    self._log.warning("a watch frame of unknown type is dropped", type=other)
+            if (change := _change_of(frame)) is not None:
+                changes.append(change)
+            elif frame.type == "BOOKMARK":
+                if changes:
+                    updates.append(self._changed(changes))
+                    changes = []
+                self._move(_version_of(frame.object))
+                updates.append(Progressed(self.version))
+            else:
+                self._log.warning("a watch frame of unknown type is dropped", type=frame.type)
         if changes:
-            updates.append(Changed(changes))
-            self.version = _version_of(changes[-1].raw)
+            updates.append(self._changed(changes))
         return updates
 
-    # --- time ----------------------------------------------------------------------------------------------------------
+    def _changed(self, changes: list[Change]) -> Changed:
+        # An object without readable metadata must not stop the others: the version before it will do.
+        self._move(next((version for change in reversed(changes) if (version := _version_of(change.raw))), ""))
+        return Changed(changes, self.version)
+
+    def _move(self, version: str) -> None:
+        if version:
+            self.version = version
+            if version.isdecimal():
+                self._seen = max(self._seen, int(version))
+
+    # --- time ------------------------------------------------------------------------------------------------------
 
     def _length(self) -> float:
         shortest, longest = self._options.length
@@ -316,11 +404,19 @@ class Reflector:
         self.last_proof_of_life = self._clock()
 
     def _is_repeated_expiry(self) -> bool:
-        # The first relist is immediate; a server that expires every version at once is asked with growing waits.
+        # The first relist is immediate; a server that expires every version is asked with growing waits.
         now = self._clock()
-        repeated = now - self._last_expiry < 1.0
+        repeated = now - self._last_expiry < EXPIRY_MEMORY
         self._last_expiry = now
         return repeated
+
+    async def _after(self, error: CtrlError) -> None:
+        if isinstance(error, TooManyRequests | ServiceUnavailable) and error.retry_after:
+            await self._pause(min(error.retry_after, LONGEST_RETRY_AFTER) * (1.0 + 0.1 * self._rng()))
+        elif isinstance(error, NoMatchError | NotFound | Forbidden | Unauthorized):
+            await self._wait(self._options.absent_poll)
+        else:
+            await self._wait(None)
 
     async def _wait(self, longest: float | None) -> None:
         await self._pause(self._backoff.next(longest))
@@ -332,13 +428,15 @@ class Reflector:
 
 
 class StreamingListEndedError(CtrlError):
-    """A streaming list ended before it was complete; it is asked for again."""
+    """A streaming list ended or fell silent before it was complete."""
+
+
+class ListBehindError(CtrlError):
+    """A list is older than what this reflector has seen: a server that lags behind answered."""
 
 
 class _Meta(msgspec.Struct, gc=False, rename="camel"):
     resource_version: str = ""
-    name: str = ""
-    namespace: str = ""
     annotations: dict[str, str] | None = None
 
 
@@ -349,17 +447,33 @@ class _Object(msgspec.Struct, gc=False):
 _decode_object = msgspec.json.Decoder(_Object).decode
 
 
+def _change_of(frame: Frame) -> Change | None:
+    match frame.type:
+        case "ADDED" | "MODIFIED" | "DELETED":
+            return Change(frame.type, frame.object)
+        case _:
+            return None
+
+
 def _version_of(raw: bytes) -> str:
-    return _decode_object(raw).metadata.resource_version
+    """Return an object's version; empty when it cannot be read."""
+    try:
+        return _decode_object(raw).metadata.resource_version
+    except ValueError:
+        return ""
 
 
 def _ends_initial_events(raw: bytes) -> bool:
-    annotations = _decode_object(raw).metadata.annotations
+    try:
+        annotations = _decode_object(raw).metadata.annotations
+    except ValueError:
+        return False
     return annotations is not None and annotations.get("k8s.io/initial-events-end") == "true"
 
 
-def _amended(items: list[bytes], frame: Frame) -> list[bytes]:
-    changed = _decode_object(frame.object).metadata
-    key = (changed.namespace, changed.name)
-    kept = [raw for raw in items if ((meta := _decode_object(raw).metadata).namespace, meta.name) != key]
-    return kept if frame.type == "DELETED" else [*kept, frame.object]
+def _is_version_too_large(error: CtrlError) -> bool:
+    """Whether a server was asked for a version it does not have yet (apimachinery: IsTooLargeResourceVersion)."""
+    return isinstance(error, APIStatusError) and (
+        any(cause.reason == "ResourceVersionTooLarge" for cause in error.causes)
+        or "Too large resource version" in error.message
+    )

@@ -121,7 +121,7 @@ class Codecs:
                 self._by_class[cls] = codec
         return cast("Codec[T]", codec)
 
-    def _make(self, cls: type[Any], described_by: Any) -> Codec[Any]:
+    def _make(self, cls: Any, described_by: Any) -> Codec[Any]:
         if not isinstance(cls, type):
             raise TypeError(f"{cls!r} is no kind; pass a class such as apps.Deployment")
         if issubclass(cls, Object):

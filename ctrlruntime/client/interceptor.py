@@ -201,7 +201,7 @@ def intercept(
     client: Client,
     *,
     get: GetHook | None = None,
-    list: ListHook | None = None,  # noqa: A002 - the verb's name
+    list: ListHook | None = None,
     create: WriteHook | None = None,
     update: WriteHook | None = None,
     patch: PatchHook | None = None,
@@ -261,7 +261,10 @@ class _Intercepted:
 
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         hook = self._hooks["get"]
-        return await self._wrapped.get(kind, key) if hook is None else await hook(self._wrapped, kind, key)
+        if hook is None:
+            return await self._wrapped.get(kind, key)
+        answer: T = await hook(self._wrapped, kind, key)
+        return answer
 
     async def find(self, kind: type[T], key: ObjectKey) -> T | None:
         if self._hooks["get"] is None:
@@ -309,7 +312,8 @@ class _Intercepted:
         hook = self._hooks["create"]
         if hook is None:
             return await self._wrapped.create(obj, **options)
-        return await hook(self._wrapped, obj, **options)
+        answer: T = await hook(self._wrapped, obj, **options)
+        return answer
 
     async def update(
         self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
@@ -318,7 +322,8 @@ class _Intercepted:
         hook = self._hooks["update"]
         if hook is None:
             return await self._wrapped.update(obj, **options)
-        return await hook(self._wrapped, obj, **options)
+        answer: T = await hook(self._wrapped, obj, **options)
+        return answer
 
     async def patch(
         self,
@@ -334,14 +339,16 @@ class _Intercepted:
         hook = self._hooks["patch"]
         if hook is None:
             return await self._wrapped.patch(obj, patch, **options)
-        return await hook(self._wrapped, obj, patch, **options)
+        answer: T = await hook(self._wrapped, obj, patch, **options)
+        return answer
 
     async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
         options = ApplyOptions(dry_run=dry_run, field_owner=field_owner, force=force)
         hook = self._hooks["apply"]
         if hook is None:
             return await self._wrapped.apply(obj, **options)
-        return await hook(self._wrapped, obj, **options)
+        answer: T = await hook(self._wrapped, obj, **options)
+        return answer
 
     async def delete(
         self,
@@ -403,14 +410,16 @@ class _InterceptedSubresource:
         hook = self._hooks["subresource_get"]
         if hook is None:
             return await self._wrapped.get(obj, body)
-        return await hook(self._client, self._name, obj, body)
+        answer: T = await hook(self._client, self._name, obj, body)
+        return answer
 
     async def create(self, obj: object, body: T, *, dry_run: bool = False, field_owner: str = "") -> T:
         options = SubresourceCreateOptions(dry_run=dry_run, field_owner=field_owner)
         hook = self._hooks["subresource_create"]
         if hook is None:
             return await self._wrapped.create(obj, body, **options)
-        return await hook(self._client, self._name, obj, body, **options)
+        answer: T = await hook(self._client, self._name, obj, body, **options)
+        return answer
 
     async def update(
         self,
@@ -427,7 +436,8 @@ class _InterceptedSubresource:
         hook = self._hooks["subresource_update"]
         if hook is None:
             return await self._wrapped.update(obj, **options)
-        return await hook(self._client, self._name, obj, **options)
+        answer: T = await hook(self._client, self._name, obj, **options)
+        return answer
 
     async def patch(
         self,
@@ -443,11 +453,13 @@ class _InterceptedSubresource:
         hook = self._hooks["subresource_patch"]
         if hook is None:
             return await self._wrapped.patch(obj, patch, **options)
-        return await hook(self._client, self._name, obj, patch, **options)
+        answer: T = await hook(self._client, self._name, obj, patch, **options)
+        return answer
 
     async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
         options = ApplyOptions(dry_run=dry_run, field_owner=field_owner, force=force)
         hook = self._hooks["subresource_apply"]
         if hook is None:
             return await self._wrapped.apply(obj, **options)
-        return await hook(self._client, self._name, obj, **options)
+        answer: T = await hook(self._client, self._name, obj, **options)
+        return answer

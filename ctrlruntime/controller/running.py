@@ -21,6 +21,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 import ctrlruntime.errors
+from ctrlruntime.controller.blocking import Calls, serving
 from ctrlruntime.errors import CtrlError
 
 T = TypeVar("T", default=Any)
@@ -70,10 +71,11 @@ class Deadline:
 class Job(Generic[T]):
     """A call under way in a thread."""
 
-    __slots__ = ("call", "context", "future", "thread_id")
+    __slots__ = ("call", "calls", "context", "future", "thread_id")
 
     def __init__(self, call: Callable[[], T], future: asyncio.Future[T]) -> None:
         self.call = call
+        self.calls = Calls(future.get_loop())
         self.context = contextvars.copy_context()
         self.future = future
         self.thread_id: int | None = None
@@ -123,7 +125,8 @@ def _serve(jobs: SimpleQueue[Job[Any] | None], loop: asyncio.AbstractEventLoop) 
         outcome: Any = None
         failure: BaseException | None = None
         try:
-            outcome = job.context.run(job.call)
+            with serving(job.calls):
+                outcome = job.context.run(job.call)
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
             failure = error
         job.thread_id = None
@@ -145,13 +148,17 @@ def _deliver(future: asyncio.Future[Any], outcome: Any, failure: BaseException |
 
 
 async def finish(job: Job[T]) -> T:
-    """Wait until the call has really ended, through any cancellation: a thread cannot be cancelled, and its key must stay locked."""
+    """Wait until the call has really ended, through any cancellation: a thread cannot be cancelled, and its key must stay locked.
+
+    What it waits for by `blocking` can be, and is.
+    """
     while True:
         try:
             return await asyncio.shield(job.future)
         except asyncio.CancelledError:
             if job.future.done() and not job.future.cancelled():
                 return job.future.result()
+            job.calls.cancel()
 
 
 def is_async(function: Callable[..., Any]) -> bool:

@@ -53,8 +53,8 @@ class Flags:
         return CacheOptions(namespaces=namespaces) if options is None else replace(options, namespaces=namespaces)
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the operator's flags to a parser of your own."""
+def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | None = None) -> None:
+    """Add the operator's flags to a parser of your own. `log_options`: what holds where no --zap flag is given."""
     parser.add_argument(
         "--kubeconfig", metavar="PATH", help="kubeconfig file (default: KUBECONFIG, the pod's, ~/.kube/config)"
     )
@@ -74,21 +74,33 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--leader-election-namespace", metavar="NAMESPACE", help="where the Lease lives (default: the pod's)"
     )
     log.add_flags(parser)
+    if log_options is not None:
+        parser.set_defaults(
+            zap_devel=log_options.devel,
+            zap_encoder=log_options.encoder,
+            zap_log_level=log_options.log_level,
+            zap_stacktrace_level=log_options.stacktrace_level,
+            zap_time_encoding=log_options.time_encoding,
+        )
 
 
 def parse_flags(
     argv: Sequence[str] | None = None,
     *,
     parser: argparse.ArgumentParser | None = None,
+    log_options: log.Options | None = None,
     environ: Mapping[str, str] = os.environ,
     **parser_options: Any,
 ) -> Flags:
     """Parse the command line, set up logging by it, and return what it said. `parser` may hold arguments of your own.
 
+    `log_options` says how to log where no --zap flag is given: `log.Options(devel=True)` for a console, default: JSON from info on. Without
+    a `parser`, `parser_options` go to the one that is made (`prog`, `description`…).
+
     Exits with code 2 and the usage, as argparse does, for a flag that is unknown or malformed.
     """
     parser = parser or argparse.ArgumentParser(**parser_options)
-    add_flags(parser)
+    add_flags(parser, log_options=log_options)
     args = parser.parse_args(argv)
     options = log.Options.from_args(args)
     log.setup(options)

@@ -84,6 +84,7 @@ class Manager:
         self.readiness = healthz.Checks()
         self._leader_election = leader_election
         self._elector: Elector | None = None
+        self._announce: Callable[[str], None] = lambda _: None
         self._metrics_address = metrics_bind_address
         self._health_address = health_probe_bind_address
         self._grace_seconds = graceful_shutdown_timeout
@@ -303,8 +304,20 @@ class Manager:
         from ctrlruntime.leaderelection import Elector, LeaseLock
 
         lock = LeaseLock(self.cluster.unfenced_client(), options)
-        self._elector = Elector(lock, options, on_started=self._elected, metrics=self.metrics.leader(options.id))
-        return self._elector
+        elector = Elector(lock, options, on_started=self._elected, metrics=self.metrics.leader(options.id))
+        self._announce = self._announcer(lock.name, options.id, elector.identity)
+        self._elector = elector
+        return elector
+
+    def _announcer(self, lease: str, id: str, identity: str) -> Callable[[str], None]:
+        """Return a function that records on the Lease what becomes of the election."""
+        from ctrlruntime.api.coordination.v1 import Lease
+        from ctrlruntime.api.meta.v1 import ObjectMeta
+
+        recorder = self.cluster.event_recorder(id)
+        namespace, _, name = lease.rpartition("/")
+        subject = Lease(metadata=ObjectMeta(namespace=namespace, name=name))
+        return lambda what: recorder.event(subject, reason="LeaderElection", action="Elect", note=f"{identity} {what}")
 
     def _elected(self) -> None:
         self._announce("became leader")
@@ -332,19 +345,6 @@ class Manager:
         if not self.is_stopping:
             self._log.error("the election ended, the manager stops", error=log.describe(error))
             self._stop.set()
-
-    def _announce(self, what: str) -> None:
-        """Record on the Lease what became of the election."""
-        if self._leader_election is None or self._elector is None:
-            return
-        from ctrlruntime.api.coordination.v1 import Lease
-        from ctrlruntime.api.meta.v1 import ObjectMeta
-
-        namespace, _, name = self._elector.lock.name.rpartition("/")
-        self._election_recorder().event(
-            Lease(metadata=ObjectMeta(namespace=namespace, name=name)),
-            reason="LeaderElection", action="Elect", note=f"{self._elector.identity} {what}",
-        )  # fmt: skip
 
     # --- what fails, and the end -----------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ def current_actor() -> Actor | None:
 
 
 @contextlib.contextmanager
-def acting(actor: Actor) -> Iterator[None]:
+def acting(actor: Actor) -> Generator[None, None, None]:
     """Run a block on behalf of `actor`."""
     token = _actor.set(actor)
     try:
@@ -74,7 +74,7 @@ class Fence:
         return left
 
     @contextlib.asynccontextmanager
-    async def enforced(self, request: str) -> AsyncIterator[None]:
+    async def enforced(self, request: str) -> AsyncGenerator[None, None]:
         """Cut the block off when leadership ends; a lease that is renewed meanwhile lengthens it.
 
         Raises: FencedError when it may not begin, RequestTimeoutError, which names `request`, when it is cut off.
@@ -92,8 +92,9 @@ class Fence:
                 timer = None if left is None else loop.call_later(left, check)
 
         left = self.time_left()
+        scope = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as scope:
+            async with scope:
                 timer = None if left is None else loop.call_later(left, check)
                 try:
                     yield

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import re
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import aiohttp
@@ -187,7 +187,7 @@ class Transport:
     @contextlib.asynccontextmanager
     async def stream(
         self, path: str, *, params: Params = (), accept: str = JSON, headers_within: float = 10.0
-    ) -> AsyncIterator[aiohttp.StreamReader]:
+    ) -> AsyncGenerator[aiohttp.StreamReader, None]:
         """Open a GET whose answer is read as it comes (a watch, a log) and yield the reader.
 
         `headers_within`: seconds until the answer must begin. Raises: APIStatusError, TransportError; while reading,
@@ -352,7 +352,7 @@ async def _send_writes_once(
 
 
 @contextlib.contextmanager
-def translating(method: str, path: str, host: str) -> Iterator[None]:
+def translating(method: str, path: str, host: str) -> Generator[None, None, None]:
     """Turn the HTTP library's errors inside the block into TransportError; time limits set by us pass."""
     try:
         yield

@@ -115,14 +115,14 @@ def test_changes_are_shown_as_they_come(kubectl, environment, ns, api):
         "-o",
         "custom-columns=N:.metadata.name",
     ]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        seen = set()
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+        seen = b""
         api.made(f"/api/v1/{ns}/configmaps", {"metadata": {"name": "later"}})
-        while "later" not in seen and select.select([process.stdout], [], [], 20)[0]:
-            seen.add(process.stdout.readline().strip())
+        while b"later" not in seen and select.select([process.stdout], [], [], 20)[0]:
+            seen += os.read(process.stdout.fileno(), 65536)
         process.terminate()
 
-    assert "later" in seen
+    assert b"later" in seen
 
 
 def test_typed_creates_speak_protobuf(kubectl):
