@@ -33,7 +33,7 @@ async def install_crds(
 
     `wait`: seconds. Raises: ConfigError for a source without definitions, APIStatusError when the server refuses one, InstallTimeoutError.
     """
-    definitions = [definition for source in sources for definition in _definitions(source)]
+    definitions = [definition for source in sources for definition in read_crds(source)]
     if not definitions:
         raise ConfigError(f"no CustomResourceDefinition in {', '.join(str(source) for source in sources)}")
     for definition in definitions:
@@ -52,14 +52,15 @@ async def install_crds(
 async def uninstall_crds(client: Client, *sources: Source) -> None:
     """Delete the definitions, and with them every object of their kinds; one that is not there is no error."""
     for source in sources:
-        for definition in _definitions(source):
+        for definition in read_crds(source):
             try:
                 await client.delete(CustomResourceDefinition.from_wire(dict(definition)))
             except NotFound:
                 continue
 
 
-def _definitions(source: Source) -> list[Mapping[str, Any]]:
+def read_crds(source: Source) -> list[Mapping[str, Any]]:
+    """Return the definitions in a source. Raises: ConfigError for a path that is not there or a file that is no YAML."""
     if isinstance(source, Mapping):
         return [source] if source.get("kind") == "CustomResourceDefinition" else []
     import yaml
@@ -81,6 +82,13 @@ def _definitions(source: Source) -> list[Mapping[str, Any]]:
     return [d for d in documents if isinstance(d, Mapping) and d.get("kind") == "CustomResourceDefinition"]
 
 
+def served_kinds(manifest: Mapping[str, Any]) -> list[GroupVersionKind]:
+    """Return the kind of each version that a definition says is served."""
+    spec: Any = manifest["spec"]
+    kind = spec["names"]["kind"]
+    return [GroupVersionKind(spec["group"], v["name"], kind) for v in spec["versions"] if v.get("served", True)]
+
+
 async def _put(client: Client, manifest: Mapping[str, Any]) -> None:
     while True:
         wanted = CustomResourceDefinition.from_wire(dict(manifest))
@@ -97,12 +105,10 @@ async def _put(client: Client, manifest: Mapping[str, Any]) -> None:
 
 
 async def _served(client: Client, manifest: Mapping[str, Any], sleep: Callable[[float], Awaitable[None]]) -> None:
-    spec = manifest["spec"]
-    versions = [version["name"] for version in spec["versions"] if version.get("served", True)]
-    for version in versions:
+    for kind in served_kinds(manifest):
         while True:
             try:
-                await client.mapper.resource_for(GroupVersionKind(spec["group"], version, spec["names"]["kind"]))
+                await client.mapper.resource_for(kind)
                 break
             except NoMatchError:
                 await sleep(0.1)

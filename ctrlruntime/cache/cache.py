@@ -1,25 +1,26 @@
 """The cache: one informer for each kind, shared by all readers and controllers of a manager.
 
-Reads decode what the store holds, freshly for each caller. An informer starts with the first reader or subscriber of its kind and may be
-removed again. A kind is held either whole or as metadata only, by the widest reader that asked for it; a wider reader that comes later gets a
-full informer beside the narrow one, and the subscribers move over when it is synced.
+Reads decode what the store holds, freshly for each caller. An informer starts with the first reader or subscriber of its
+kind and may be removed again. A kind is held either whole or as metadata only, by the widest reader that asked for it; a
+wider reader that comes later gets a full informer beside the narrow one, and readers and subscribers of the narrow one
+move over when it is synced.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 from typing_extensions import TypeVar
 
 from ctrlruntime import log
-from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.kind import GroupVersionKind, KindInfo
 from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.cache.informer import CacheMetrics, Informer, Scope
 from ctrlruntime.cache.options import CacheOptions, KindOptions
@@ -29,17 +30,29 @@ from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.client.codec import Codec, Codecs
 from ctrlruntime.client.interfaces import Fields, Items, Labels
 from ctrlruntime.client.selectors import fields_of, labels_of
-from ctrlruntime.errors import CacheError, CacheNotStartedError, CacheSyncTimeoutError, NotCachedError, NotFound
+from ctrlruntime.errors import (
+    CacheError,
+    CacheNotStartedError,
+    CacheSyncTimeoutError,
+    ConfigError,
+    NotCachedError,
+    NotFound,
+)
 from ctrlruntime.rest.collection import Collection
 from ctrlruntime.rest.mapper import APIResource, RESTMapper
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
+from ctrlruntime.selector import LabelSelector
 
 T = TypeVar("T")
 
 IndexFunction: TypeAlias = Callable[[Any], Iterable[str]]
 _Entries: TypeAlias = list[Entry]
 _Pairs: TypeAlias = list[tuple[str, str]]
+_FREE_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
+
+MAX_TOLD = 100
+"""Objects an index function failed for that are named in the log; the rest is counted only."""
 
 
 class CacheMeters(Protocol):
@@ -51,14 +64,25 @@ class CacheMeters(Protocol):
 class _Held:
     """What the cache has of one kind: its informer, how wide it is, and the indexes asked for."""
 
-    __slots__ = ("indexes", "informer", "metadata_only", "namespaced", "plural")
+    __slots__ = ("indexes", "informer", "metadata_only", "namespaced", "narrow", "needs_all", "plural")
 
     def __init__(self) -> None:
         self.informer: Informer | None = None
         self.metadata_only = False
+        self.narrow: Informer | None = None
+        """The metadata-only informer while a full one is being filled beside it."""
         self.indexes: dict[str, Callable[[Entry], Iterable[str]]] = {}
+        self.needs_all = False
+        """Whether an index looks at more than metadata."""
         self.namespaced: bool | None = None
         self.plural = ""
+
+    def reader(self, *, metadata_only: bool) -> Informer | None:
+        """Return the informer that may answer a reader of this width, or None when one has to be started first."""
+        if not metadata_only:
+            return None if self.metadata_only else self.informer
+        # Until the full informer is filled, the narrow one serves those for whom it is wide enough.
+        return self.narrow or self.informer
 
 
 class Cache:
@@ -86,12 +110,14 @@ class Cache:
         self._sleep = sleep
         self._held: dict[GroupVersionKind, _Held] = {}
         self._kind_options = {self._codecs.of(kind).gvk: own for kind, own in self.options.by_kind.items()}
+        for kind, own in self.options.by_kind.items():
+            _refuse_namespaces_of_cluster_kind(kind, own)
         self._group: TaskGroup | None = None
         self._was_started = False
         self._running = asyncio.Event()
         self._log = log.get_logger("cache")
 
-    # --- life ----------------------------------------------------------------------------------------------------------
+    # --- life --------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Run all informers until cancelled. Raises: CacheError when it was started before."""
@@ -109,8 +135,9 @@ class Cache:
             finally:
                 self._group = None
                 for held in self._held.values():
-                    if held.informer is not None:
-                        held.informer.stop()
+                    for informer in (held.informer, held.narrow):
+                        if informer is not None:
+                            informer.stop()
 
     @property
     def is_running(self) -> bool:
@@ -121,10 +148,11 @@ class Cache:
         await self._running.wait()
 
     async def wait_synced(self) -> None:
-        """Wait until every informer there is now has its first list."""
+        """Wait until every informer there is now has its first list; one that is removed meanwhile is not waited for."""
         for held in list(self._held.values()):
             if held.informer is not None:
-                await held.informer.wait_synced()
+                with contextlib.suppress(NotCachedError):
+                    await held.informer.wait_synced()
 
     def unsynced(self) -> dict[str, str]:
         """Return {kind: what stands in its way} for the kinds that have not synced yet."""
@@ -141,47 +169,64 @@ class Cache:
     async def remove(self, kind: type[Any]) -> None:
         """Stop the informer of a kind and free its objects; its subscriptions end. The next read starts it anew."""
         held = self._held.get(self._codecs.of(kind).gvk)
-        if held is not None and held.informer is not None:
-            informer, held.informer = held.informer, None
-            informer.stop()
+        if held is None:
+            return
+        informers, held.informer, held.narrow = (held.informer, held.narrow), None, None
+        for informer in informers:
+            if informer is not None:
+                informer.stop()
 
-    # --- subscribers -----------------------------------------------------------------------------------------------------
+    # --- subscribers -------------------------------------------------------------------------------------------------
 
     async def subscribe(self, kind: type[T], *, name: str) -> Subscription[T]:
-        """Return the events of a kind for one subscriber; returns at once, also while the kind is not served."""
+        """Return the events of a kind for one subscriber; returns at once, also while the kind is not served.
+
+        Raises: CacheError after the cache has ended.
+        """
         codec = self._codecs.of(kind)
-        informer = self._informer(codec)
-        return informer.subscribe(name, codec.decode)
+        if self._was_started and self._group is None:
+            raise CacheError(f"the cache has ended; {name} cannot subscribe to {kind.__name__} any more")
+        return self._informer(codec).subscribe(name, codec.decode)
 
     def index_field(self, kind: type[Any], field: str, values: IndexFunction | None = None) -> None:
         """Index a kind by a field, so that `list(fields={field: value})` finds objects without a scan.
 
-        `field` is a path in wire names (`spec.nodeName`), cut from the bytes; or any name, with `values` a function from the decoded object
-        to its values. May be called before and after the start. Raises: ValueError when the field is indexed already.
+        `field` is a path in wire names (`spec.nodeName`), cut from the bytes; or any name, with `values` a function
+        from the decoded object to its values. May be called before and after the start; an index over more than
+        metadata makes the cache hold the kind whole.
+
+        Raises: ValueError when the field is indexed already, or is one that needs no index.
         """
         codec = self._codecs.of(kind)
         held = self._held.setdefault(codec.gvk, _Held())
         if field in held.indexes:
             raise ValueError(f"{codec.gvk.kind} is indexed by {field} already; index a field once")
+        if field in _FREE_FIELDS:
+            raise ValueError(f"{field} needs no index: a list by it works without one")
         extract = field_path_index(field) if values is None else _decoding(codec, values)
         held.indexes[field] = extract
-        if held.informer is not None:
+        held.needs_all |= not codec.metadata_only and not (values is None and field.startswith("metadata."))
+        if held.informer is None:
+            return
+        if held.needs_all and held.metadata_only:
+            self._widen(codec.gvk, held, held.informer)
+        else:
             held.informer.add_index(self._index(field, extract, codec.gvk))
 
-    # --- Reader ---------------------------------------------------------------------------------------------------------------
+    # --- Reader ------------------------------------------------------------------------------------------------------
 
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         codec = self._codecs.of(kind)
         held = self._held.get(codec.gvk)
-        informer = None if held is None else held.informer
+        informer = None if held is None else held.reader(metadata_only=codec.metadata_only)
         if informer is None or not informer.is_synced or self._group is None or held is None or held.namespaced is None:
             held, informer = await self._ready(codec, kind)
         namespace = key.namespace if held.namespaced else ""
         entry = informer.store.get(namespace, key.name)
         if entry is None:
-            if held.namespaced and not informer.has_namespace(namespace):
+            if held.namespaced and namespace and not informer.has_namespace(namespace):
                 raise NotCachedError(_outside(codec.gvk, namespace, informer))
-            raise _not_found(codec.gvk, held.plural, key.name)
+            raise _not_found(codec.gvk, held.plural, key.name, informer)
         return codec.decode(entry.raw)
 
     async def find(self, kind: type[T], key: ObjectKey) -> T | None:
@@ -221,59 +266,65 @@ class Cache:
             [entry.raw for entry in entries],
             codec.decode,
             metas=[entry.meta for entry in entries],
-            resource_version=str(informer.version(space)),
+            resource_version=informer.resource_version(space),
         )
 
     def _select(
-        self, informer: Informer, codec: Codec[Any], namespace: str, labels: Any, fields: Fields | None
+        self,
+        informer: Informer,
+        codec: Codec[Any],
+        namespace: str,
+        labels: LabelSelector | None,
+        fields: Fields | None,
     ) -> _Entries:
+        if fields is None:
+            return informer.store.select(namespace, labels)
+        names: set[str] = set()
+        spaces = {namespace} if namespace else set[str]()
         indexed = _Pairs()
-        name = None
-        for path in () if fields is None else fields_of(fields).paths:
-            value = fields_of(cast("Fields", fields)).exact(path)
-            if value is None:
-                raise CacheError(
-                    f"the cache answers only exact field selectors ({path}=value); use api_reader for {fields!s}"
-                )
-            if path == "metadata.name":
-                name = value
-            elif path == "metadata.namespace":
-                if namespace and namespace != value:
-                    return []
-                namespace = value
-            elif informer.store.index(path) is None:
-                have = ", ".join(informer.store.index_names) or "none"
-                raise CacheError(
-                    f"{codec.gvk.kind} is not indexed by {path} (indexed: {have}); call cache.index_field({codec.gvk.kind}, {path!r})"
-                )
+        for term in fields_of(fields).terms:
+            if term.negated:
+                raise CacheError(f"the cache answers only exact field selectors, not {term}; use api_reader")
+            if term.path == "metadata.name":
+                names.add(term.value)
+            elif term.path == "metadata.namespace":
+                spaces.add(term.value)
+            elif informer.store.index(term.path) is None:
+                raise CacheError(_no_index(codec.gvk, term.path, informer))
             else:
-                indexed.append((path, value))
-        entries = informer.store.select(namespace, labels, indexed)
-        return entries if name is None else [entry for entry in entries if entry.meta.name == name]
+                indexed.append((term.path, term.value))
+        if len(names) > 1 or len(spaces) > 1:
+            return []
+        space = next(iter(spaces), "")
+        if space and space != namespace and not informer.has_namespace(space):
+            raise NotCachedError(_outside(codec.gvk, space, informer))
+        entries = informer.store.select(space, labels, indexed)
+        return [entry for entry in entries if not names or entry.meta.name in names]
 
-    # --- Horizon: what the gate asks ----------------------------------------------------------------------------------------
+    # --- Horizon: what the gate asks ---------------------------------------------------------------------------------
 
     def horizon(self, kind: tuple[str, str]) -> CacheHorizon | None:
         """Return what has been seen of a (group, kind), or None when no version of it is held."""
-        found = [
-            held.informer
-            for gvk, held in self._held.items()
-            if (gvk.group, gvk.kind) == kind and held.informer is not None
-        ]
-        return CacheHorizon(found) if found and self._group is not None else None
+        if self._group is None:
+            return None
+        held = [held for gvk, held in self._held.items() if (gvk.group, gvk.kind) == kind]
+        found = [informer for one in held for informer in (one.informer, one.narrow) if informer is not None]
+        # One that cannot list lists after the write, once it can; waiting for it would hold up each read.
+        able = [informer for informer in found if informer.is_synced or informer.last_error is None]
+        return CacheHorizon(able or found) if found else None
 
-    # --- parts -----------------------------------------------------------------------------------------------------------------
+    # --- parts -------------------------------------------------------------------------------------------------------
 
     async def _ready(self, codec: Codec[Any], kind: type[Any]) -> tuple[_Held, Informer]:
         """Return the synced informer of a kind, starting it if need be. Raises: CacheError and its subclasses."""
         held = self._held.setdefault(codec.gvk, _Held())
         if self._group is None:
-            raise CacheNotStartedError(
-                f"{kind.__name__} was read before the cache was started; before mgr.start() read with mgr.api_reader"
-            )
-        if held.informer is None and not self.options.start_on_read:
+            when = "after the cache has ended" if self._was_started else "before the cache was started"
+            raise CacheNotStartedError(f"{kind.__name__} was read {when}; outside mgr.start() read with mgr.api_reader")
+        if not self.options.start_on_read and held.reader(metadata_only=codec.metadata_only) is None:
+            have = "only the metadata of its objects is cached" if held.informer is not None else "it has no informer"
             raise NotCachedError(
-                f"{kind.__name__} has no informer and start_on_read is off; watch it, or read with mgr.api_reader"
+                f"{kind.__name__} cannot be read: {have} and start_on_read is off; watch it, or read with mgr.api_reader"
             )
         if held.namespaced is None:
             # Asked first: a read of a kind that is not served fails at once and leaves no informer behind.
@@ -289,15 +340,18 @@ class Cache:
         return held, informer
 
     def _informer(self, codec: Codec[Any]) -> Informer:
+        """Return the informer for a reader or subscriber, new or widened if need be."""
         held = self._held.setdefault(codec.gvk, _Held())
         if held.informer is None:
-            held.metadata_only = codec.metadata_only
+            held.metadata_only = codec.metadata_only and not held.needs_all
             held.informer = self._new_informer(codec.gvk, held)
             if self._group is not None:
                 self._group.start_soon(held.informer.run)
         elif held.metadata_only and not codec.metadata_only:
             self._widen(codec.gvk, held, held.informer)
-        return held.informer
+        informer = held.reader(metadata_only=codec.metadata_only)
+        assert informer is not None
+        return informer
 
     def _widen(self, gvk: GroupVersionKind, held: _Held, narrow: Informer) -> None:
         """Put a full informer in the place of a metadata-only one; subscribers move over when it is synced."""
@@ -306,20 +360,31 @@ class Cache:
         if self._group is None:
             wide.adopt(narrow)
             return
+        held.narrow = narrow
         self._group.start_soon(wide.run)
-        self._group.start_soon(self._move_over, narrow, wide)
+        self._group.start_soon(self._move_over, held, narrow, wide)
 
-    async def _move_over(self, narrow: Informer, wide: Informer) -> None:
-        await wide.wait_synced()
+    async def _move_over(self, held: _Held, narrow: Informer, wide: Informer) -> None:
+        """Hand the subscribers over once the full informer has seen all that the narrow one has told them."""
+        try:
+            await wide.wait_synced()
+            while not wide.has_caught_up(narrow) and not wide.is_stopped:
+                await wide.changed()
+        except NotCachedError:
+            return  # removed meanwhile, both of them
+        if wide.is_stopped:
+            return
         wide.adopt(narrow)
+        held.narrow = None
         narrow.stop()
 
     def _new_informer(self, gvk: GroupVersionKind, held: _Held) -> Informer:
         own = self._kind_options.get(gvk)
         options = self.options.for_kind(own)
+        metadata_only = held.metadata_only
         informer = Informer(
             _label(gvk),
-            lambda: self._plan(gvk, held, own, options),
+            lambda: self._plan(gvk, held, own, options, metadata_only=metadata_only),
             watch=options.watch,
             keep_managed_fields=options.keep_managed_fields,
             transform=options.transform,
@@ -335,16 +400,25 @@ class Cache:
         return informer
 
     async def _plan(
-        self, gvk: GroupVersionKind, held: _Held, own: KindOptions | None, options: CacheOptions
+        self,
+        gvk: GroupVersionKind,
+        held: _Held,
+        own: KindOptions | None,
+        options: CacheOptions,
+        *,
+        metadata_only: bool,
     ) -> Mapping[Scope, Reflector]:
         resource = await self._mapper.resource_for(gvk)
         held.namespaced, held.plural = resource.namespaced, resource.plural
-        scopes = self.options.scopes(own, namespaced=resource.namespaced)
-        return {scope: self._reflector(gvk, held, scope, options) for scope in scopes}
+        try:
+            scopes = self.options.scopes(own, namespaced=resource.namespaced)
+        except ValueError as error:
+            raise ConfigError(f"the cache options of {gvk.kind}: {error}") from error
+        return {scope: self._reflector(gvk, scope, options, metadata_only=metadata_only) for scope in scopes}
 
-    def _reflector(self, gvk: GroupVersionKind, held: _Held, scope: Scope, options: CacheOptions) -> Reflector:
-        metadata_only = held.metadata_only
-
+    def _reflector(
+        self, gvk: GroupVersionKind, scope: Scope, options: CacheOptions, *, metadata_only: bool
+    ) -> Reflector:
         async def resolve() -> Collection:
             resource: APIResource = await self._mapper.resource_for(gvk)
             return Collection(
@@ -367,10 +441,16 @@ class Cache:
         )
 
     def _index(self, name: str, extract: Callable[[Entry], Iterable[str]], gvk: GroupVersionKind) -> Index:
+        told: set[tuple[str, str]] = set()
+
         def on_failure(index: str, entry: Entry, error: Exception) -> None:
+            key = (entry.meta.namespace, entry.meta.name)
+            if key in told or len(told) >= MAX_TOLD:
+                return
+            told.add(key)
             self._log.warning(
                 "an index function failed, the object stays readable by key",
-                index=index, kind=gvk.kind, object=str(entry.meta.key), error=str(error),
+                index=index, kind=gvk.kind, object=str(entry.meta.key), error=repr(error),
             )  # fmt: skip
 
         return Index(name, extract, on_failure=on_failure)
@@ -398,6 +478,9 @@ class CacheHorizon:
         return any(informer.covers(namespace, labels) for informer in self._informers)
 
     async def changed(self) -> None:
+        if len(self._informers) == 1:
+            await self._informers[0].changed()
+            return
         tasks = [asyncio.ensure_future(informer.changed()) for informer in self._informers]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -406,7 +489,7 @@ class CacheHorizon:
                 task.cancel()
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def running(cache: Cache) -> AsyncIterator[Cache]:
     """Run a cache inside a block, for tests and scripts without a manager."""
     async with anyio.create_task_group() as group:
@@ -428,7 +511,24 @@ def _label(gvk: GroupVersionKind) -> str:
 
 def _outside(gvk: GroupVersionKind, namespace: str, informer: Informer) -> str:
     cached = ", ".join(sorted(scope.namespace for scope in informer.scopes))
-    return f"{gvk.kind} in namespace {namespace!r} is outside the cache, which holds {cached}; read it with api_reader, or add the namespace"
+    return (
+        f"{gvk.kind} in namespace {namespace!r} is outside the cache, which holds {cached}; "
+        "read it with api_reader, or add the namespace"
+    )
+
+
+def _no_index(gvk: GroupVersionKind, path: str, informer: Informer) -> str:
+    have = ", ".join(informer.store.index_names) or "none"
+    return (
+        f"{gvk.kind} is not indexed by {path} (indexed: {have}); call cache.index_field({gvk.kind}, {path!r}) first, "
+        "or use api_reader"
+    )
+
+
+def _refuse_namespaces_of_cluster_kind(kind: type[Any], own: KindOptions) -> None:
+    info: object = getattr(kind, "__kind_info__", None)
+    if own.namespaces and isinstance(info, KindInfo) and info.scope == "Cluster":
+        raise ValueError(f"{kind.__name__} is cluster-scoped: remove the namespaces from its KindOptions")
 
 
 def _unsynced(gvk: GroupVersionKind, informer: Informer, timeout: float) -> str:
@@ -436,6 +536,9 @@ def _unsynced(gvk: GroupVersionKind, informer: Informer, timeout: float) -> str:
     return f"{gvk.kind} has not synced within {timeout:g} s{why}"
 
 
-def _not_found(gvk: GroupVersionKind, plural: str, name: str) -> NotFound:
+def _not_found(gvk: GroupVersionKind, plural: str, name: str, informer: Informer) -> NotFound:
     resource = f"{plural}.{gvk.group}" if gvk.group else plural
-    return NotFound(f'{resource} "{name}" not found', details={"name": name, "group": gvk.group, "kind": plural})
+    text = f'{resource} "{name}" not found'
+    if any(scope.labels is not None or scope.fields for scope in informer.scopes):
+        text += " in the cache, which holds a selection of them; api_reader sees all"
+    return NotFound(text, details={"name": name, "group": gvk.group, "kind": plural})

@@ -1,7 +1,8 @@
 """What a cache holds: namespaces, selectors, transforms and watch timing, for all kinds and for one.
 
-Precedence, as in controller-runtime: a kind's entry for a namespace, the kind's own value, the default entry for the namespace, the default.
-None means inherit everywhere; an empty namespace mapping means all namespaces.
+Precedence, as in controller-runtime: a kind's entry for a namespace, the kind's own value, the default entry for the
+namespace, the default. None means inherit everywhere; an empty namespace mapping means all namespaces. The namespace ""
+in a mapping stands for all that are not named there.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from typing import Any, TypeAlias, cast
 from ctrlruntime.cache.informer import Scope, Transform
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.client.interfaces import Fields, Labels
-from ctrlruntime.client.selectors import fields_text, labels_of
+from ctrlruntime.client.selectors import fields_of, labels_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceOptions:
-    """What is cached of one namespace."""
+    """What is cached of one namespace; None inherits."""
 
     labels: Labels | None = None
     fields: Fields | None = None
+
+    def __post_init__(self) -> None:
+        _check_selectors(self.labels, self.fields)
 
 
 Namespaces: TypeAlias = Iterable[str] | Mapping[str, NamespaceOptions]
@@ -30,7 +34,12 @@ Namespaces: TypeAlias = Iterable[str] | Mapping[str, NamespaceOptions]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindOptions:
-    """What is cached of one kind; None inherits the cache's own setting."""
+    """What is cached of one kind; None inherits the cache's own setting.
+
+    Raises:
+        ValueError, TypeError: from the constructor, for values that make no sense.
+
+    """
 
     namespaces: Namespaces | None = None
     labels: Labels | None = None
@@ -38,12 +47,22 @@ class KindOptions:
     transform: Transform | None = None
     keep_managed_fields: bool | None = None
     sync_period: float | None = None
+    """Seconds; `math.inf` for never."""
+
     watch: WatchOptions | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheOptions:
-    """What a cache holds and how it keeps it fresh. Times in seconds."""
+    """What a cache holds and how it keeps it fresh. Times in seconds.
+
+    Raises:
+        ValueError, TypeError: from the constructor, for values that make no sense.
+
+    """
 
     namespaces: Namespaces | None = None
     """Cache only these namespaces; None or empty: all. Cluster-scoped kinds are cached whatever stands here."""
@@ -63,6 +82,12 @@ class CacheOptions:
 
     watch: WatchOptions = field(default_factory=WatchOptions)
     by_kind: Mapping[type[Any], KindOptions] = field(default_factory=dict[type[Any], KindOptions])
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if self.sync_timeout <= 0:
+            raise ValueError(f"sync_timeout is more than 0 seconds, not {self.sync_timeout}")
+        object.__setattr__(self, "by_kind", dict(self.by_kind))
 
     def for_kind(self, kind: KindOptions | None) -> CacheOptions:
         """Return the options as they hold for one kind; its selectors are still to be combined by `scopes`."""
@@ -85,18 +110,40 @@ class CacheOptions:
     def scopes(self, kind: KindOptions | None, *, namespaced: bool) -> list[Scope]:
         """Return what has to be listed and watched for a kind with these options of its own.
 
-        Raises: ValueError when a cluster-scoped kind is given namespaces, or a selector does not parse.
+        Raises:
+            ValueError: a cluster-scoped kind is given namespaces.
+
         """
         own = kind or KindOptions()
         if not namespaced:
             if own.namespaces:
                 raise ValueError("namespaces are set for a cluster-scoped kind; remove them from its KindOptions")
-            return [_scope("", None, own, None, self)]
-        mine, default = _by_namespace(own.namespaces), _by_namespace(self.namespaces)
-        names = mine if own.namespaces is not None else default
-        return [_scope(name, mine.get(name), own, default.get(name), self) for name in names] or [
-            _scope("", None, own, None, self)
+            return [_scope("", (own, self))]
+        default = _by_namespace(self.namespaces)
+        names = default if own.namespaces is None else _by_namespace(own.namespaces)
+        mine = names if own.namespaces is not None else {}
+        named = tuple(sorted(name for name in names if name))
+        return [
+            _scope(name, (mine.get(name), own, default.get(name), self), besides=() if name else named)
+            for name in names or ("",)
         ]
+
+
+def _check(options: KindOptions | CacheOptions) -> None:
+    _check_selectors(options.labels, options.fields)
+    if options.sync_period is not None and options.sync_period < 1.0:
+        raise ValueError(f"sync_period is 1 second or more, not {options.sync_period}; None or math.inf for never")
+    namespaces = options.namespaces
+    if namespaces is not None:
+        # Kept as our own: an iterator would be empty the second time, and a caller's mapping may change later.
+        object.__setattr__(options, "namespaces", _by_namespace(namespaces))
+
+
+def _check_selectors(labels: Labels | None, fields: Fields | None) -> None:
+    if labels is not None and labels_of(labels).is_nothing:
+        raise ValueError("the label selector selects nothing; leave the kind out of the cache instead")
+    if fields is not None:
+        fields_of(fields)
 
 
 def _by_namespace(namespaces: Namespaces | None) -> dict[str, NamespaceOptions]:
@@ -111,14 +158,14 @@ def _by_namespace(namespaces: Namespaces | None) -> dict[str, NamespaceOptions]:
     return {name: NamespaceOptions() for name in namespaces}
 
 
-def _scope(
-    namespace: str,
-    kind_namespace: NamespaceOptions | None,
-    kind: KindOptions,
-    default_namespace: NamespaceOptions | None,
-    default: CacheOptions,
-) -> Scope:
-    levels = (kind_namespace, kind, default_namespace, default)
+_Level: TypeAlias = NamespaceOptions | KindOptions | CacheOptions | None
+
+
+def _scope(namespace: str, levels: tuple[_Level, ...], *, besides: tuple[str, ...] = ()) -> Scope:
+    """Return the scope of a namespace: each selector from the first of `levels` that has one."""
     labels = next((level.labels for level in levels if level is not None and level.labels is not None), None)
     fields = next((level.fields for level in levels if level is not None and level.fields is not None), None)
-    return Scope(namespace, None if labels is None else labels_of(labels), fields_text(fields))
+    terms = ["" if fields is None else str(fields_of(fields)), *(f"metadata.namespace!={name}" for name in besides)]
+    return Scope(
+        namespace, None if labels is None else labels_of(labels), ",".join(term for term in terms if term), besides
+    )

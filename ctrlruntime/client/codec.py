@@ -112,12 +112,15 @@ class Codecs:
         return cast("Codec[T]", codec)
 
     def for_object(self, obj: T) -> Codec[T]:
-        """Return the codec of an object; a bare Unstructured is judged by its own apiVersion and kind. Raises: as `of`."""
+        """Return the codec of an object; one of a class without a kind is judged by its own apiVersion and kind.
+
+        Raises: as `of`.
+        """
         cls: type[Any] = type(obj)
         codec = self._by_class.get(cls)
         if codec is None:
             codec = self._make(cls, obj)
-            if not (isinstance(obj, Unstructured) and cls is Unstructured):
+            if not issubclass(cls, Object) or cls.__kind_info__ is not None:
                 self._by_class[cls] = codec
         return cast("Codec[T]", codec)
 
@@ -133,7 +136,7 @@ class Codecs:
         raise TypeError(f"{cls.__module__}.{cls.__qualname__} is no kind: a subclass of ctrl.Object is needed")
 
 
-def _decode_v1(cls: type[V1Model], raw: bytes) -> Any:
+def _decode_v1(cls: Any, raw: bytes) -> Any:
     return to_kubernetes_asyncio(cls, msgspec.json.decode(raw))
 
 

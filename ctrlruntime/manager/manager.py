@@ -230,8 +230,8 @@ class Manager:
         was_cancelled |= await self._through(self._shut_down(election, recorders))
         self._log.info("stopped")
         if was_cancelled:
-            for error in self._errors:
-                self._log.error("failed while it was cancelled", error=log.describe(error))
+            for failure in self._errors:
+                self._log.error("failed while it was cancelled", error=log.describe(failure))
             raise asyncio.CancelledError
         self._raise()
 
@@ -396,10 +396,10 @@ class Manager:
             if server is not None:
                 await self._attempt(server.stop())
         self._metrics_server = self._health_server = None
-        for task in (election, recorders):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait({task})
+        for last in (election, recorders):
+            if last is not None:
+                last.cancel()
+                await asyncio.wait({last})
         for cluster in self._clusters:
             await self._attempt(cluster.close())
 

@@ -7,27 +7,33 @@ for, or when there is no configuration at all.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from ctrlruntime import log
-from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import Unstructured
-from ctrlruntime.errors import AlreadyExists, CtrlError
-from ctrlruntime.install import CustomResourceDefinition, install_crds
+from ctrlruntime.cluster import Cluster
+from ctrlruntime.errors import AlreadyExists, CtrlError, NoMatchError
+from ctrlruntime.install import install_crds, read_crds, served_kinds
 from ctrlruntime.rest.config import Config, NoConfigError, get_config
 
 if TYPE_CHECKING:
     from ctrlruntime.manager.flags import Flags
     from ctrlruntime.manager.manager import Manager
 
+PATIENCE = 10.0
+"""Seconds in which the API server must answer. An operator in a cluster waits; whoever starts an example wants to know."""
+
 
 class Demo:
-    """Where an example runs. `prepare` makes a manager install and apply what the example needs once it runs."""
+    """Where an example runs. `prepare` lets a manager apply the samples, once it runs on an embedded server."""
 
     def __init__(self, config: Config, *, crds: Path, samples: Path, is_embedded: bool, install: bool) -> None:
         self.config = config
@@ -35,46 +41,62 @@ class Demo:
         self._crds = crds
         self._samples = samples
         self._install = install or is_embedded
+        self._log = log.get_logger("demo")
 
     def prepare(self, manager: Manager) -> None:
-        manager.add(_Preparation(manager, self._crds, self._samples, install=self._install, apply=self.is_embedded))
+        """Apply the samples when the manager starts; not to a cluster that is somebody's."""
+        if self.is_embedded:
+            manager.add(_Samples(manager, self._samples))
+
+    async def prepare_definitions(self) -> None:
+        """Install the definitions, or say in one line which are missing. Raises: CtrlError when the API server does not answer in time."""
+        cluster = Cluster(self.config)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                if self._install:
+                    names = await install_crds(cluster.unfenced_client(), self._crds, wait=PATIENCE)
+                    self._log.info("definitions installed", names=names)
+                else:
+                    await self._tell_missing(cluster)
+        except TimeoutError as error:
+            raise CtrlError(f"{self.config.host} did not answer within {PATIENCE:g} s") from error
+        finally:
+            await cluster.close()
+
+    async def _tell_missing(self, cluster: Cluster) -> None:
+        missing: list[str] = []
+        for definition in read_crds(self._crds):
+            try:
+                for kind in served_kinds(definition):
+                    await cluster.mapper.resource_for(kind)
+            except NoMatchError:
+                missing.append(str(definition["metadata"]["name"]))
+        if missing:
+            self._log.warning(
+                "definitions are not installed; the operator waits for them",
+                missing=missing,
+                install=f"run with --install, or kubectl apply -f {self._crds}",
+            )
 
 
-class _Preparation:
-    """Installs the definitions (or says that they are missing) and applies the samples."""
+class _Samples:
+    """Applies the manifests of a folder."""
 
-    name = "demo"
+    name = "samples"
     needs_leader_election = False
 
-    def __init__(self, manager: Manager, crds: Path, samples: Path, *, install: bool, apply: bool) -> None:
+    def __init__(self, manager: Manager, folder: Path) -> None:
         self._manager = manager
-        self._crds = crds
-        self._samples = samples
-        self._install = install
-        self._apply = apply
+        self._folder = folder
         self._log = log.get_logger("demo")
 
     async def start(self) -> None:
-        import yaml
-
         client = self._manager.cluster.unfenced_client()
-        if self._install:
-            self._log.info("definitions installed", names=await install_crds(client, self._crds))
-        else:
-            for file in sorted(self._crds.glob("*.yaml")):
-                name = yaml.safe_load(file.read_text(encoding="utf-8"))["metadata"]["name"]
-                if await client.find(CustomResourceDefinition, NamespacedName("", name)) is None:
-                    self._log.warning(
-                        "the definition is not installed; the operator waits for it",
-                        crd=name,
-                        install=f"kubectl apply -f {file}, or run with --install",
-                    )
-        if self._apply:
-            for file in sorted(self._samples.glob("*.yaml")):
-                sample = Unstructured.from_yaml(file.read_text(encoding="utf-8"))
-                with contextlib.suppress(AlreadyExists):
-                    await client.create(sample)
-                    self._log.info("sample applied", kind=sample.kind, name=sample.metadata.name)
+        for file in sorted(self._folder.glob("*.yaml")):
+            sample = Unstructured.from_yaml(file.read_text(encoding="utf-8"))
+            with contextlib.suppress(AlreadyExists):
+                await client.create(sample)
+                self._log.info("sample applied", kind=sample.kind, name=sample.metadata.name)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -90,32 +112,62 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.contextmanager
 def cluster(flags: Flags, *, crds: Path, samples: Path) -> Iterator[Demo]:
-    """Find the cluster to run on. Exits with code 1 and one line for a configuration that cannot be used."""
-    try:
+    """Find the cluster to run on, and install the definitions of `crds` where that is wanted.
+
+    Exits with code 1 and one line for a configuration that cannot be used or an API server that does not answer, and with code 0 for SIGTERM
+    and SIGINT.
+    """
+    with _signals_end_it():
         config = None if flags.args.embedded else _configured(flags)
-    except CtrlError as error:
-        sys.stderr.write(f"error: {error}; run with --embedded to do without a cluster\n")
-        sys.exit(1)
-    if config is not None:
-        yield Demo(config, crds=crds, samples=samples, is_embedded=False, install=flags.args.install)
-        return
-    with _embedded(flags.args.kubeconfig_out) as config:
-        yield Demo(config, crds=crds, samples=samples, is_embedded=True, install=True)
-
-
-def _configured(flags: Flags) -> Config | None:
-    try:
-        return flags.get_config()
-    except NoConfigError:
-        if flags.kubeconfig or flags.context:
-            raise
-        return None
+        with contextlib.ExitStack() as stack:
+            is_embedded = config is None
+            if config is None:
+                config = stack.enter_context(_embedded(flags))
+            demo = Demo(config, crds=crds, samples=samples, is_embedded=is_embedded, install=flags.args.install)
+            try:
+                asyncio.run(demo.prepare_definitions())
+            except CtrlError as error:
+                _give_up(error)
+            yield demo
 
 
 @contextlib.contextmanager
-def _embedded(kubeconfig_out: Path | None) -> Iterator[Config]:
+def _signals_end_it() -> Iterator[None]:
+    """Exit with code 0 on SIGTERM and SIGINT, wherever the example stands; while it runs, the manager has them."""
+
+    def end(_number: int, _frame: FrameType | None) -> NoReturn:
+        sys.exit(0)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _configured(flags: Flags) -> Config | None:
+    """Return the configuration there is, None when there is none at all."""
+    try:
+        return flags.get_config()
+    except NoConfigError as error:
+        if flags.kubeconfig or flags.context:
+            _give_up(error)
+        return None
+    except CtrlError as error:
+        _give_up(error)
+
+
+def _give_up(error: CtrlError) -> NoReturn:
+    sys.stderr.write(f"error: {error}; run with --embedded to do without a cluster\n")
+    sys.exit(1)
+
+
+@contextlib.contextmanager
+def _embedded(flags: Flags) -> Iterator[Config]:
     from ctrlruntime.apiserver import Options, ServerThread
 
+    kubeconfig_out: Path | None = flags.args.kubeconfig_out
     with contextlib.ExitStack() as stack:
         server = ServerThread(Options())
         server.start()
@@ -124,10 +176,12 @@ def _embedded(kubeconfig_out: Path | None) -> Iterator[Config]:
             kubeconfig_out
             or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ctrlruntime-"))) / "kubeconfig"
         )
-        path.write_text(server.server.kubeconfig(), encoding="utf-8")
+        path.touch(mode=0o600)
         path.chmod(0o600)
+        path.write_text(server.server.kubeconfig(), encoding="utf-8")
+        why = "" if flags.args.embedded else "no cluster is configured: "
         sys.stderr.write(
-            f"running on an embedded API server at {server.url}\n"
+            f"{why}running on an embedded API server at {server.url}\n"
             f"look at it with:  kubectl --kubeconfig {path} get memcacheds,deployments,pods --watch\n"
         )
         yield get_config(str(path))

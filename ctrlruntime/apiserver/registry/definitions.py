@@ -227,9 +227,14 @@ def resources_of(document: Document) -> Iterator[Resource]:
     """Yield a resource for every served version of a definition, best version first."""
     spec = document["spec"]
     served = [version for version in spec["versions"] if version.get("served")]
+    by_name = {version["name"]: version for version in spec["versions"]}
+    stored = next(version["name"] for version in spec["versions"] if version.get("storage"))
     best = min((version["name"] for version in served), key=version_priority, default="")
+    storage = _resource(document, by_name[stored], best)
     for version in sorted(served, key=lambda version: version_priority(version["name"])):
-        yield _resource(document, version, best)
+        resource = storage if version["name"] == stored else _resource(document, version, best)
+        resource.storage = storage
+        yield resource
 
 
 def _resource(document: Document, version: Document, best: str) -> Resource:
@@ -379,9 +384,9 @@ def _check_conversion(spec: Document) -> Iterator[StatusCause]:
         webhook: Any = conversion.get("webhook") or {}
         if not webhook.get("clientConfig"):
             text = "required when strategy is set to Webhook"
-            yield required("spec.conversion.webhook.clientConfig", text)
+            yield required("spec.conversion.webhookClientConfig", text)
         if not webhook.get("conversionReviewVersions"):
-            yield required("spec.conversion.webhook.conversionReviewVersions")
+            yield required("spec.conversion.conversionReviewVersions")
 
 
 def _check_change(spec: Document, old: Document, document: Document) -> Iterator[StatusCause]:

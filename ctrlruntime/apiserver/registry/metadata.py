@@ -81,7 +81,9 @@ def validate_metadata(group: str, kind: str, metadata: Document) -> list[StatusC
     if metadata.get("ownerReferences"):
         causes.extend(_owners(metadata["ownerReferences"]))
     for finalizer in metadata.get("finalizers") or ():
-        causes.extend(invalid_value("metadata.finalizers", finalizer, problem) for problem in label_key_problems(finalizer))
+        causes.extend(
+            invalid_value("metadata.finalizers", finalizer, problem) for problem in label_key_problems(finalizer)
+        )
     return causes
 
 

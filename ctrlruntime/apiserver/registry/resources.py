@@ -16,6 +16,7 @@ from ctrlruntime.apiserver import messages
 from ctrlruntime.apiserver.encoding import cut_metadata, decode, encode, encode_sorted
 from ctrlruntime.apiserver.failures import bad_request
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
 from ctrlruntime.apiserver.schema import Misfit, Structural, Typed
 from ctrlruntime.apiserver.schema.typed import object_meta, typed
 from ctrlruntime.apiserver.storage import Record
@@ -79,6 +80,8 @@ class Resource:
         self.api_version = f"{self.group}/{self.version}" if self.group else self.version
         self.head = b'{"kind":' + encode(self.kind) + b',"apiVersion":' + encode(self.api_version) + b","
         self.has_status = "status" in self.subresources
+        self.storage: Resource = self
+        """The version in which a custom resource is stored."""
         self.qualified = f"{self.plural}.{self.group}" if self.group else self.plural
 
     def __repr__(self) -> str:
@@ -146,9 +149,11 @@ class Resource:
         document: Document = decode(record.body)
         writer: Resource = record.writer
         if self.is_custom:
+            if writer is not self.storage and self.storage.schema is not None:
+                self.storage.schema.fit(document, "", [], is_root=True)  # defaults newer than the record
             document["apiVersion"] = self.api_version
-            if self.schema is not None:
-                self.schema.fit(document, "", [], is_root=True)
+            if self is not self.storage and self.schema is not None:
+                self.schema.fit(document, "", [], is_root=True, defaults=False)
             return document
         if writer.to_canonical is not None:
             document = writer.to_canonical(document)
@@ -192,8 +197,6 @@ def built_in() -> list[Resource]:
 
 
 def _from_discovery(group: str, version: str, entry: Mapping[str, Any]) -> Resource:
-    from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
-
     subresources = {
         sub["subresource"]: Subresource(
             sub["subresource"],

@@ -593,6 +593,14 @@ class Writer:
     def _unstored(resource: Resource, document: Document, revision: int) -> Record:
         metadata: Document = document["metadata"]
         key: Key = (metadata.get("namespace", ""), metadata["name"])
+        storage = resource.storage
+        if (
+            storage is not resource
+        ):  # conversion without a webhook: another apiVersion, and what its schema has not is lost
+            document = copy_tree({**document, "apiVersion": storage.api_version})
+            if storage.schema is not None:
+                storage.schema.fit(document, "", [], is_root=True)
+            resource = storage
         return Record(
             key, revision, resource.encode(document), resource, metadata.get("labels"), metadata.get("uid", "")
         )

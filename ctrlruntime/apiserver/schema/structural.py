@@ -119,10 +119,10 @@ class Structural:
 
     # Prune and default
 
-    def fit(self, value: Any, path: str, unknown: list[str], *, is_root: bool = False) -> None:
+    def fit(self, value: Any, path: str, unknown: list[str], *, is_root: bool = False, defaults: bool = True) -> None:
         """Remove fields the schema does not have and set its defaults, in place; report removed fields by path."""
         if type(value) is dict:
-            self._fit_object(value, path, unknown, is_root=is_root)
+            self._fit_object(value, path, unknown, is_root, defaults)
         elif type(value) is list and self.items is not None:
             items = self.items
             if (
@@ -133,17 +133,17 @@ class Structural:
                 or items.type == "object"
             ):
                 for index, item in enumerate(value):
-                    items.fit(item, f"{path}[{index}]", unknown)
+                    items.fit(item, f"{path}[{index}]", unknown, defaults=defaults)
         elif type(value) is list and not self.preserve:
             for index, item in enumerate(value):
                 _NOTHING_KNOWN.fit(item, f"{path}[{index}]", unknown)
 
-    def _fit_object(self, value: Document, path: str, unknown: list[str], *, is_root: bool) -> None:
+    def _fit_object(self, value: Document, path: str, unknown: list[str], is_root: bool, defaults: bool) -> None:
         prefix = f"{path}." if path else ""
         if self.extra is not None:
             for key, item in list(value.items()):
                 if type(item) is dict or type(item) is list:
-                    self.extra.fit(item, prefix + key, unknown)
+                    self.extra.fit(item, prefix + key, unknown, defaults=defaults)
                 elif item is None and not self.extra.nullable:
                     del value[key]
             return
@@ -156,7 +156,7 @@ class Structural:
         for name, child in properties.items():
             item = value.get(name, _MISSING)
             if item is _MISSING or (item is None and not child.nullable):
-                if child.default is _MISSING:
+                if child.default is _MISSING or not defaults:
                     if item is None:  # upstream drops nulls that are neither allowed nor defaulted
                         del value[name]
                     continue
@@ -164,7 +164,7 @@ class Structural:
                 value[name] = item = copy_tree(item) if type(item) in {dict, list} else item
             if type(item) is dict or type(item) is list:
                 if not (is_root and name == "metadata"):
-                    child.fit(item, prefix + name, unknown)
+                    child.fit(item, prefix + name, unknown, defaults=defaults)
             elif type(item) is float and item.is_integer():
                 value[name] = int(item)  # Go writes 1.0 as 1
 

@@ -127,7 +127,12 @@ def _compile_field(field: Field) -> tuple[str, Reader, bool, Any]:
         reader = _list_of(element, _go_name(field))
         return field.name, reader, field.omitempty and not field.pointer, _ABSENT if field.omitempty else None
     if field.is_map:
-        return field.name, _map_of(element, _go_name(field), names_keys=field.is_message), field.omitempty, _ABSENT if field.omitempty else None
+        return (
+            field.name,
+            _map_of(element, _go_name(field), names_keys=field.is_message),
+            field.omitempty,
+            _ABSENT if field.omitempty else None,
+        )
     if field.pointer:
         return field.name, element, False, _ABSENT if field.omitempty else None
     if field.is_message:
