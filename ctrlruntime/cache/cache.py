@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -477,16 +477,18 @@ class CacheHorizon:
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
         return any(informer.covers(namespace, labels) for informer in self._informers)
 
-    async def changed(self) -> None:
+    def changed(self) -> Coroutine[Any, Any, object]:
         if len(self._informers) == 1:
-            await self._informers[0].changed()
-            return
-        tasks = [asyncio.ensure_future(informer.changed()) for informer in self._informers]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
+            return self._informers[0].changed()
+        return _first([asyncio.ensure_future(informer.changed()) for informer in self._informers])
+
+
+async def _first(tasks: list[asyncio.Future[object]]) -> None:
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 @contextlib.asynccontextmanager

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -205,9 +205,10 @@ class Informer:
             return str(number) if number > 0 else ""
         return self._versions.get(namespace) or self._versions.get("") or next(iter(self._versions.values()), "")
 
-    async def changed(self) -> None:
-        """Wait until the cache has seen anything new: a change, a list or a bookmark."""
-        await self._changed.wait()
+    def changed(self) -> Coroutine[Any, Any, object]:
+        """Wait until the cache has seen anything new since this call: a change, a list or a bookmark."""
+        # No coroutine function: that would begin to listen with its first step, and miss what is seen before.
+        return self._changed.wait()
 
     @property
     def proof_of_life(self) -> float:

@@ -159,13 +159,16 @@ class APIClient:
     ) -> AsyncIterator[WatchEvent[T]]:
         """Iterate over changes for `length` seconds, or until the server ends the watch."""
         codec = self._codecs.of(kind)
+        selector = None if labels is None else labels_of(labels)
+        if selector is not None and selector.is_nothing:
+            return
         resource = await self._mapper.resource_for(codec.gvk)
         self._gate.record("watch", resource.group, resource.plural, "", namespace or "", "")
         collection = Collection(
             self._transport,
             resource,
             namespace=namespace or "",
-            labels="" if labels is None else str(labels_of(labels)),
+            labels="" if selector is None else str(selector),
             fields=fields_text(fields),
             metadata_only=codec.metadata_only,
         )
@@ -444,9 +447,13 @@ class _Unserved:
         return
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if not isinstance(error, NotFound) or error.details.get("name"):
+        if not isinstance(error, NotFound):
             return
         resource = self._resource
+        # Asked for a subresource that a custom resource does not have, the server says that the object is not there.
+        exists = not self._subresource or self._subresource in resource.subresources
+        if exists and error.details.get("name"):
+            return
         self._mapper.invalidate(resource.group)
         what = f"the subresource {self._subresource!r} of {resource.gvk}" if self._subresource else str(resource.gvk)
         ask = "does its CustomResourceDefinition declare it?" if self._subresource else "is its CRD still installed?"

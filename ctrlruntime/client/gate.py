@@ -1,20 +1,21 @@
 """The gate every write passes: it knows what this process wrote, so that a read never shows a state older than that.
 
-Before a write is sent its key is *opened*; the answer turns the opening into a *mark*: the version the cache must have seen, or the uid that
-must be gone. A cached read of the key (or a list of its kind and namespace) first *settles* the marks made before it. Marks are kept per
-kind and key and are dropped as soon as the cache has passed them.
+Before a write is sent its key is *opened*; the answer turns the opening into a *mark*: the version the cache must have
+seen, or the uid that must be gone. A cached read of the key (or a list of its kind and namespace) first *settles* the
+marks made before it. Marks are kept per kind and key and are dropped as soon as the cache has passed them.
 
-The gate lies between the client's verbs and the transport and names neither cache nor manager: what the cache has seen reaches it through
-`Horizon`, which is handed down.
+The gate lies between the client's verbs and the transport and names neither cache nor manager: what the cache has seen
+reaches it through `Horizon`, which is handed down.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
@@ -36,8 +37,8 @@ class Horizon(Protocol):
         """Whether such an object belongs to what is cached."""
         ...
 
-    async def changed(self) -> None:
-        """Wait until anything new has been seen."""
+    def changed(self) -> Coroutine[Any, Any, object]:
+        """Wait until anything new has been seen since this call (and not only since the first step of the wait)."""
         ...
 
 
@@ -54,71 +55,139 @@ class Call:
     actor: Actor | None
 
 
-class _Mark:
-    """What a read has to wait for at one key. `version`: seen at least; `gone`: this uid no longer there; `lost`: nobody knows."""
+class _Unheld:
+    """The horizon of a kind that no cache holds: whoever reads it next lists it then."""
 
-    __slots__ = ("gone", "lost", "open", "version")
+    def version(self, namespace: str) -> int:
+        return sys.maxsize
+
+    def uid(self, namespace: str, name: str) -> str | None:
+        return None
+
+    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
+        return False
+
+    async def changed(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
+
+_UNHELD = _Unheld()
+
+
+class _Mark:
+    """What a read has to wait for at one key."""
+
+    __slots__ = ("gone", "lost", "open", "uid", "version")
 
     def __init__(self) -> None:
         self.open = 0
+        """Writes under way."""
         self.version = 0
-        self.gone = ""
-        self.lost = False
+        """The version that must have been seen."""
+        self.gone: set[str] = set()
+        """Uids that must not be there any more."""
+        self.lost = 0
+        """The number of the last write of which nobody knows what became of it; 0 when all is known."""
+        self.uid = ""
+        """The object our last answered write stored."""
 
     def is_passed(self, horizon: Horizon, namespace: str, name: str) -> bool:
-        if self.open or self.lost:
-            return False
+        return not self.open and not self.lost and self._is_seen(horizon, namespace, name)
+
+    def is_pending_beside_one(self, horizon: Horizon, namespace: str, name: str) -> bool:
+        """Whether there would be something to wait for without the one write that was just answered."""
+        return self.open > 0 or self.lost > 0 or not self._is_seen(horizon, namespace, name)
+
+    def _is_seen(self, horizon: Horizon, namespace: str, name: str) -> bool:
         if self.version > horizon.version(namespace):
             return False
-        return not self.gone or horizon.uid(namespace, name) != self.gone
+        return not self.gone or horizon.uid(namespace, name) not in self.gone
 
 
+_Kind = tuple[str, str]
 _Key = tuple[str, str]
+_WHOLE = ""  # in place of a name: the mark of all objects of a namespace
 
 SWEEP_AT = 1024
 """Marks of a kind from which on passed ones are looked for at each write."""
 
 
 class Ticket:
-    """One write under way; exactly one of `stored`, `deleted`, `failed` and `lost` ends it."""
+    """One write under way; exactly one of `stored`, `deleted`, `reached`, `failed` and `lost` ends it."""
 
-    __slots__ = ("_gate", "_key", "_kind", "_mark")
+    __slots__ = ("_gate", "_key", "_kind", "_known_uid", "_mark", "_since")
 
-    def __init__(self, gate: Gate, kind: tuple[str, str], key: _Key, mark: _Mark) -> None:
+    def __init__(self, gate: Gate, kind: _Kind, key: _Key, mark: _Mark) -> None:
         self._gate = gate
         self._kind = kind
         self._key = key
         self._mark = mark
+        self._since = gate.losses
+        self._known_uid = gate.horizon(kind).uid(*key)
 
     def stored(self, meta: Metadata) -> None:
         """The server answered with the object."""
-        self._mark.open -= 1
-        if meta.resource_version.isdecimal():
-            self._mark.version = max(self._mark.version, int(meta.resource_version))
-            self._mark.lost = False
-        self._gate.close(self._kind, self._key, meta)
+        mark, horizon = self._end()
+        is_held = horizon.uid(*self._key) is not None
+        if is_held or horizon.covers(self._key[0], meta.labels) or mark.is_pending_beside_one(horizon, *self._key):
+            mark.uid = meta.uid
+            self._reach(meta.resource_version)
+        self._gate.ended(self._kind, self._key)
 
     def deleted(self, uid: str) -> None:
         """The server answered that the object with this uid is gone."""
-        self._mark.open -= 1
-        self._mark.gone = uid
-        self._mark.lost = False
-        self._gate.close(self._kind, self._key, None)
+        mark, horizon = self._end()
+        if uid and uid in {self._known_uid, mark.uid, horizon.uid(*self._key)}:
+            mark.gone.add(uid)
+            self._forgive()
+        elif horizon.covers(self._key[0], None):
+            # A cache that shows no such uid may not have seen the object yet: it could still come up and go.
+            mark.lost = self._gate.lose()
+        self._gate.ended(self._kind, self._key)
+
+    def reached(self, version: str) -> None:
+        """The write took effect by `version`: the server's position after it (for a whole collection)."""
+        self._end()
+        self._reach(version)
+        self._gate.ended(self._kind, self._key)
 
     def failed(self) -> None:
         """The server refused; nothing changed."""
-        self._mark.open -= 1
-        self._gate.close(self._kind, self._key, None)
+        self._end()
+        self._gate.ended(self._kind, self._key)
 
     def lost(self) -> None:
-        """No answer came: the write may or may not have happened."""
+        """No answer came, or none that tells: the write may or may not have happened."""
+        mark, _ = self._end()
+        mark.lost = self._gate.lose()
+        self._gate.ended(self._kind, self._key)
+
+    def _end(self) -> tuple[_Mark, Horizon]:
         self._mark.open -= 1
-        self._mark.lost = True
-        self._gate.close(self._kind, self._key, None)
+        return self._mark, self._gate.horizon(self._kind)
+
+    def _reach(self, version: str) -> None:
+        if version.isdecimal():
+            self._mark.version = max(self._mark.version, int(version))
+            self._forgive()
+        else:
+            self._mark.lost = self._gate.lose()
+
+    def _forgive(self) -> None:
+        """An earlier write without an answer is settled by one that began after it and has one."""
+        if self._mark.lost <= self._since:
+            self._mark.lost = 0
 
 
 class Gate:
-    """Keeps the marks of one cluster. `wait`: seconds a read may wait for the cache before it goes to the server instead."""
+    """Keeps the marks of one cluster.
+
+    Args:
+        wait: seconds a read may wait for the cache before it goes to the server instead.
+        observe: told of every call.
+        clock: the time by which `wait` is measured.
+
+    """
 
     def __init__(
         self,
@@ -130,14 +199,16 @@ class Gate:
         self._wait = wait
         self._observe = observe
         self._clock = clock
-        self._marks: dict[tuple[str, str], dict[_Key, _Mark]] = {}
+        self._marks: dict[_Kind, dict[_Key, _Mark]] = {}
         self._answered = asyncio.Event()
-        self._horizon: Callable[[tuple[str, str]], Horizon | None] = lambda _kind: None
-        self._sweep_at = SWEEP_AT
+        self._horizon: Callable[[_Kind], Horizon | None] = lambda _kind: None
+        self._sweep_at: dict[_Kind, int] = {}
         self.waits = 0
         self.live_reads = 0
+        self.losses = 0
+        """Writes so far whose outcome nobody knows; note it before a live read, for `settled_live`."""
 
-    def watch_horizons(self, horizon: Callable[[tuple[str, str]], Horizon | None]) -> None:
+    def watch_horizons(self, horizon: Callable[[_Kind], Horizon | None]) -> None:
         """Be told where to look up what the cache has seen of a (group, kind); None for a kind it does not hold."""
         self._horizon = horizon
 
@@ -145,6 +216,8 @@ class Gate:
         """Note a call for whoever observes."""
         if self._observe is not None:
             self._observe(Call(verb, group, resource, subresource, namespace, name, current_actor()))
+
+    # --- writes ----------------------------------------------------------------------------------------------------
 
     def open(self, gvk: GroupVersionKind, namespace: str, name: str) -> Ticket:
         """Say that a write to this key is about to be sent."""
@@ -156,75 +229,88 @@ class Gate:
         mark.open += 1
         return Ticket(self, kind, (namespace, name), mark)
 
-    def close(self, kind: tuple[str, str], key: _Key, meta: Metadata | None) -> None:
-        """Called by a ticket when its write has ended: drop the mark if nothing has to be waited for."""
+    def open_all(self, gvk: GroupVersionKind, namespace: str) -> Ticket:
+        """Say that a write to all objects of a namespace ("" = of all) is about to be sent; end it with `reached`."""
+        return self.open(gvk, namespace, _WHOLE)
+
+    def horizon(self, kind: _Kind) -> Horizon:
+        """Return what has been seen of a (group, kind)."""
+        return self._horizon(kind) or _UNHELD
+
+    def lose(self) -> int:
+        """Count a write whose outcome nobody knows; called by its ticket."""
+        self.losses += 1
+        return self.losses
+
+    def ended(self, kind: _Kind, key: _Key) -> None:
+        """Drop the mark of a write that has ended if nothing has to be waited for; called by its ticket."""
         answered, self._answered = self._answered, asyncio.Event()
         answered.set()
-        horizon = self._horizon(kind)
-        marks = self._marks[kind]
-        self._sweep(marks, horizon)
+        horizon, marks = self.horizon(kind), self._marks[kind]
+        self._sweep(kind, marks, horizon)
         mark = marks.get(key)
-        if mark is None or mark.open:
-            return
-        outside = horizon is None or (meta is not None and not horizon.covers(key[0], meta.labels))
-        if outside or (horizon is not None and mark.is_passed(horizon, *key)):
+        if mark is not None and mark.is_passed(horizon, *key):
             del marks[key]
 
-    def _sweep(self, marks: dict[_Key, _Mark], horizon: Horizon | None) -> None:
+    def _sweep(self, kind: _Kind, marks: dict[_Key, _Mark], horizon: Horizon) -> None:
         """Drop passed marks once there are many: keys that are written and never read again must not pile up."""
-        if len(marks) < self._sweep_at or horizon is None:
-            return
-        self._unpassed(marks, horizon, list(marks.items()))
-        self._sweep_at = max(SWEEP_AT, 2 * len(marks))
+        if len(marks) >= self._sweep_at.get(kind, SWEEP_AT):
+            self._unpassed(marks, horizon, list(marks.items()))
+            self._sweep_at[kind] = max(SWEEP_AT, 2 * len(marks))
+
+    # --- reads -----------------------------------------------------------------------------------------------------
 
     async def settle(self, gvk: GroupVersionKind, namespace: str, name: str | None = None) -> bool:
-        """Wait until the cache has seen what was written before this call: to one key, or (name None) to all keys of the namespace.
+        """Wait until the cache has seen what was written before this call.
 
-        Returns False when it has not after the time to wait, or an answer was lost: then the caller reads live.
+        That is what was written to one key, or (name None) to all keys of the namespace ("" = of all). Returns False
+        when it has not after the time to wait, or the outcome of a write is unknown: then the caller reads live.
         """
         kind = (gvk.group, gvk.kind)
         marks = self._marks.get(kind)
         if not marks:
             return True
-        horizon = self._horizon(kind)
-        if horizon is None:
-            return True
-        waiting = self._pending(marks, horizon, namespace, name)
+        horizon = self.horizon(kind)
+        waiting = self._unpassed(marks, horizon, _candidates(marks, namespace, name))
         if not waiting:
             return True
         self.waits += 1
         deadline = self._clock() + self._wait
         while waiting:
             left = deadline - self._clock()
-            unknowable = horizon.version(namespace) < 0 or any(mark.lost and not mark.open for _, mark in waiting)
-            if left <= 0 or unknowable:
+            if left <= 0 or any(_is_unknowable(mark, horizon, key) for key, mark in waiting):
                 self.live_reads += 1
                 return False
             await self._either(horizon, left)
-            waiting = [(key, mark) for key, mark in waiting if marks.get(key) is mark]
-            waiting = self._unpassed(marks, horizon, waiting)
+            horizon = self.horizon(kind)  # the informer may have been removed, or started anew
+            waiting = self._unpassed(marks, horizon, [(key, mark) for key, mark in waiting if marks.get(key) is mark])
         return True
 
-    def settled_live(self, gvk: GroupVersionKind, namespace: str, name: str, version: str) -> None:
-        """A live read told what a lost answer left open: the object's present version, or "" when there is no object."""
-        marks = self._marks.get((gvk.group, gvk.kind), {})
-        mark = marks.get((namespace, name))
-        if mark is None or mark.open:
-            return
-        mark.lost = False
-        if not version:
-            del marks[namespace, name]
-        elif version.isdecimal():
-            mark.version = max(mark.version, int(version))
+    def settled_live(
+        self, gvk: GroupVersionKind, namespace: str, name: str | None, version: str, *, since: int | None = None
+    ) -> None:
+        """Say what a live read told: the version of the object at a key ("" = there is none), or of a list (name None).
 
-    def _pending(
-        self, marks: dict[_Key, _Mark], horizon: Horizon, namespace: str, name: str | None
-    ) -> list[tuple[_Key, _Mark]]:
-        if name is not None:
-            mark = marks.get((namespace, name))
-            return [] if mark is None else self._unpassed(marks, horizon, [((namespace, name), mark)])
-        keys = [(key, mark) for key, mark in marks.items() if not namespace or key[0] == namespace]
-        return self._unpassed(marks, horizon, keys)
+        `since` is `losses` as it was before the live read was sent: a write lost later is not settled by it.
+        """
+        kind = (gvk.group, gvk.kind)
+        marks = self._marks.get(kind, {})
+        until = self.losses if since is None else since
+        horizon = self.horizon(kind)
+        for key, mark in _candidates(marks, namespace, name):
+            if mark.open or mark.lost > until:
+                continue
+            if name is None and not mark.lost:
+                continue
+            mark.lost = 0
+            if version.isdecimal():
+                mark.version = max(mark.version, int(version))
+            elif version:
+                mark.lost = self.lose()
+            elif (cached := horizon.uid(*key)) is not None:
+                mark.gone.add(cached)
+            if mark.is_passed(horizon, *key):
+                del marks[key]
 
     def _unpassed(
         self, marks: dict[_Key, _Mark], horizon: Horizon, candidates: list[tuple[_Key, _Mark]]
@@ -246,3 +332,16 @@ class Gate:
         finally:
             changed.cancel()
             answered.cancel()
+
+
+def _candidates(marks: dict[_Key, _Mark], namespace: str, name: str | None) -> list[tuple[_Key, _Mark]]:
+    """Return the marks a read has to look at."""
+    if name is None:
+        spaces = {namespace, ""}
+        return [(key, mark) for key, mark in marks.items() if not namespace or key[0] in spaces]
+    keys = dict.fromkeys(((namespace, name), (namespace, _WHOLE), ("", _WHOLE)))
+    return [(key, mark) for key in keys if (mark := marks.get(key)) is not None]
+
+
+def _is_unknowable(mark: _Mark, horizon: Horizon, key: _Key) -> bool:
+    return not mark.open and (mark.lost > 0 or horizon.version(key[0]) < 0)

@@ -36,10 +36,5 @@ def fields_of(fields: Fields) -> FieldSelector:
     return parse_fields(fields)
 
 
-def labels_text(labels: Labels | None) -> str:
-    """Return what goes into the URL; a selector that selects nothing cannot be written there and must not be sent."""
-    return "" if labels is None else str(labels_of(labels))
-
-
 def fields_text(fields: Fields | None) -> str:
     return "" if fields is None else str(fields_of(fields))

@@ -3,94 +3,99 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, MutableMapping
-from typing import Any, Final, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from typing_extensions import override
 
-from ctrlruntime.log.logger import bound_fields
 from ctrlruntime.log.options import DEBUG, ERROR, INFO, WARN, Options
-from ctrlruntime.log.output import Output, sink
+from ctrlruntime.log.output import sink
+
+if TYPE_CHECKING:  # structlog is imported by `setup`, not by `import ctrlruntime`
+    from structlog.typing import EventDict, Processor, WrappedLogger
+
+    from ctrlruntime.log.chain import Chain
 
 
-def setup(options: Options | None = None, *, stream: TextIO | None = None) -> None:
+def setup(
+    options: Options | None = None, *, stream: TextIO | None = None, processors: Sequence[Processor] = ()
+) -> None:
     """Log in this form from now on, in the whole process: ours, structlog's loggers and the standard library's.
 
     `stream` None is stderr. May be called again. The standard library's loggers write from info on (or from the higher
     level asked for), and from debug on at verbosity 2. Handlers that others gave its root logger stay.
+
+    `processors` are structlog's: `processor(logger, method, event_dict)` returns the event_dict, with fields added,
+    changed or taken away, or raises `structlog.DropEvent`. They see every line that is written, whoever wrote it, after
+    level, sampling and time (`level`, `ts`, `logger`) and before exceptions (`exc_info`) and API objects are turned to
+    text, and the line is rendered. A processor that fails costs the line nothing but a field that says so.
     """
-    sink.output = Output(options or Options(), stream=stream)
-    _adopt_structlog()
-    _adopt_logging(sink.output.threshold)
+    from ctrlruntime.log.chain import Chain
+
+    chain = Chain(options or Options(), stream=stream, processors=processors)
+    sink.output = chain
+    _adopt_structlog(chain)
+    _adopt_logging(chain)
 
 
-def _adopt_structlog() -> None:
-    """Have structlog's loggers write here: their lines carry what is bound with us and with structlog's contextvars."""
+def _adopt_structlog(chain: Chain) -> None:
+    """Have structlog's loggers write here; the first argument of `structlog.get_logger` names them."""
     import structlog
 
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, _from_structlog],
-        wrapper_class=structlog.make_filtering_bound_logger(_logging_level(sink.output.threshold)),
+        processors=[_merge_context, *chain.processors],
+        wrapper_class=structlog.make_filtering_bound_logger(_logging_level(chain.threshold)),
         context_class=dict,
-        logger_factory=structlog.ReturnLoggerFactory(),
+        logger_factory=chain.door,
         # Not cached: a later setup must reach loggers that have written before.
         cache_logger_on_first_use=False,
     )
 
 
-def _from_structlog(_logger: object, method: str, event_dict: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    import structlog
+def _merge_context(_logger: WrappedLogger, _method: str, event_dict: EventDict) -> EventDict:
+    """As structlog's merge_contextvars, with the fields in a steady order."""
+    from ctrlruntime.log.context import current_fields
 
-    level = _STRUCTLOG_LEVELS.get(method, INFO)
-    if method == "exception":
-        event_dict.setdefault("exc_info", True)
-    name = str(event_dict.pop("logger", ""))
-    event = str(event_dict.pop("event", ""))
-    sink.output.write(level, name, event, {**bound_fields.get(), **event_dict})
-    raise structlog.DropEvent
-
-
-_STRUCTLOG_LEVELS: Final = {
-    "debug": DEBUG,
-    "info": INFO,
-    "warning": WARN,
-    "warn": WARN,
-    "error": ERROR,
-    "exception": ERROR,
-    "critical": ERROR,
-    "fatal": ERROR,
-}
+    return {**current_fields(), **event_dict}
 
 
 class _Handler(logging.Handler):
     """Takes the lines of the standard library's loggers."""
 
+    def __init__(self, chain: Chain) -> None:
+        super().__init__()
+        self._chain = chain
+
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        level = (
-            ERROR
-            if record.levelno >= logging.ERROR
-            else WARN
-            if record.levelno >= logging.WARNING
-            else INFO
-            if record.levelno >= logging.INFO
-            else DEBUG
-        )
+        from ctrlruntime.log.context import current_fields
+
+        fields: dict[str, Any] = current_fields()
+        if record.exc_info:
+            fields["exc_info"] = record.exc_info
         try:
-            fields = {**bound_fields.get(), **({"exc_info": record.exc_info} if record.exc_info else {})}
-            sink.output.write(level, record.name, record.getMessage(), fields)
+            self._chain.write(_level(record.levelno), record.name, record.getMessage(), fields)
         except Exception:  # noqa: BLE001 - as every handler does: a bad format string is reported, not raised
             self.handleError(record)
 
 
-def _adopt_logging(threshold: int) -> None:
+def _adopt_logging(chain: Chain) -> None:
     root = logging.getLogger()
     for handler in list(root.handlers):
         if isinstance(handler, _Handler):
             root.removeHandler(handler)
-    root.addHandler(_Handler())
+    root.addHandler(_Handler(chain))
     # Libraries say at debug what only their authors want to read.
-    root.setLevel(_logging_level(INFO if threshold == DEBUG else threshold))
+    root.setLevel(_logging_level(INFO if chain.threshold == DEBUG else chain.threshold))
+
+
+def _level(number: int) -> int:
+    """Return zap's level for one of the standard library's."""
+    if number >= logging.ERROR:
+        return ERROR
+    if number >= logging.WARNING:
+        return WARN
+    return INFO if number >= logging.INFO else DEBUG
 
 
 def _logging_level(threshold: int) -> int:

@@ -84,7 +84,7 @@ class Manager:
         self.readiness = healthz.Checks()
         self._leader_election = leader_election
         self._elector: Elector | None = None
-        self._announce: Callable[[str], None] = lambda _: None
+        self._announce: Callable[[str, str], None] = lambda _action, _note: None
         self._metrics_address = metrics_bind_address
         self._health_address = health_probe_bind_address
         self._grace_seconds = graceful_shutdown_timeout
@@ -309,7 +309,7 @@ class Manager:
         self._elector = elector
         return elector
 
-    def _announcer(self, lease: str, id: str, identity: str) -> Callable[[str], None]:
+    def _announcer(self, lease: str, id: str, identity: str) -> Callable[[str, str], None]:
         """Return a function that records on the Lease what becomes of the election."""
         from ctrlruntime.api.coordination.v1 import Lease
         from ctrlruntime.api.meta.v1 import ObjectMeta
@@ -317,10 +317,12 @@ class Manager:
         recorder = self.cluster.event_recorder(id)
         namespace, _, name = lease.rpartition("/")
         subject = Lease(metadata=ObjectMeta(namespace=namespace, name=name))
-        return lambda what: recorder.event(subject, reason="LeaderElection", action="Elect", note=f"{identity} {what}")
+        return lambda action, note: recorder.event(
+            subject, reason="LeaderElection", action=action, note=f"{identity} {note}"
+        )
 
     def _elected(self) -> None:
-        self._announce("became leader")
+        self._announce("StartLeading", "became leader")
         self._lead()
 
     def _lead(self) -> None:
@@ -332,7 +334,7 @@ class Manager:
 
     def _election_ended(self, task: asyncio.Task[None]) -> None:
         if self.elected.is_set():
-            self._announce("stopped leading")
+            self._announce("StopLeading", "stopped leading")
         error = None if task.cancelled() else task.exception()
         if error is None:
             return

@@ -45,9 +45,12 @@ def chunks(*parts: bytes, hold: asyncio.Event | None = None):
     return handle
 
 
-async def frames_of(collection, **options) -> list[Frame]:
-    options = {"resource_version": "5", "length": 30.0, **options}
-    return [frame async for batch in collection.watch(**options) for frame in batch]
+async def frames_of(collection, seen: list[Frame] | None = None, **options) -> list[Frame]:
+    """Return all frames; those before a failure are in `seen`."""
+    seen = [] if seen is None else seen
+    async for batch in collection.watch(**{"resource_version": "5", "length": 30.0, **options}):
+        seen += batch
+    return seen
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -142,8 +145,7 @@ async def test_an_error_frame_is_raised_after_the_frames_before_it(server, reaso
 
     async with connected(server.url) as transport:
         with pytest.raises(error, match="too old"):
-            async for batch in Collection(transport, PODS).watch(resource_version="5", length=30):
-                seen += batch
+            await frames_of(Collection(transport, PODS), seen, length=30)
 
     assert [frame.type for frame in seen] == ["ADDED"]
 
@@ -185,8 +187,7 @@ async def test_a_watch_whose_connection_breaks_is_a_transport_error(server):
 
     async with connected(server.url) as transport:
         with pytest.raises(TransportError):
-            async for batch in Collection(transport, PODS).watch(resource_version="5", length=30):
-                seen += batch
+            await frames_of(Collection(transport, PODS), seen, length=30)
 
     assert len(seen) == 1
 
@@ -198,8 +199,7 @@ async def test_a_watch_that_does_not_end_in_time_is_taken_for_dead(server):
 
     async with connected(server.url) as transport:
         with pytest.raises(RequestTimeoutError, match=r"did not end within 0.1 s.*taken for dead"):
-            async for batch in Collection(transport, PODS).watch(resource_version="5", length=0.05, grace=0.05):
-                seen += batch
+            await frames_of(Collection(transport, PODS), seen, length=0.05, grace=0.05)
     hold.set()
 
     assert [frame.type for frame in seen] == ["ADDED"]

@@ -1,0 +1,72 @@
+"""One embedded server for the tests of the manager, and a log to look into."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+import ctrlruntime as ctrl
+import ctrlruntime.builder  # noqa: F401 - here, and not lazily inside a test
+from ctrlruntime.log.options import ERROR, INFO, WARN
+from ctrlruntime.log.output import sink
+from ctrlruntime.testing import Environment
+
+LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[Environment]:
+    with Environment(backend="embedded") as environment:
+        yield environment
+
+
+@pytest.fixture
+def namespace(server: Environment) -> Iterator[str]:
+    name = server.create_namespace()
+    yield name
+    server.delete_namespace(name)
+
+
+@pytest.fixture
+def config(server: Environment) -> ctrl.Config:
+    return ctrl.get_config(str(server.kubeconfig_path))
+
+
+@pytest.fixture
+def make(config):
+    """Makes a manager for the server, without a metrics server unless it is asked for."""
+    return lambda **options: ctrl.new_manager(config, **{"metrics_bind_address": "0", **options})
+
+
+@pytest.fixture
+def logs() -> Iterator[list[dict[str, object]]]:
+    """Log lines as dicts: event, level, and their fields."""
+    lines: list[dict[str, object]] = []
+
+    class Lines:
+        threshold = -100
+
+        def write(self, level, name, event, fields):
+            lines.append({"event": event, "level": LEVELS.get(level, "debug"), "logger": name, **fields})
+
+    before = sink.output
+    sink.output = Lines()
+    yield lines
+    sink.output = before
+
+
+@pytest.fixture
+async def nothing_left() -> AsyncIterator[None]:
+    """Fails when a test leaves a task or a thread behind."""
+    threads = set(threading.enumerate())
+    yield
+    for _ in range(3):
+        await asyncio.sleep(0)
+    # The fixture's own task and the one that closes the test's generator.
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert not tasks
+    left = [t for t in threading.enumerate() if t not in threads and not t.name.startswith("asyncio_")]
+    assert not left

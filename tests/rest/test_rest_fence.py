@@ -1,0 +1,72 @@
+"""The fence by itself; what it does to requests is in test_rest_transport."""
+
+import asyncio
+
+import pytest
+
+from ctrlruntime.errors import FencedError, RequestTimeoutError
+from ctrlruntime.rest.fence import Actor, Fence, acting, current_actor
+
+LEADER = Actor("memcached")
+FREE = Actor("events", fenced=False)
+
+
+def test_an_actor_holds_for_the_block_and_what_it_calls():
+    assert current_actor() is None
+    with acting(LEADER):
+        with acting(FREE):
+            assert current_actor() is FREE
+        assert current_actor() is LEADER
+    assert current_actor() is None
+
+
+def test_an_unarmed_fence_is_open():
+    assert Fence().time_left() is None
+
+
+def test_an_armed_fence_counts_down_and_closes():
+    now = 10.0
+    until: float | None = 15.0
+    fence = Fence(clock=lambda: now)
+    fence.arm(lambda: until)
+
+    assert fence.time_left() == 5.0
+    with acting(LEADER):
+        assert fence.time_left() == 5.0
+    now = 15.0
+    with pytest.raises(FencedError, match="a caller outside controllers refused"):
+        fence.time_left()
+    now, until = 12.0, None
+    with acting(LEADER), pytest.raises(FencedError, match="write by controller memcached refused"):
+        fence.time_left()
+    with acting(FREE):
+        assert fence.time_left() is None
+
+
+async def test_what_is_enforced_ends_with_leadership():
+    loop = asyncio.get_running_loop()
+    until = loop.time() + 0.02
+    fence = Fence(clock=loop.time)
+    fence.arm(lambda: until)
+
+    with pytest.raises(RequestTimeoutError, match="PUT /x: cut off"):
+        async with fence.enforced("PUT /x"):
+            await asyncio.Event().wait()
+    with pytest.raises(FencedError):
+        async with fence.enforced("PUT /x"):
+            pytest.fail("it may not begin")
+
+
+async def test_what_is_enforced_and_ends_in_time_is_left_alone():
+    loop = asyncio.get_running_loop()
+    fence = Fence(clock=loop.time)
+    fence.arm(lambda: loop.time() + 60)
+
+    async with fence.enforced("PUT /x"):
+        await asyncio.sleep(0)
+    with pytest.raises(TimeoutError, match="mine"):
+        async with fence.enforced("PUT /x"):
+            raise TimeoutError("mine")
+    with acting(FREE):
+        async with fence.enforced("PUT /x"):
+            await asyncio.sleep(0)
