@@ -103,5 +103,6 @@ class Cluster:
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""
+        await self.mapper.close()
         await self.transport.close()
         await self._unfenced.close()

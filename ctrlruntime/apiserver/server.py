@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import logging
 import os
 import secrets
 import socket
@@ -28,13 +27,14 @@ from ctrlruntime.apiserver.registry import Registry, WriteOptions
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.certificates import Authority, KeyPair, make_authority
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.log import get_logger
 
 _HOST = "127.0.0.1"
 _NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "::1")
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _WORKLOADS = frozenset({"deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob", "endpointslice",
                         "node", "scheduler", "kubelet"})  # fmt: skip
-_log = logging.getLogger(__name__)
+_log = get_logger("apiserver")
 
 
 class APIServer:
@@ -247,4 +247,4 @@ class APIServer:
         except asyncio.CancelledError:
             raise
         except Exception:  # noqa: BLE001 - one controller must not take the server with it
-            _log.exception("the simulated controller %s ended", controller.name)
+            _log.exception("a simulated controller ended", controller=controller.name)

@@ -122,6 +122,14 @@ class RESTMapper:
         else:
             self._known.forget(group)
 
+    async def close(self) -> None:
+        """End what is still being asked on the running loop; its connections are about to be closed."""
+        loads = list(self._loads.get(asyncio.get_running_loop(), {}).values())
+        for task in loads:
+            task.cancel()
+        if loads:
+            await asyncio.wait(loads)
+
     # --- asking, and asking again ---------------------------------------------------------------------------------
 
     async def _find(

@@ -200,7 +200,7 @@ class Transport:
             self._log_warnings(answer.headers)
             yield answer.content
         finally:
-            answer.close()
+            _cut(answer)
 
     async def _begin(self, path: str, params: Params, accept: str, headers_within: float) -> aiohttp.ClientResponse:
         headers = await self._stream_headers(accept)
@@ -247,8 +247,13 @@ class Transport:
     async def close(self) -> None:
         """Close the session of the running loop; sessions of other loops are closed there."""
         session = self._sessions.pop(asyncio.get_running_loop(), None)
-        if session is not None:
-            await session.close()
+        if session is None:
+            return
+        if isinstance(session.connector, aiohttp.TCPConnector):
+            # A TLS connection that is closed politely waits for the server's answer, and would outlive its event loop.
+            await session.connector.close(abort_ssl=True)
+        await session.close()
+        await _settle()
 
     def _session(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
@@ -312,6 +317,20 @@ class Transport:
                 if len(self._warned) < MAX_WARNINGS:
                     self._warned.add(text)
                 self._log.warning("warning from the API server", warning=text)
+
+
+def _cut(answer: aiohttp.ClientResponse) -> None:
+    """End an answer that was not read to its end, and its connection at once: nobody waits for the rest of a watch."""
+    connection = answer.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    answer.close()
+
+
+async def _settle() -> None:
+    """Let the loop run the callbacks of connections that were cut; afterwards no socket is left open."""
+    for _ in range(3):
+        await asyncio.sleep(0)
 
 
 # --- aiohttp's own behaviour, mended -------------------------------------------------------------------------------

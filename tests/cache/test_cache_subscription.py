@@ -218,9 +218,8 @@ def test_whatever_is_coalesced_replaying_the_events_ends_in_the_same_state(event
         if position == marker:
             subscription.put_synced()
         subscription.put(event)
-        for _ in range(taken[position] if position < len(taken) else 0):
-            if (event := subscription.pop()) is not None:
-                seen.append(event)
+        popped = [subscription.pop() for _ in range(taken[position] if position < len(taken) else 0)]
+        seen += [event for event in popped if event is not None]
     seen += drain(subscription)
 
     assert apply(seen, {}) == apply(events, {})

@@ -5,13 +5,12 @@ from __future__ import annotations
 import secrets
 from typing import Literal
 
-import structlog
-
 from ctrlruntime.apiserver.controllers.objects import Now, metadata, timestamp
 from ctrlruntime.apiserver.interfaces import API, Document
 from ctrlruntime.errors import CtrlError
+from ctrlruntime.log import get_logger
 
-_log = structlog.stdlib.get_logger(__name__)
+_log = get_logger("apiserver")
 
 
 class Recorder:

@@ -12,16 +12,16 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 import anyio
-import structlog
 
 from ctrlruntime.apiserver.interfaces import API, Change
-from ctrlruntime.errors import AlreadyExists, Conflict, CtrlError, NotFound
+from ctrlruntime.errors import AlreadyExists, Conflict, CtrlError, Forbidden, NotFound
+from ctrlruntime.log import get_logger
 
 Key: TypeAlias = tuple[str, ...]
 
 _FIRST_DELAY: Final = 0.01
 _LONGEST_DELAY: Final = 30.0
-_log = structlog.stdlib.get_logger(__name__)
+_log = get_logger("apiserver")
 
 
 class Reconciler(Protocol):
@@ -84,7 +84,8 @@ class KeyedController:
     def _report(self, key: Key, error: Exception, delay: float) -> None:
         log = _log.bind(controller=self.name, key="/".join(key), retry_after=delay)
         match error:
-            case Conflict() | NotFound() | AlreadyExists():
+            case Conflict() | NotFound() | AlreadyExists() | Forbidden():
+                # Forbidden: nothing may be created in a namespace that is going; its Pods go with it.
                 log.debug("reconcile overtaken", error=str(error))
             case CtrlError():
                 log.warning("reconcile failed", error=str(error))

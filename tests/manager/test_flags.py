@@ -1,0 +1,102 @@
+"""The command line of an operator."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+import ctrlruntime as ctrl
+from ctrlruntime import log
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.log.output import sink
+
+
+@pytest.fixture(autouse=True)
+def _same_log():
+    """parse_flags sets up the log of the process; put it back."""
+    import logging
+
+    before, handlers, level = sink.output, list(logging.root.handlers), logging.root.level
+    yield
+    sink.output, logging.root.handlers = before, handlers
+    logging.root.setLevel(level)
+
+
+def flags(*argv, **options):
+    return ctrl.parse_flags(list(argv), **{"environ": {}, **options})
+
+
+def test_defaults():
+    parsed = flags()
+
+    assert parsed.metrics_bind_address == ":8080"
+    assert parsed.health_probe_bind_address == ""
+    assert parsed.leader_elect is False
+    assert (parsed.kubeconfig, parsed.context) == (None, None)
+    assert parsed.log == log.Options()
+
+
+def test_flags_reach_the_manager():
+    parsed = flags("--metrics-bind-address", "0", "--leader-elect", "--leader-election-namespace", "ops")
+
+    election = parsed.election(ctrl.LeaderElection("mine"))
+
+    assert election is not None
+    assert election.namespace == "ops"
+    assert flags().election(ctrl.LeaderElection("mine")) is None
+    assert flags("--leader-elect").election(None) is None
+
+
+def test_a_parser_of_yours_keeps_its_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", type=int)
+
+    parsed = flags("--size", "3", parser=parser)
+
+    assert parsed.args.size == 3
+
+
+def test_a_program_may_choose_another_default_for_the_log():
+    options = log.Options(devel=True)
+
+    assert flags(log_options=options).log == options
+    assert flags("--zap-devel=false", log_options=options).log == log.Options()
+    assert flags("--zap-encoder", "json", log_options=options).log == log.Options(devel=True, encoder="json")
+
+
+def test_an_unknown_flag_ends_with_code_2(capsys):
+    with pytest.raises(SystemExit) as caught:
+        flags("--nonsense")
+
+    assert caught.value.code == 2
+    assert "--nonsense" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "namespaces"), [("", None), (" , ", None), ("one", ["one"]), ("one, two", ["one", "two"])]
+)
+def test_watch_namespace_is_a_comma_list(text, namespaces):
+    options = flags(environ={"WATCH_NAMESPACE": text}).cache(None)
+
+    assert (None if options is None else list(options.namespaces)) == namespaces
+
+
+def test_namespaces_given_in_code_win_over_watch_namespace():
+    options = ctrl.CacheOptions(namespaces=["mine"])
+
+    assert flags(environ={"WATCH_NAMESPACE": "other"}).cache(options) is options
+
+
+def test_watch_namespace_keeps_the_other_cache_options():
+    options = ctrl.CacheOptions(sync_timeout=7.0)
+
+    found = flags(environ={"WATCH_NAMESPACE": "other"}).cache(options)
+
+    assert found is not None
+    assert (list(found.namespaces), found.sync_timeout) == (["other"], 7.0)
+
+
+def test_a_missing_kubeconfig_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere"):
+        flags("--kubeconfig", str(tmp_path / "nowhere")).get_config()

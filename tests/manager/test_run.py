@@ -1,0 +1,173 @@
+"""`ctrl.run` as a process: signals, exit codes and what is written."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import asyncio, sys
+import ctrlruntime as ctrl
+from ctrlruntime.errors import LeaderElectionLostError, TransportError
+
+config = ctrl.Config(host="http://127.0.0.1:1")
+mgr = ctrl.new_manager(config, metrics_bind_address="0", graceful_shutdown_timeout={grace})
+
+async def main():
+    print("running", flush=True)
+{body}
+
+mgr.add(main)
+ctrl.run(mgr)
+"""
+
+
+class Process:
+    def __init__(self, body: str, grace: float | None = 30.0) -> None:
+        lines = "\n".join(f"    {line}" for line in body.splitlines())
+        program = PROGRAM.format(body=lines, grace=grace)
+        self.popen = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.errors = ""
+
+    def wait_running(self) -> None:
+        assert self.popen.stdout is not None
+        assert self.popen.stdout.readline() == "running\n"
+
+    def end(self, *signals: signal.Signals, between: str = "") -> int:
+        """Send the signals, the second once `between` was written to stdout, and return the exit code."""
+        for number in signals:
+            self.popen.send_signal(number)
+            if between and number is signals[0]:
+                assert self.popen.stdout is not None
+                assert self.popen.stdout.readline().strip() == between
+        _, self.errors = self.popen.communicate(timeout=20)
+        return self.popen.returncode
+
+
+@pytest.fixture
+def start() -> Iterator[type[Process]]:
+    started: list[Process] = []
+
+    def begin(body: str, **options: object) -> Process:
+        started.append(Process(body, **options))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        if process.popen.poll() is None:
+            process.popen.kill()
+        process.popen.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_with_code_0_and_no_error_line(start, number):
+    process = start("await asyncio.sleep(3600)")
+    process.wait_running()
+
+    assert process.end(number) == 0
+    assert "Traceback" not in process.errors
+    assert "ERROR" not in process.errors
+    assert "signal received, stopping" in process.errors
+
+
+def test_a_second_signal_ends_the_process_at_once_with_code_1(start):
+    process = start(
+        """
+while True:
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        print("stopping", flush=True)
+""",
+        grace=None,
+    )
+    process.wait_running()
+
+    assert process.end(signal.SIGTERM, signal.SIGINT, between="stopping") == 1
+    assert "Traceback" not in process.errors
+
+
+def test_a_failure_of_ours_is_one_line_and_code_1(start):
+    process = start("raise LeaderElectionLostError('the lease is lost')")
+
+    assert process.end() == 1
+    assert process.errors.splitlines()[-1] == "error: the lease is lost"
+    assert "Traceback" not in process.errors
+
+
+def test_several_failures_are_a_line_each(start):
+    process = start(
+        """
+async def broken():
+    raise TransportError('the connection is lost')
+mgr.cluster.close = broken
+raise LeaderElectionLostError('the lease is lost')
+"""
+    )
+
+    assert process.end() == 1
+    assert process.errors.splitlines()[-2:] == ["error: the lease is lost", "error: the connection is lost"]
+    assert "Traceback" not in process.errors
+
+
+def test_an_error_of_user_code_shows_its_traceback(start):
+    process = start("raise LookupError('no luck')")
+
+    assert process.end() == 1
+    assert "Traceback" in process.errors
+    assert "LookupError: no luck" in process.errors
+
+
+def test_a_task_that_ignores_cancellation_does_not_keep_the_process(start):
+    began = time.monotonic()
+    process = start(
+        """
+while True:
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        pass
+""",
+        grace=0,
+    )
+    process.wait_running()
+
+    assert process.end(signal.SIGTERM) == 0
+    assert "the process ends although tasks still run" in process.errors
+    assert time.monotonic() - began < 15
+
+
+def test_a_lease_that_is_lost_ends_the_process_with_code_1(start, server, tmp_path: Path):
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(server.kubeconfig)
+    namespace = server.create_namespace()
+    program = f"""
+import asyncio
+import ctrlruntime as ctrl
+from ctrlruntime.api import coordination
+
+election = ctrl.LeaderElection("lost", namespace={namespace!r}, identity="me", lease_duration=3, renew_deadline=2, retry_period=1)
+mgr = ctrl.new_manager(ctrl.get_config({str(kubeconfig)!r}), metrics_bind_address="0", leader_election=election)
+
+async def take_away():
+    client = mgr.cluster.unfenced_client()
+    lease = await client.get(coordination.Lease, ctrl.NamespacedName({namespace!r}, "lost"))
+    await client.patch(lease, ctrl.merge_patch({{"spec": {{"holderIdentity": "another"}}}}))
+    await asyncio.sleep(3600)
+
+mgr.add(take_away)
+ctrl.run(mgr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"error: the lease {namespace}/lost is lost: another holds it")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,93 @@
+"""`import ctrlruntime as ctrl`: what it names, and what it does not load."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ctrlruntime as ctrl
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_all_is_the_lazy_table_and_sorted_without_doubles():
+    lazy = set(ctrl._HOME) | ctrl._SUBMODULES
+
+    assert sorted(lazy) == list(ctrl.__all__)
+    assert len(ctrl._HOME) == sum(len(names) for names in ctrl._MODULES.values())
+
+
+@pytest.mark.parametrize("name", ctrl.__all__)
+def test_every_name_can_be_had_and_is_the_one_of_its_module(name):
+    value = getattr(ctrl, name)
+
+    if name in ctrl._SUBMODULES:
+        assert value is importlib.import_module(f"ctrlruntime.{name}")
+    else:
+        assert value is getattr(importlib.import_module(f"ctrlruntime.{ctrl._HOME[name]}"), name)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'ctrlruntime' has no attribute 'nonsense'"):
+        _ = ctrl.nonsense
+
+
+def test_dir_lists_every_name():
+    assert set(ctrl.__all__) <= set(dir(ctrl))
+
+
+def test_names_do_not_depend_on_the_order_they_are_used_in():
+    # A submodule that is imported becomes an attribute: `ctrl.field` must be the module however it was loaded.
+    out = run("import ctrlruntime.manager.run, ctrlruntime as ctrl; print(callable(ctrl.run), ctrl.field.__name__)")
+
+    assert out.split() == ["True", "ctrlruntime.field"]
+
+
+def test_importing_it_loads_no_http_no_client_library_and_no_kinds():
+    loaded = set(json.loads(run("import json, sys, ctrlruntime; print(json.dumps(sorted(sys.modules)))")))
+
+    heavy = {"aiohttp", "kubernetes_asyncio", "cryptography", "yaml", "structlog", "prometheus_client"}
+    assert not loaded & heavy
+    kinds = {name for name in loaded if name.startswith("ctrlruntime.api.") and name.count(".") > 2}
+    assert kinds <= {"ctrlruntime.api.meta.v1"}
+
+
+def test_declaring_a_kind_loads_no_http_and_no_kinds_but_meta():
+    program = """
+import json, sys
+import ctrlruntime as ctrl
+class Thing(ctrl.Object, group="example.com", version="v1"):
+    pass
+print(json.dumps(sorted(sys.modules)))
+"""
+    loaded = set(json.loads(run(program)))
+
+    assert not loaded & {"aiohttp", "kubernetes_asyncio", "cryptography", "yaml"}
+    kinds = {name for name in loaded if name.startswith("ctrlruntime.api.") and name.count(".") > 2}
+    assert kinds <= {"ctrlruntime.api.meta.v1"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", [["mypy", "--strict", "--no-error-summary"], ["pyright"]], ids=["mypy", "pyright"])
+def test_type_checkers_see_the_same_names(checker, tmp_path):
+    uses = tmp_path / "uses.py"
+    lines = "\n".join(f"ctrl.{name}" if checker[0] == "mypy" else f"_ = ctrl.{name}" for name in ctrl.__all__)
+    uses.write_text(f"import ctrlruntime as ctrl\n\n{lines}\nctrl.nonsense\n")
+    done = subprocess.run(
+        [sys.executable, "-m", *checker, str(uses)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+
+    errors = [line for line in done.stdout.splitlines() if " error: " in line or ": error:" in line]
+    assert len(errors) == 1, done.stdout + done.stderr
+    assert "nonsense" in errors[0]
