@@ -514,7 +514,10 @@ class Informer:
                 )
             case Forbidden():
                 self._log.error(
-                    "not permitted to list and watch; waiting for the permission", where=where, error=str(error)
+                    "not permitted to list and watch; waiting for the permission",
+                    where=where,
+                    error=str(error),
+                    add=_missing_rule(error, namespace),
                 )
             case _:
                 self._log.warning(
@@ -547,6 +550,14 @@ def _is_older(new: Metadata, old: Metadata) -> bool:
 
 def _identity(meta: Metadata) -> tuple[str, str, str, str]:
     return meta.namespace, meta.name, meta.uid, meta.resource_version
+
+
+def _missing_rule(error: Forbidden, namespace: str | None) -> str:
+    """Return what somebody has to add to a role, from what the server says was asked for."""
+    group, resource = error.details.get("group", ""), error.details.get("kind", "")
+    role = f"a Role in namespace {namespace}" if namespace else "a ClusterRole"
+    rule = {"apiGroups": [group], "resources": [resource], "verbs": ["get", "list", "watch"]}
+    return f"{role} with the rule {msgspec.json.encode(rule).decode()}"
 
 
 class _Managed(msgspec.Struct, gc=False, rename="camel"):

@@ -5,8 +5,6 @@ Each wraps any `Client` and is one. What a call says itself wins, but for dry ru
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from typing_extensions import TypeVar, override
@@ -19,251 +17,20 @@ from ctrlruntime.client.interfaces import (
     FieldValidation,
     Items,
     Labels,
-    Propagation,
     Reader,
-    SubresourceClient,
-    WatchEvent,
 )
-from ctrlruntime.client.patches import Patch
-from ctrlruntime.rest.mapper import RESTMapper
-from ctrlruntime.scheme import Scheme
+from ctrlruntime.client.wrapped import WrappedClient, WriteOptions
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """What a write sends besides the object."""
-
-    dry_run: bool = False
-    field_owner: str = ""
-    field_validation: FieldValidation | None = None
-
-
-class _WrappedReader:
-    def __init__(self, wrapped: Client) -> None:
-        self._wrapped = wrapped
-
-    @property
-    def scheme(self) -> Scheme:
-        return self._wrapped.scheme
-
-    @property
-    def mapper(self) -> RESTMapper:
-        return self._wrapped.mapper
-
-    @property
-    def api_reader(self) -> Reader:
-        return self._wrapped.api_reader
-
-    async def bound_key(self, kind: type[Any], key: ObjectKey) -> ObjectKey:
-        return key
-
-    async def bound_namespace(self, kind: type[Any], namespace: str | None) -> str | None:
-        return namespace
-
-    async def get(self, kind: type[T], key: ObjectKey) -> T:
-        return await self._wrapped.get(kind, await self.bound_key(kind, key))
-
-    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
-        return await self._wrapped.find(kind, await self.bound_key(kind, key))
-
-    async def list(
-        self,
-        kind: type[T],
-        *,
-        namespace: str | None = None,
-        labels: Labels | None = None,
-        fields: Fields | None = None,
-        limit: int | None = None,
-        continue_token: str = "",
-    ) -> Items[T]:
-        return await self._wrapped.list(
-            kind,
-            namespace=await self.bound_namespace(kind, namespace),
-            labels=labels,
-            fields=fields,
-            limit=limit,
-            continue_token=continue_token,
-        )
-
-    async def watch(
-        self,
-        kind: type[T],
-        *,
-        namespace: str | None = None,
-        labels: Labels | None = None,
-        fields: Fields | None = None,
-        resource_version: str = "",
-    ) -> AsyncIterator[WatchEvent[T]]:
-        space = await self.bound_namespace(kind, namespace)
-        async for event in self._wrapped.watch(
-            kind, namespace=space, labels=labels, fields=fields, resource_version=resource_version
-        ):
-            yield event
-
-
-class _Wrapped(_WrappedReader):
-    """Passes everything on; subclasses change options or the object on the way."""
-
-    def _options(self, options: WriteOptions) -> WriteOptions:
-        return options
-
-    async def _prepare(self, obj: object) -> None:
-        return
-
-    @property
-    def status(self) -> SubresourceClient:
-        return self.subresource("status")
-
-    def subresource(self, name: str) -> SubresourceClient:
-        return _WrappedSubresource(self._wrapped.subresource(name), self._options, self._prepare)
-
-    async def create(
-        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.create(
-            obj, dry_run=o.dry_run, field_owner=o.field_owner, field_validation=o.field_validation
-        )
-
-    async def update(
-        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.update(
-            obj, dry_run=o.dry_run, field_owner=o.field_owner, field_validation=o.field_validation
-        )
-
-    async def patch(
-        self,
-        obj: T,
-        patch: Patch,
-        *,
-        dry_run: bool = False,
-        field_owner: str = "",
-        force: bool = False,
-        field_validation: FieldValidation | None = None,
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.patch(
-            obj, patch, dry_run=o.dry_run, field_owner=o.field_owner, force=force, field_validation=o.field_validation
-        )
-
-    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner))
-        return await self._wrapped.apply(obj, field_owner=o.field_owner, force=force, dry_run=o.dry_run)
-
-    async def delete(
-        self,
-        obj: object,
-        *,
-        dry_run: bool = False,
-        grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
-        uid: str = "",
-        resource_version: str = "",
-    ) -> None:
-        await self._prepare(obj)
-        await self._wrapped.delete(
-            obj,
-            dry_run=self._options(WriteOptions(dry_run)).dry_run,
-            grace_period_seconds=grace_period_seconds,
-            propagation=propagation,
-            uid=uid,
-            resource_version=resource_version,
-        )
-
-    async def delete_all_of(
-        self,
-        kind: type[Any],
-        *,
-        namespace: str | None = None,
-        labels: Labels | None = None,
-        fields: Fields | None = None,
-        dry_run: bool = False,
-        grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
-    ) -> None:
-        await self._wrapped.delete_all_of(
-            kind,
-            namespace=await self.bound_namespace(kind, namespace),
-            labels=labels,
-            fields=fields,
-            dry_run=self._options(WriteOptions(dry_run)).dry_run,
-            grace_period_seconds=grace_period_seconds,
-            propagation=propagation,
-        )
-
-
-class _WrappedSubresource:
-    def __init__(
-        self,
-        wrapped: SubresourceClient,
-        options: Callable[[WriteOptions], WriteOptions],
-        prepare: Callable[[object], Awaitable[None]],
-    ) -> None:
-        self._wrapped = wrapped
-        self._options = options
-        self._prepare = prepare
-
-    async def get(self, obj: object, body: type[T]) -> T:
-        await self._prepare(obj)
-        return await self._wrapped.get(obj, body)
-
-    async def create(self, obj: object, body: T, *, dry_run: bool = False, field_owner: str = "") -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner))
-        return await self._wrapped.create(obj, body, dry_run=o.dry_run, field_owner=o.field_owner)
-
-    async def update(
-        self,
-        obj: T,
-        *,
-        body: object | None = None,
-        dry_run: bool = False,
-        field_owner: str = "",
-        field_validation: FieldValidation | None = None,
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.update(
-            obj, body=body, dry_run=o.dry_run, field_owner=o.field_owner, field_validation=o.field_validation
-        )
-
-    async def patch(
-        self,
-        obj: T,
-        patch: Patch,
-        *,
-        dry_run: bool = False,
-        field_owner: str = "",
-        force: bool = False,
-        field_validation: FieldValidation | None = None,
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.patch(
-            obj, patch, dry_run=o.dry_run, field_owner=o.field_owner, force=force, field_validation=o.field_validation
-        )
-
-    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner))
-        return await self._wrapped.apply(obj, field_owner=o.field_owner, force=force, dry_run=o.dry_run)
-
-
-class _DryRun(_Wrapped):
+class _DryRun(WrappedClient):
     @override
     def _options(self, options: WriteOptions) -> WriteOptions:
         return WriteOptions(True, options.field_owner, options.field_validation)
 
 
-class _FieldOwner(_Wrapped):
+class _FieldOwner(WrappedClient):
     def __init__(self, wrapped: Client, owner: str) -> None:
         super().__init__(wrapped)
         self._owner = owner
@@ -273,7 +40,7 @@ class _FieldOwner(_Wrapped):
         return WriteOptions(options.dry_run, options.field_owner or self._owner, options.field_validation)
 
 
-class _FieldValidation(_Wrapped):
+class _FieldValidation(WrappedClient):
     def __init__(self, wrapped: Client, validation: FieldValidation) -> None:
         super().__init__(wrapped)
         self._validation: FieldValidation = validation
@@ -283,7 +50,7 @@ class _FieldValidation(_Wrapped):
         return WriteOptions(options.dry_run, options.field_owner, options.field_validation or self._validation)
 
 
-class _Namespaced(_Wrapped):
+class _Namespaced(WrappedClient):
     def __init__(self, wrapped: Client, namespace: str) -> None:
         super().__init__(wrapped)
         self._own = namespace

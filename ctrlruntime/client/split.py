@@ -6,10 +6,10 @@ kinds are read from the cache too: there is one store for all representations of
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 from typing import Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import ObjectKey
@@ -20,46 +20,28 @@ from ctrlruntime.client.codec import Codecs
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.interfaces import (
     Fields,
-    FieldValidation,
     Items,
     Labels,
-    Propagation,
     Reader,
-    SubresourceClient,
-    WatchEvent,
 )
-from ctrlruntime.client.patches import Patch
+from ctrlruntime.client.wrapped import WrappedClient
 from ctrlruntime.errors import NotFound
-from ctrlruntime.rest.mapper import RESTMapper
-from ctrlruntime.scheme import Scheme
 
 T = TypeVar("T")
 
 
-class SplitClient:
+class SplitClient(WrappedClient):
     """A `Client` that reads through `cache` and writes through `api`. `live_kinds`: classes whose reads go to the server."""
 
     def __init__(self, api: APIClient, cache: Reader, gate: Gate, *, live_kinds: Collection[type[Any]] = ()) -> None:
+        super().__init__(api)
         self._api = api
         self._cache = cache
         self._gate = gate
         self._codecs = Codecs(api.scheme)
         self._live: frozenset[GroupVersionKind] = frozenset(self._codecs.of(kind).gvk for kind in live_kinds)
 
-    @property
-    def scheme(self) -> Scheme:
-        return self._api.scheme
-
-    @property
-    def mapper(self) -> RESTMapper:
-        return self._api.mapper
-
-    @property
-    def api_reader(self) -> Reader:
-        return self._api
-
-    # --- reads ---------------------------------------------------------------------------------------------------------
-
+    @override
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         gvk = self._codecs.of(kind).gvk
         if self._live and gvk in self._live:
@@ -68,12 +50,14 @@ class SplitClient:
             return await self._cache.get(kind, key)
         return await self._get_live(kind, gvk, key)
 
+    @override
     async def find(self, kind: type[T], key: ObjectKey) -> T | None:
         try:
             return await self.get(kind, key)
         except NotFound:
             return None
 
+    @override
     async def list(
         self,
         kind: type[T],
@@ -103,92 +87,3 @@ class SplitClient:
         if isinstance(obj, Object):
             self._gate.settled_live(gvk, *key_of(obj), obj.metadata.resource_version)
         return obj
-
-    # --- everything else is live --------------------------------------------------------------------------------------------
-
-    def watch(
-        self,
-        kind: type[T],
-        *,
-        namespace: str | None = None,
-        labels: Labels | None = None,
-        fields: Fields | None = None,
-        resource_version: str = "",
-    ) -> AsyncIterator[WatchEvent[T]]:
-        return self._api.watch(
-            kind, namespace=namespace, labels=labels, fields=fields, resource_version=resource_version
-        )
-
-    @property
-    def status(self) -> SubresourceClient:
-        return self._api.status
-
-    def subresource(self, name: str) -> SubresourceClient:
-        return self._api.subresource(name)
-
-    async def create(
-        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
-    ) -> T:
-        return await self._api.create(obj, dry_run=dry_run, field_owner=field_owner, field_validation=field_validation)
-
-    async def update(
-        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
-    ) -> T:
-        return await self._api.update(obj, dry_run=dry_run, field_owner=field_owner, field_validation=field_validation)
-
-    async def patch(
-        self,
-        obj: T,
-        patch: Patch,
-        *,
-        dry_run: bool = False,
-        field_owner: str = "",
-        force: bool = False,
-        field_validation: FieldValidation | None = None,
-    ) -> T:
-        return await self._api.patch(
-            obj, patch, dry_run=dry_run, field_owner=field_owner, force=force, field_validation=field_validation
-        )
-
-    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
-        return await self._api.apply(obj, field_owner=field_owner, force=force, dry_run=dry_run)
-
-    async def delete(
-        self,
-        obj: object,
-        *,
-        dry_run: bool = False,
-        grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
-        uid: str = "",
-        resource_version: str = "",
-    ) -> None:
-        await self._api.delete(
-            obj,
-            dry_run=dry_run,
-            grace_period_seconds=grace_period_seconds,
-            propagation=propagation,
-            uid=uid,
-            resource_version=resource_version,
-        )
-
-    async def delete_all_of(
-        self,
-        kind: type[Any],
-        *,
-        namespace: str | None = None,
-        labels: Labels | None = None,
-        fields: Fields | None = None,
-        dry_run: bool = False,
-        grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
-    ) -> None:
-        await self._api.delete_all_of(
-            kind,
-            namespace=namespace,
-            labels=labels,
-            fields=fields,
-            dry_run=dry_run,
-            grace_period_seconds=grace_period_seconds,
-            propagation=propagation,
-        )

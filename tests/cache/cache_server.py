@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 
 from ctrlruntime.cache.informer import Informer, Scope
 from ctrlruntime.cache.reflector import Reflector, WatchOptions
 from ctrlruntime.errors import Expired
+from ctrlruntime.log.options import ERROR, INFO, WARN
+from ctrlruntime.log.output import sink
 from ctrlruntime.rest.collection import Page
 from ctrlruntime.rest.watch import Frame
 
 SOON = 5.0
+LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
 PAGES = WatchOptions(streaming_list=False)
 
 
@@ -163,6 +166,24 @@ async def until(informer, condition):
     async with asyncio.timeout(SOON):
         while not condition():
             await informer.changed()
+
+
+@contextmanager
+def capture_logs():
+    """Collect log lines as dicts: event, log_level, and their fields, bound ones included."""
+
+    class Lines:
+        threshold = -100
+
+        def write(self, level, name, event, fields):
+            lines.append({"event": event, "log_level": LEVELS.get(level, "debug"), **fields})
+
+    lines, before = [], sink.output
+    sink.output = Lines()
+    try:
+        yield lines
+    finally:
+        sink.output = before
 
 
 def drain(subscription):
