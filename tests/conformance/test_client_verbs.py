@@ -581,6 +581,7 @@ async def test_scale_is_read_and_written(client, namespace):
         assert scale.spec.replicas == 2
 
         scale.spec.replicas = 4
+        scale.metadata.resource_version = ""  # controllers write the Deployment's status at the same time
         assert await client.subresource("scale").update(obj, body=scale) is obj
         assert scale.spec.replicas == 4
 

@@ -1,0 +1,398 @@
+"""kubectl on the embedded server does what it does on the real one: the same exit codes, and the same words.
+
+Each test gives both servers the same commands in a namespace of the same name. What differs by nature (ages, uids, times, versions) is
+replaced by its name before the outputs are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from ctrlruntime.testing import Environment
+
+pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl in the PATH")
+
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.kubectl.example.com"},
+    "spec": {
+        "group": "kubectl.example.com",
+        "scope": "Namespaced",
+        "names": {"kind": "Widget", "plural": "widgets", "shortNames": ["wdg"], "categories": ["gear"]},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "additionalPrinterColumns": [
+                    {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+                    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+                ],
+                "subresources": {
+                    "status": {},
+                    "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"},
+                },
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "description": "A thing of some size.",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "description": "What is wanted.",
+                                "required": ["size"],
+                                "properties": {
+                                    "size": {"type": "integer", "minimum": 0, "description": "How big it is."}
+                                },
+                            },
+                            "status": {"type": "object", "properties": {"size": {"type": "integer"}}},
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+WIDGET = {"apiVersion": "kubectl.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
+SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"color": "red"}}
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "labels": {"app": "web"}},
+    "spec": {
+        "replicas": 0,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "web:1", "ports": [{"containerPort": 80}]}]},
+        },
+    },
+}
+# Of another scheduler: it stays Pending on both.
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "idle"},
+    "spec": {"schedulerName": "mine", "containers": [{"name": "idle", "image": "idle:1"}]},
+}
+
+_NATURE = (
+    (r"\b\d+(\.\d+)?(ms|s|m|h|d)(\d+(s|m|h))?\b", "AGE"),
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
+    (r"\"?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\"?", "TIME"),
+    (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} [\d:]+ [+-]\d{4}", "TIME"),
+    (r"resourceVersion: \"\d+\"", "resourceVersion: VERSION"),
+    (r"Resource Version: +\d+", "Resource Version: VERSION"),
+    (r"<invalid>|<unknown>", "AGE"),
+    (r"\b(web|w|idle)-[a-z0-9]{7,10}\b", r"\1-HASH"),
+    (r"pod-template-hash[:=] ?\S+", "pod-template-hash=HASH"),
+    (r"[ \t]+", " "),
+)
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Kubectl:
+    """kubectl against one server, in one namespace."""
+
+    def __init__(self, server: Environment, namespace: str, folder: str) -> None:
+        self._base = [
+            "kubectl", "--kubeconfig", str(server.kubeconfig_path), "--cache-dir", folder, "--namespace", namespace
+        ]  # fmt: skip
+        self.url = server.url
+
+    def __call__(self, *arguments: str, stdin: Any = None) -> Answer:
+        done = subprocess.run(
+            [*self._base, *arguments],
+            input=None if stdin is None else json.dumps(stdin),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return Answer(done.returncode, self._plain(done.stdout), self._plain(done.stderr))
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*self._base, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def _plain(self, text: str) -> str:
+        text = text.replace(self.url, "URL")
+        for pattern, name in _NATURE:
+            text = re.sub(pattern, name, text)
+        return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+class Both:
+    """The two servers side by side."""
+
+    def __init__(self, embedded: Kubectl, real: Kubectl) -> None:
+        self.embedded = embedded
+        self.real = real
+
+    def __call__(self, *arguments: str, stdin: Any = None) -> Answer:
+        """Give both the command; they must answer the same."""
+        answer = self.embedded(*arguments, stdin=stdin)
+        assert answer == self.real(*arguments, stdin=stdin), f"kubectl {' '.join(arguments)}"
+        return answer
+
+    def codes(self, *arguments: str, stdin: Any = None) -> tuple[Answer, Answer]:
+        """Give both the command; they must end with the same code."""
+        answers = self.embedded(*arguments, stdin=stdin), self.real(*arguments, stdin=stdin)
+        assert answers[0].code == answers[1].code, answers
+        return answers
+
+
+@pytest.fixture
+def both(embedded_server: Environment, real_server: Environment, tmp_path) -> Iterator[Both]:
+    namespace = f"kubectl-{secrets.token_hex(4)}"
+    servers = (embedded_server, real_server)
+    for server in servers:
+        server.connection.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    folders = [str(tmp_path / name) for name in ("embedded", "real")]
+    yield Both(*(Kubectl(server, namespace, folder) for server, folder in zip(servers, folders, strict=True)))
+    for server in servers:
+        server.delete_namespace(namespace)
+
+
+@pytest.fixture
+def widgets(embedded_server: Environment, real_server: Environment) -> None:
+    for server in (embedded_server, real_server):
+        server.install_crds(CRD)
+
+
+def test_apply_creates_changes_and_leaves_alone(both):
+    assert both("apply", "-f", "-", stdin=SETTINGS).out == "configmap/settings created"
+    assert both("apply", "-f", "-", stdin=SETTINGS).out == "configmap/settings unchanged"
+    changed = {**SETTINGS, "data": {"size": "big"}}
+    assert both("apply", "-f", "-", stdin=changed).out == "configmap/settings configured"
+    # What was applied before and is no longer there is removed; that is the annotation's work.
+    assert json.loads(both("get", "configmap", "settings", "-o", "jsonpath={.data}").out) == {"size": "big"}
+
+
+def test_apply_of_what_is_refused(both):
+    bad = {**WEB, "spec": {**WEB["spec"], "selector": {"matchLabels": {"app": "other"}}}}
+
+    answer = both("apply", "-f", "-", stdin=bad)
+
+    assert answer.code == 1
+    assert "`selector` does not match template `labels`" in answer.err
+
+
+def test_apply_of_a_field_that_does_not_exist(both):
+    bad = {**WEB, "spec": {**WEB["spec"], "replica": 1}}
+
+    answer = both("apply", "-f", "-", stdin=bad)
+
+    assert answer.code == 1
+    assert 'unknown field "spec.replica"' in answer.err
+
+
+@pytest.mark.parametrize("form", ["", "wide", "name", "yaml"])
+def test_get(both, form):
+    for manifest in (SETTINGS, WEB, POD):
+        both("apply", "-f", "-", stdin=manifest)
+    output = ["-o", form] if form else []
+
+    for what in ("configmap/settings", "pod/idle"):
+        assert both("get", what, *output).code == 0
+    # The status of a Deployment is written a moment later, by a controller.
+    if form != "yaml":
+        assert both("get", "deployment", "web", *output).code == 0
+
+
+def test_get_of_what_is_not_there(both):
+    assert both("get", "pods").err.startswith("No resources found in kubectl-")
+    assert both("get", "pod", "nobody").err == 'Error from server (NotFound): pods "nobody" not found'
+    assert both("get", "gizmos").err == 'error: the server doesn\'t have a resource type "gizmos"'
+    assert both("get", "pods", "--ignore-not-found", "nobody") == (0, "", "")
+
+
+def test_get_by_labels_fields_and_paths(both):
+    for name, color in (("one", "red"), ("two", "blue")):
+        labels = {"metadata": {"name": name, "labels": {"color": color}}}
+        both("apply", "-f", "-", stdin={**SETTINGS, **labels})
+
+    assert both("get", "configmaps", "-l", "color=red", "-o", "name").out == "configmap/one"
+    assert both("get", "configmaps", "-l", "color notin (red)", "-L", "color").code == 0
+    assert both("get", "configmaps", "--field-selector", "metadata.name=two", "-o", "name").out == "configmap/two"
+    assert both("get", "pods", "--field-selector", "spec.nonsense=1").code == 1
+    assert both("get", "configmap", "one", "-o", "jsonpath={.metadata.labels.color}").out == "red"
+
+
+def test_custom_resources_have_their_columns_names_and_categories(both, widgets):
+    both("apply", "-f", "-", stdin=WIDGET)
+
+    assert both("get", "widgets").out.splitlines()[0] == "NAME SIZE AGE"
+    assert both("get", "wdg", "w", "-o", "name").out == "widget.kubectl.example.com/w"
+    assert both("get", "gear", "-o", "name").out == "widget.kubectl.example.com/w"
+    for answer in both.codes("apply", "-f", "-", stdin={**WIDGET, "spec": {"size": -1}}):
+        assert "spec.size in body should be greater than or equal to 0" in answer.err
+    assert both("apply", "-f", "-", stdin={**WIDGET, "spec": {}}).code == 1
+
+
+@pytest.mark.parametrize("what", ["configmap/settings", "pod/idle", "widget/w"])
+def test_describe(both, widgets, what):
+    for manifest in (SETTINGS, POD, WIDGET):
+        both("apply", "-f", "-", stdin=manifest)
+
+    assert both("describe", what).code == 0
+
+
+def test_describe_of_a_deployment_names_what_matters(both):
+    both("apply", "-f", "-", stdin=WEB)
+
+    for answer in both.codes("describe", "deployment", "web"):
+        assert re.search(r"Selector: app=web", answer.out)
+        assert re.search(r"Replicas: 0 desired", answer.out)
+        assert "Image: web:1" in answer.out
+
+
+def test_scale(both, widgets):
+    for manifest in (WEB, WIDGET):
+        both("apply", "-f", "-", stdin=manifest)
+
+    assert both("scale", "deployment", "web", "--replicas", "1").out == "deployment.apps/web scaled"
+    assert both("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}").out == "1"
+    assert both("scale", "widget", "w", "--replicas", "7").out == "widget.kubectl.example.com/w scaled"
+    assert both("get", "widget", "w", "-o", "jsonpath={.spec.size}").out == "7"
+    assert both("scale", "widget", "w", "--replicas", "8", "--current-replicas", "1").code == 1
+    assert both("scale", "configmap", "settings", "--replicas", "1").code == 1
+
+
+@pytest.mark.parametrize(
+    ("type", "patch"),
+    [
+        ("merge", '{"data": {"color": "blue"}}'),
+        ("json", '[{"op": "replace", "path": "/data/color", "value": "blue"}]'),
+        ("strategic", '{"data": {"color": "blue"}}'),
+    ],
+)
+def test_patch(both, type, patch):
+    both("apply", "-f", "-", stdin=SETTINGS)
+
+    assert both("patch", "configmap", "settings", "--type", type, "-p", patch).out == "configmap/settings patched"
+    assert both("patch", "configmap", "settings", "--type", type, "-p", patch).out.endswith("patched (no change)")
+    assert both("get", "configmap", "settings", "-o", "jsonpath={.data.color}").out == "blue"
+
+
+def test_patches_that_are_refused(both, widgets):
+    for manifest in (SETTINGS, WIDGET):
+        both("apply", "-f", "-", stdin=manifest)
+
+    wrong = '[{"op": "test", "path": "/data/color", "value": "blue"}]'
+    assert both.codes("patch", "configmap", "settings", "--type", "json", "-p", wrong)[0].code == 1
+    assert both("patch", "widget", "w", "-p", '{"spec": {"size": 2}}').code == 1
+    for answer in both.codes("patch", "widget", "w", "--type", "merge", "-p", '{"spec": {"size": "big"}}'):
+        assert 'spec.size in body must be of type integer: "string"' in answer.err
+
+
+def test_delete(both):
+    for manifest in (SETTINGS, POD):
+        both("apply", "-f", "-", stdin=manifest)
+
+    assert both("delete", "configmap", "settings").out.startswith('configmap "settings" deleted')
+    assert both("delete", "configmap", "settings").code == 1
+    assert both("delete", "configmap", "settings", "--ignore-not-found").code == 0
+    assert both("delete", "pod", "idle", "--now").code == 0
+    assert both("get", "pod", "idle").code == 1
+
+
+def test_create_of_what_exists(both):
+    both("create", "-f", "-", stdin=SETTINGS)
+
+    answer = both("create", "-f", "-", stdin=SETTINGS)
+
+    assert answer.code == 1
+    assert answer.err.startswith("Error from server (AlreadyExists): error when creating")
+
+
+def test_labels_and_annotations(both):
+    both("apply", "-f", "-", stdin=SETTINGS)
+
+    assert both("label", "configmap", "settings", "color=red").out == "configmap/settings labeled"
+    assert both("label", "configmap", "settings", "color=blue").code == 1
+    assert both("annotate", "configmap", "settings", "note=any").out == "configmap/settings annotated"
+
+
+def test_get_watch_shows_changes_as_they_come(both):
+    for kubectl in (both.embedded, both.real):
+        kubectl("apply", "-f", "-", stdin=SETTINGS)
+        watch = kubectl.start("get", "configmap", "settings", "-w", "-o", "jsonpath={.data.color} ")
+        try:
+            assert watch.stdout is not None
+            assert watch.stdout.read(4) == "red "
+            kubectl("patch", "configmap", "settings", "-p", '{"data": {"color": "blue"}}')
+            assert watch.stdout.read(5) == "blue "
+        finally:
+            watch.kill()
+            watch.communicate()
+
+
+@pytest.mark.parametrize("path", ["widgets.spec", "widgets.spec.size"])
+def test_explain_of_a_custom_resource(both, widgets, path):
+    assert both("explain", path).code == 0
+
+
+@pytest.mark.parametrize("path", ["widgets", "deployments.spec.replicas", "pods.spec"])
+def test_explain_names_fields_and_types(both, widgets, path):
+    # The embedded server has the fields of built-in kinds and not their prose.
+    fields = [re.findall(r"^(?:FIELD:)? (\w+) <(.+?)>", answer.out, re.M) for answer in both.codes("explain", path)]
+
+    assert fields[0] == fields[1] != []
+
+
+def test_explain_of_what_is_not_there(both):
+    assert both("explain", "deployments.spec.nonsense").code == 1
+
+
+def test_api_resources_of_a_group(both, widgets):
+    for group in ("apps", "kubectl.example.com", "rbac.authorization.k8s.io"):
+        assert both("api-resources", "--api-group", group, "--sort-by", "name").code == 0
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["create", "pods"],
+        ["create", "pods", "--as", "nobody"],
+        ["get", "configmaps", "--as", "nobody", "--as-group", "system:masters"],
+        ["get", "/version", "--as", "nobody", "--as-group", "system:authenticated"],
+    ],
+)
+def test_auth_can_i(both, question):
+    assert both("auth", "can-i", *question).out in {"yes", "no"}
+
+
+def test_logs_of_a_running_pod_say_that_there_are_no_containers(embedded_server, tmp_path):
+    namespace = embedded_server.create_namespace()
+    kubectl = Kubectl(embedded_server, namespace, str(tmp_path))
+    running = {**POD, "spec": {"containers": POD["spec"]["containers"], "terminationGracePeriodSeconds": 0}}
+    kubectl("apply", "-f", "-", stdin=running)
+    assert kubectl("wait", "pod/idle", "--for=condition=Ready", "--timeout=20s").code == 0
+
+    answer = kubectl("logs", "idle")
+
+    assert answer.code == 1
+    assert answer.err.startswith("Error from server")
+    assert "log" in answer.err
+    embedded_server.delete_namespace(namespace)
+
+
+def test_version_and_cluster_info_are_there(both):
+    for answer in both.codes("version"):
+        assert "Server Version: v1.36.1" in answer.out
