@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import NamespacedName
@@ -73,10 +73,10 @@ def read_crds(source: Source) -> list[Mapping[str, Any]]:
         if path.is_dir()
         else [path]
     )
-    documents: list[Mapping[str, Any]] = []
+    documents: list[Any] = []
     for file in files:
         try:
-            documents += [cast("Any", document) for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+            documents += yaml.safe_load_all(file.read_text(encoding="utf-8"))
         except yaml.YAMLError as error:
             raise ConfigError(f"{file} is not YAML: {error}") from error
     return [d for d in documents if isinstance(d, Mapping) and d.get("kind") == "CustomResourceDefinition"]

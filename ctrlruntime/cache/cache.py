@@ -494,13 +494,14 @@ async def _first(tasks: list[asyncio.Future[object]]) -> None:
 @contextlib.asynccontextmanager
 async def running(cache: Cache) -> AsyncIterator[Cache]:
     """Run a cache inside a block, for tests and scripts without a manager."""
-    async with anyio.create_task_group() as group:
-        group.start_soon(cache.run)
+    task = asyncio.create_task(cache.run(), name="cache")
+    try:
         await cache.wait_running()
-        try:
-            yield cache
-        finally:
-            group.cancel_scope.cancel()
+        yield cache
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 def _decoding(codec: Codec[Any], values: IndexFunction) -> Callable[[Entry], Iterable[str]]:

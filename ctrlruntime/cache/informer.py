@@ -556,6 +556,8 @@ def _missing_rule(error: Forbidden, namespace: str | None) -> str:
     """Return what somebody has to add to a role, from what the server says was asked for."""
     group, resource = error.details.get("group", ""), error.details.get("kind", "")
     role = f"a Role in namespace {namespace}" if namespace else "a ClusterRole"
+    if not resource:
+        return f"{role} that permits to get, list and watch the kind"
     rule = {"apiGroups": [group], "resources": [resource], "verbs": ["get", "list", "watch"]}
     return f"{role} with the rule {msgspec.json.encode(rule).decode()}"
 

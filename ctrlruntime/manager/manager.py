@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -484,7 +484,7 @@ def new_manager(
 
 
 @contextlib.asynccontextmanager
-async def running(manager: Manager) -> AsyncIterator[Manager]:
+async def running(manager: Manager) -> AsyncGenerator[Manager]:
     """Run a manager inside a block, for tests and scripts; leaving the block stops it and raises what failed."""
     task = asyncio.ensure_future(manager.start())
     ready = asyncio.ensure_future(manager.cluster.wait_running())

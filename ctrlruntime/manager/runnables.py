@@ -212,7 +212,8 @@ def _awaitable(started: object, runnable: object) -> Awaitable[None]:
 
 def as_runnable(runnable: Any) -> Runnable:
     """Return what `Manager.add` was given as a runnable. Raises: TypeError that says what is needed."""
-    if isinstance(runnable, type) or not (hasattr(runnable, "start") or callable(runnable)):
+    given: object = runnable
+    if isinstance(given, type) or not (hasattr(given, "start") or callable(given)):
         raise TypeError(
             f"{runnable!r} cannot be run: pass an object with `async def start(self)`, or an async function"
         )

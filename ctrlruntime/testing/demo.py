@@ -12,7 +12,7 @@ import contextlib
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
@@ -111,7 +111,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def cluster(flags: Flags, *, crds: Path, samples: Path) -> Iterator[Demo]:
+def cluster(flags: Flags, *, crds: Path, samples: Path) -> Generator[Demo]:
     """Find the cluster to run on, and install the definitions of `crds` where that is wanted.
 
     Exits with code 1 and one line for a configuration that cannot be used or an API server that does not answer, and with code 0 for SIGTERM
@@ -132,7 +132,7 @@ def cluster(flags: Flags, *, crds: Path, samples: Path) -> Iterator[Demo]:
 
 
 @contextlib.contextmanager
-def _signals_end_it() -> Iterator[None]:
+def _signals_end_it() -> Generator[None]:
     """Exit with code 0 on SIGTERM and SIGINT, wherever the example stands; while it runs, the manager has them."""
 
     def end(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -164,7 +164,7 @@ def _give_up(error: CtrlError) -> NoReturn:
 
 
 @contextlib.contextmanager
-def _embedded(flags: Flags) -> Iterator[Config]:
+def _embedded(flags: Flags) -> Generator[Config]:
     from ctrlruntime.apiserver import Options, ServerThread
 
     kubeconfig_out: Path | None = flags.args.kubeconfig_out

@@ -168,6 +168,13 @@ async def until(informer, condition):
             await informer.changed()
 
 
+async def eventually(condition):
+    """Let others run until `condition()` holds."""
+    async with asyncio.timeout(SOON):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
+            await asyncio.sleep(0)
+
+
 @contextmanager
 def capture_logs():
     """Collect log lines as dicts: event, log_level, and their fields, bound ones included."""

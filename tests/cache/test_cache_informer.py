@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import math
 
@@ -19,6 +20,7 @@ from cache_server import (
     content,
     deleted,
     drain,
+    eventually,
     informer_of,
     modified,
     obj,
@@ -382,7 +384,7 @@ async def test_a_set_of_namespaces_is_one_store_and_each_has_its_own_position(ti
     scopes = {
         Scope("x"): Script(
             time, page(obj("a", 1, namespace="x"), version=5), Expired("old"), page(version=20), [HANGS]
-        ),  # fmt: skip
+        ),
         Scope("y"): Script(time, page(obj("a", 2, namespace="y"), version=6), [HANGS]),
     }
     informer = informer_of(scopes)
@@ -406,7 +408,7 @@ async def test_all_other_namespaces_beside_one_of_its_own_do_not_touch_its_objec
         Scope("x", labels=parse_labels("l=1")): Script(time, page(obj("a", 1, namespace="x"), version=5), [HANGS]),
         Scope("", besides=("x",)): Script(
             time, page(obj("b", 2, namespace="y"), version=6), Expired("old"), page(version=9), [HANGS]
-        ),  # fmt: skip
+        ),
     }
     informer = informer_of(scopes)
 
@@ -559,9 +561,7 @@ async def test_a_resync_shows_every_object_again_without_asking_the_server(time)
         asked = len(script.asked)
 
         due.set()
-        async with asyncio.timeout(SOON):
-            while len(subscription) < 2:
-                await asyncio.sleep(0)
+        await eventually(lambda: len(subscription) == 2)
 
         assert sorted(told(subscription)) == [("Update", "a", 1, "from 1"), ("Update", "b", 2, "from 2")]
         assert len(script.asked) == asked
@@ -619,7 +619,7 @@ async def test_a_long_list_does_not_hold_the_loop(time):
     async with running(informer):
         await asyncio.wait_for(other(), SOON)
 
-    assert max(b - a for a, b in zip(turns, turns[1:], strict=False)) <= 256
+    assert max(b - a for a, b in itertools.pairwise(turns)) <= 256
 
 
 # --- moving over --------------------------------------------------------------------------------------------------------------
@@ -662,7 +662,7 @@ FAULTS = st.tuples(
     st.sampled_from(["list", "page", "watch", "stream", "stream-middle", "in-stream"]),
     st.sampled_from(
         [Expired("old"), TransportError("reset"), InternalError("boom"), Forbidden("no"), NoMatchError("?")]
-    ),  # fmt: skip
+    ),
 )
 ACTIONS = st.one_of(
     st.tuples(st.just("put"), st.sampled_from("abcdefg")),
@@ -716,9 +716,7 @@ async def play(actions, *, streaming):
                 act(world, action, what)
         world.faults = [("in-stream", Expired("the last shock"))]
         world.forget()
-        async with asyncio.timeout(SOON):
-            while content(informer.store) != world.content or informer.version("ns") != world.revision:
-                await asyncio.sleep(0)
+        await eventually(lambda: content(informer.store) == world.content and informer.version("ns") == world.revision)
         # One more life sign through the watch that stands now: it still works.
         world.faults.clear()
         world.put("z")

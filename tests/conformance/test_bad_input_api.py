@@ -166,7 +166,9 @@ async def test_a_right_that_is_missing(server, make, namespace, logs, tmp_path):
 
     async with running(mgr):
         line = await eventually(lambda: next((line for line in logs if "not permitted" in line["event"]), None))
-        assert f'User "{name}" cannot list resource "configmaps" in API group ""' in line["error"].replace("watch", "list")
+        assert f'User "{name}" cannot list resource "configmaps" in API group ""' in line["error"].replace(
+            "watch", "list"
+        )
         assert line["where"] == f"namespace {namespace}"
         role, _, rule = line["add"].partition(" with the rule ")
         assert role == f"a Role in namespace {namespace}"

@@ -351,7 +351,9 @@ def test_explain_of_a_custom_resource(both, widgets, path):
 @pytest.mark.parametrize("path", ["widgets", "deployments.spec.replicas", "pods.spec"])
 def test_explain_names_fields_and_types(both, widgets, path):
     # The embedded server has the fields of built-in kinds and not their prose.
-    fields = [re.findall(r"^(?:FIELD:)? (\w+) <(.+?)>", answer.out, re.M) for answer in both.codes("explain", path)]
+    fields = [
+        re.findall(r"^(?:FIELD:)? (\w+) <(.+?)>", answer.out, re.MULTILINE) for answer in both.codes("explain", path)
+    ]
 
     assert fields[0] == fields[1] != []
 

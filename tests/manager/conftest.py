@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 import ctrlruntime as ctrl
-import ctrlruntime.builder  # noqa: F401 - here, and not lazily inside a test
+import ctrlruntime.builder
 from ctrlruntime.log.options import ERROR, INFO, WARN
 from ctrlruntime.log.output import sink
 from ctrlruntime.testing import Environment

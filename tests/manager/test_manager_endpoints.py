@@ -14,7 +14,6 @@ import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.manager.manager import running
-from ctrlruntime.testing import eventually
 
 SOON = 5.0
 LOCAL = "127.0.0.1:0"
@@ -184,9 +183,7 @@ async def test_a_port_in_use_is_an_error_that_names_the_flag(make, option, flag)
 
 async def test_the_first_server_is_closed_when_the_second_cannot_listen(make):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        mgr = make(
-            metrics_bind_address=LOCAL, health_probe_bind_address=f"127.0.0.1:{taken.getsockname()[1]}"
-        )
+        mgr = make(metrics_bind_address=LOCAL, health_probe_bind_address=f"127.0.0.1:{taken.getsockname()[1]}")
         with pytest.raises(ConfigError):
             await asyncio.wait_for(mgr.start(), SOON)
 
@@ -203,5 +200,3 @@ async def test_metrics_of_a_registry_of_yours_are_served_too(make):
         _, text = await get(mgr.metrics_address, "/metrics")
 
     assert "my_things_total 1.0" in text
-
-

@@ -540,3 +540,29 @@ async def test_no_thread_of_a_plain_reconciler_outlives_the_manager(make):
         await eventually(done.is_set)
 
     await eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("reconcile-plain")])
+
+
+async def test_a_server_that_is_not_there_is_waited_for(logs):
+    mgr = ctrl.new_manager(ctrl.Config(host="http://127.0.0.1:1"), metrics_bind_address="0")
+    ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(lambda request: None)
+
+    async with running(mgr):
+        line = await eventually(lambda: next((line for line in logs if line["level"] == "warning"), None))
+        assert "cannot connect to http://127.0.0.1:1" in line["error"]
+        assert not mgr.is_stopping
+
+
+async def test_a_read_right_after_a_write_is_answered_by_the_cache_in_time(make, namespace):
+    # The change arrives about when the read begins to wait: it must not be missed in between.
+    mgr = make()
+
+    async with running(mgr):
+        await mgr.client.list(core.ConfigMap)
+        for number in range(20):
+            obj = await mgr.client.create(config_map(namespace, f"object-{number}", step="0"))
+            assert (await mgr.client.get(core.ConfigMap, ctrl.key(obj))).data == {"step": "0"}
+            obj.data["step"] = "1"
+            await mgr.client.update(obj)
+            assert (await mgr.client.get(core.ConfigMap, ctrl.key(obj))).data == {"step": "1"}
+
+    assert mgr.cluster.gate.live_reads == 0

@@ -91,12 +91,14 @@ def kubeconfig_of(tmp_path, host, **user):
     path = tmp_path / "kubeconfig"
     cluster = {"server": host, "insecure-skip-tls-verify": True}
     path.write_text(
-        yaml.safe_dump({
-            "clusters": [{"name": "c", "cluster": cluster}],
-            "users": [{"name": "u", "user": user}],
-            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-            "current-context": "x",
-        })
+        yaml.safe_dump(
+            {
+                "clusters": [{"name": "c", "cluster": cluster}],
+                "users": [{"name": "u", "user": user}],
+                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "x",
+            }
+        )
     )
     return path
 

@@ -1,0 +1,605 @@
+"""The cache as a Reader: starting, widths, indexes, namespaces, removal; its collections are in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from cache_server import HANGS, SOON, Script, Time, capture_logs, deleted, drain, eventually, modified, obj, page
+
+from ctrlruntime.api.core import v1 as core
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.object import PartialObjectMetadata, Unstructured
+from ctrlruntime.cache import cache as cache_module
+from ctrlruntime.cache.cache import Cache, running
+from ctrlruntime.cache.options import CacheOptions, KindOptions
+from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.errors import (
+    CacheError,
+    CacheNotStartedError,
+    CacheSyncTimeoutError,
+    ConfigError,
+    DecodeError,
+    Forbidden,
+    NoMatchError,
+    NotCachedError,
+    NotFound,
+)
+from ctrlruntime.metrics import Metrics
+from ctrlruntime.rest.mapper import APIResource
+from ctrlruntime.scheme import Scheme
+
+PodMetadata = PartialObjectMetadata.of(core.Pod)
+UnstructuredPod = Unstructured.of("v1", "Pod")
+PAGES = WatchOptions(streaming_list=False)
+
+
+def key(name, namespace="ns"):
+    return NamespacedName(namespace, name)
+
+
+def pod(name, version=1, *, node="n1", namespace="ns", **more):
+    return obj(name, version, namespace=namespace, spec={"nodeName": node, "containers": []}, **more)
+
+
+class Server:
+    """A mapper and a maker of collections. `answers[kind]` is a script, or a function of (namespace, metadata_only)."""
+
+    def __init__(self):
+        self.time = Time()
+        self.answers = {}
+        self.asked = []
+        self.absent = set()
+        self.cluster_scoped = {"Node", "Namespace"}
+        self.invalidated = []
+
+    async def resource_for(self, gvk):
+        if gvk.kind in self.absent:
+            raise NoMatchError(f"the server does not serve {gvk}")
+        return APIResource(
+            group=gvk.group, version=gvk.version, kind=gvk.kind, plural=gvk.kind.lower() + "s",
+            namespaced=gvk.kind not in self.cluster_scoped,
+        )  # fmt: skip
+
+    def invalidate(self, group=None):
+        self.invalidated.append(group)
+
+    def collection(self, transport, resource, *, namespace="", labels="", fields="", metadata_only=False):
+        self.asked.append((resource.kind, namespace, labels, fields, "metadata" if metadata_only else "full"))
+        answer = self.answers[resource.kind]
+        return answer(namespace, metadata_only) if callable(answer) else answer
+
+    def serve(self, kind, *raws, version=10, then=()):
+        """Serve these objects: whole, or their metadata; `then` is the watch."""
+
+        def make(namespace, metadata_only):
+            mine = [raw for raw in raws if not namespace or json.loads(raw)["metadata"]["namespace"] == namespace]
+            kept = [json.dumps({"metadata": json.loads(raw)["metadata"]}).encode() for raw in mine] if metadata_only else mine  # fmt: skip
+            return Script(self.time, page(*kept, version=version), [*then, HANGS])
+
+        self.answers[kind] = make
+
+
+@pytest.fixture
+def server(monkeypatch):
+    server = Server()
+    monkeypatch.setattr(cache_module, "Collection", server.collection)
+    return server
+
+
+@pytest.fixture
+def make(server):
+    def make(**options):
+        options = {"watch": PAGES, "sync_period": None, **options}
+        return Cache(None, server, Scheme(), options=CacheOptions(**options), clock=server.time, rng=lambda: 0.0)
+
+    return make
+
+
+# --- starting -----------------------------------------------------------------------------------------------------------
+
+
+async def test_the_first_read_starts_the_informer_and_waits_for_it(server, make):
+    server.serve("Pod", pod("a"), pod("b"))
+    async with running(make()) as cache:
+        assert cache.informers() == {}
+
+        found = await cache.get(core.Pod, key("a"))
+
+        assert found.spec.node_name == "n1"
+        assert [p.metadata.name for p in await cache.list(core.Pod)] == ["a", "b"]
+        assert len(server.asked) == 1
+        assert list(cache.informers()) == [GroupVersionKind("", "v1", "Pod")]
+
+
+async def test_typed_unstructured_and_metadata_readers_share_one_store(server, make):
+    server.serve("Pod", pod("a"))
+    async with running(make()) as cache:
+        typed = await cache.get(core.Pod, key("a"))
+        loose = await cache.get(UnstructuredPod, key("a"))
+        narrow = await cache.get(PodMetadata, key("a"))
+
+        assert typed.metadata.uid == loose.metadata.uid == narrow.metadata.uid == "uid-a"
+        assert loose["spec"]["nodeName"] == "n1"
+        assert narrow.kind == "Pod"
+        assert "spec" not in narrow.to_wire()
+        assert len(server.asked) == 1
+
+
+async def test_what_a_reader_gets_is_its_own(server, make):
+    server.serve("Pod", pod("a"))
+    async with running(make()) as cache:
+        mine = await cache.get(core.Pod, key("a"))
+        mine.spec.node_name = "changed"
+        (listed,) = await cache.list(core.Pod)
+        listed.metadata.name = "changed"
+
+        again = await cache.get(core.Pod, key("a"))
+        assert (again.metadata.name, again.spec.node_name) == ("a", "n1")
+
+
+async def test_a_read_before_the_start_says_what_to_do(server, make):
+    server.serve("Pod")
+    cache = make()
+
+    with pytest.raises(CacheNotStartedError, match="api_reader"):
+        await cache.get(core.Pod, key("a"))
+    async with running(cache):
+        assert len(await cache.list(core.Pod)) == 0
+    with pytest.raises(CacheNotStartedError, match="ended"):
+        await cache.get(core.Pod, key("a"))
+    with pytest.raises(CacheError, match="ended"):
+        await cache.subscribe(core.Pod, name="late")
+    with pytest.raises(CacheError, match="started already"):
+        await cache.run()
+
+
+async def test_with_start_on_read_off_a_kind_nobody_watches_is_refused(server, make):
+    server.serve("Pod", pod("a"))
+    async with running(make(start_on_read=False)) as cache:
+        with pytest.raises(NotCachedError, match="no informer"):
+            await cache.get(core.Pod, key("a"))
+        assert server.asked == []
+
+        await cache.subscribe(PodMetadata, name="test")
+        assert (await cache.get(PodMetadata, key("a"))).metadata.name == "a"
+        with pytest.raises(NotCachedError, match="only the metadata"):
+            await cache.get(core.Pod, key("a"))
+        assert len(server.asked) == 1
+
+
+async def test_a_read_of_a_kind_that_is_not_served_fails_at_once_and_leaves_nothing_running(server, make):
+    server.absent.add("Pod")
+    async with running(make()) as cache:
+        with pytest.raises(NoMatchError):
+            await cache.get(core.Pod, key("a"))
+        assert cache.informers() == {}
+
+        server.absent.clear()
+        server.serve("Pod", pod("a"))
+        assert (await cache.get(core.Pod, key("a"))).metadata.name == "a"
+
+
+async def test_a_forbidden_read_fails_at_once_and_works_once_it_is_permitted(server, make):
+    script = Script(server.time, Forbidden("pods is forbidden"), page(pod("a"), version=5), [HANGS])
+    server.answers["Pod"] = script
+    permitted = asyncio.Event()
+
+    async def sleep(_):
+        await permitted.wait()
+
+    cache = make()
+    cache._sleep = sleep
+    async with running(cache):
+        for _ in range(2):
+            with pytest.raises(Forbidden, match="pods is forbidden"):
+                await cache.get(core.Pod, key("a"))
+        assert cache.unsynced() == {"v1, Kind=Pod": "pods is forbidden"}
+
+        permitted.set()
+        await asyncio.wait_for(cache.wait_synced(), SOON)
+        assert (await cache.get(core.Pod, key("a"))).metadata.name == "a"
+        assert cache.unsynced() == {}
+
+
+async def test_a_list_that_does_not_come_ends_in_an_error_that_names_the_kind(server, make):
+    server.answers["Pod"] = Script(server.time)
+    async with running(make(sync_timeout=0.05)) as cache:
+        with pytest.raises(CacheSyncTimeoutError, match=r"Pod has not synced within 0\.05 s"):
+            await cache.get(core.Pod, key("a"))
+
+
+async def test_a_subscription_does_not_wait_for_a_kind_that_is_not_served(server, make):
+    server.absent.add("Pod")
+    server.serve("Pod", pod("a"))
+    cache = make()
+    cache._sleep = lambda _: asyncio.sleep(0.01)
+    with capture_logs() as logs:
+        async with running(cache):
+            subscription = await asyncio.wait_for(cache.subscribe(core.Pod, name="test"), SOON)
+            await asyncio.sleep(0.05)
+            assert not subscription.is_synced
+
+            server.absent.clear()
+            event = await asyncio.wait_for(subscription.get(), SOON)
+            assert event.object.spec.node_name == "n1"
+    assert [line["hint"] for line in logs if "not served" in line["event"]] == [
+        "install the CustomResourceDefinition of Pod in group core"
+    ]
+
+
+# --- get ------------------------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_not_there_is_not_found_and_says_so_as_the_server_does(server, make):
+    server.serve("Pod", pod("a"))
+    async with running(make()) as cache:
+        with pytest.raises(NotFound, match=r'^pods "x" not found$') as caught:
+            await cache.get(core.Pod, key("x"))
+        assert caught.value.details["name"] == "x"
+        assert await cache.find(core.Pod, key("x")) is None
+        assert (await cache.find(core.Pod, key("a"))).metadata.name == "a"
+
+
+async def test_a_miss_in_a_selected_cache_says_that_there_may_be_more(server, make):
+    server.serve("Pod")
+    async with running(make(labels="app=x")) as cache:
+        with pytest.raises(NotFound, match="api_reader sees all"):
+            await cache.get(core.Pod, key("x"))
+
+
+async def test_the_namespace_of_a_key_is_ignored_for_a_cluster_scoped_kind(server, make):
+    server.serve("Node", obj("n", 1, namespace=""))
+    async with running(make(namespaces=["ns"])) as cache:
+        assert (await cache.get(core.Node, key("n", "whatever"))).metadata.name == "n"
+        assert len(await cache.list(core.Node, namespace="whatever")) == 1
+        assert server.asked == [("Node", "", "", "", "full")]
+
+
+async def test_an_object_that_does_not_fit_the_class_fails_for_its_reader_alone(server, make):
+    bad = obj("bad", 2, spec={"containers": 7})
+    server.serve("Pod", pod("a"), bad)
+    async with running(make()) as cache:
+        with pytest.raises(DecodeError) as caught:
+            await cache.get(core.Pod, key("bad"))
+        assert caught.value.raw == bad
+        assert (await cache.get(UnstructuredPod, key("bad")))["spec"]["containers"] == 7
+        listed = await cache.list(core.Pod)
+        assert [meta.name for meta in listed.metas] == ["a", "bad"]
+        assert listed[0].spec.node_name == "n1"
+        with pytest.raises(DecodeError):
+            listed[1]
+
+
+# --- namespaces -----------------------------------------------------------------------------------------------------------
+
+
+async def test_one_request_for_each_namespace_and_an_error_for_those_beside(server, make):
+    server.serve("Pod", pod("a", namespace="x"), pod("b", namespace="y"))
+    async with running(make(namespaces=["x", "y"])) as cache:
+        assert {p.metadata.name for p in await cache.list(core.Pod)} == {"a", "b"}
+        assert [p.metadata.name for p in await cache.list(core.Pod, namespace="x")] == ["a"]
+        assert sorted(server.asked) == [("Pod", "x", "", "", "full"), ("Pod", "y", "", "", "full")]
+        with pytest.raises(NotFound):
+            await cache.get(core.Pod, key("x", "x"))
+        for read in (cache.get(core.Pod, key("a", "z")), cache.list(core.Pod, namespace="z"),
+                     cache.list(core.Pod, fields={"metadata.namespace": "z"})):  # fmt: skip
+            with pytest.raises(NotCachedError, match=r"'z' is outside the cache, which holds x, y"):
+                await read
+
+
+async def test_selectors_go_to_the_server(server, make):
+    server.serve("Pod")
+    by_kind = {core.Pod: KindOptions(labels="app in (a, b)", fields={"spec.nodeName": "n1"})}
+    async with running(make(by_kind=by_kind, labels="other=1")) as cache:
+        await cache.list(core.Pod)
+        assert server.asked == [("Pod", "", "app in (a,b)", "spec.nodeName=n1", "full")]
+
+
+async def test_namespaces_for_a_cluster_scoped_kind_are_refused_at_construction_where_that_is_known(server, make):
+    with pytest.raises(ValueError, match="Node is cluster-scoped"):
+        make(by_kind={core.Node: KindOptions(namespaces=["a"])})
+
+
+async def test_and_else_by_the_first_read(server, make):
+    server.cluster_scoped.add("Pod")
+    async with running(make(by_kind={core.Pod: KindOptions(namespaces=["a"])})) as cache:
+        with pytest.raises(ConfigError, match="cluster-scoped"):
+            await asyncio.wait_for(cache.list(core.Pod), SOON)
+
+
+# --- list and indexes -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_list_is_limited_selected_and_has_a_version(server, make):
+    server.serve("Pod", *(pod(f"p{n}", metadata={"labels": {"odd": str(n % 2)}}) for n in range(6)), version=42)
+    async with running(make()) as cache:
+        assert len(await cache.list(core.Pod, limit=4)) == 4
+        odd = await cache.list(core.Pod, labels={"odd": "1"})
+        assert [meta.name for meta in odd.metas] == ["p1", "p3", "p5"]
+        assert odd.resource_version == "42"
+        assert len(await cache.list(core.Pod, labels="odd notin (1), odd")) == 3
+        assert len(await cache.list(core.Pod, namespace="other")) == 0
+        with pytest.raises(CacheError, match="continue"):
+            await cache.list(core.Pod, continue_token="x")
+
+
+async def test_an_index_finds_what_a_field_selector_asks_for_and_others_are_refused(server, make):
+    server.serve("Pod", pod("a", node="n1"), pod("b", node="n2"), pod("c", node="n1"))
+    cache = make()
+    cache.index_field(core.Pod, "spec.nodeName")
+    async with running(cache):
+
+        async def found(**fields):
+            return [meta.name for meta in (await cache.list(core.Pod, **fields)).metas]
+
+        assert await found(fields={"spec.nodeName": "n1"}) == ["a", "c"]
+        assert await found(fields="spec.nodeName=n1,metadata.name=c") == ["c"]
+        assert await found(fields="metadata.name=b") == ["b"]
+        assert await found(fields="metadata.name=b,metadata.name=c") == []
+        assert await found(fields="spec.nodeName=n1,spec.nodeName=n2") == []
+        assert await found(fields="metadata.namespace=ns,metadata.name=a") == ["a"]
+        assert await found(namespace="ns", fields="metadata.namespace=other") == []
+        with pytest.raises(CacheError, match=r"not indexed by status\.phase \(indexed: spec\.nodeName\)"):
+            await found(fields="status.phase=Running")
+        with pytest.raises(CacheError, match="exact"):
+            await found(fields="spec.nodeName!=n1")
+        with pytest.raises(CacheError, match="exact"):
+            await found(fields="metadata.name!=a,metadata.name=a")
+
+
+async def test_an_index_may_be_added_later_and_follows_changes(server, make):
+    server.serve("Pod", pod("a", node="n1"), then=[[modified("a", 11, spec={"nodeName": "n2"}), deleted("gone", 12)]])
+    async with running(make()) as cache:
+        await cache.list(core.Pod)
+        informer = next(iter(cache.informers().values()))
+        while informer.version("ns") < 12:
+            await informer.changed()
+
+        cache.index_field(core.Pod, "node", lambda p: [p.spec.node_name, "any"])
+
+        assert len(await cache.list(core.Pod, fields={"node": "n2"})) == 1
+        assert len(await cache.list(core.Pod, fields={"node": "any"})) == 1
+        assert len(await cache.list(core.Pod, fields={"node": "n1"})) == 0
+        with pytest.raises(ValueError, match="already"):
+            cache.index_field(core.Pod, "node")
+        with pytest.raises(ValueError, match="needs no index"):
+            cache.index_field(core.Pod, "metadata.name")
+
+
+async def test_an_index_function_that_fails_for_some_names_each_once(server, make):
+    server.serve("Pod", pod("a"), obj("bad", 2, spec={"containers": 7}), then=[[modified("bad", 11, spec={"containers": 8})]])  # fmt: skip
+    cache = make()
+    cache.index_field(core.Pod, "node", lambda p: [p.spec.node_name])
+    with capture_logs() as logs:
+        async with running(cache):
+            assert [meta.name for meta in (await cache.list(core.Pod, fields={"node": "n1"})).metas] == ["a"]
+            informer = next(iter(cache.informers().values()))
+            while informer.version("ns") < 11:
+                await informer.changed()
+            assert (await cache.get(UnstructuredPod, key("bad")))["spec"]["containers"] == 8
+    assert [line["object"] for line in logs if "index function" in line["event"]] == ["ns/bad"]
+
+
+# --- width ----------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_metadata_reader_alone_asks_for_metadata_alone(server, make):
+    server.serve("Pod", pod("a"))
+    async with running(make()) as cache:
+        assert (await cache.get(PodMetadata, key("a"))).metadata.name == "a"
+        assert server.asked == [("Pod", "", "", "", "metadata")]
+
+
+async def test_a_wider_reader_never_gets_a_narrowed_object_and_subscribers_move_over(server, make):
+    server.serve("Pod", pod("a"))
+    async with running(make()) as cache:
+        subscription = await cache.subscribe(PodMetadata, name="test")
+        assert (await subscription.get()).meta.name == "a"
+        await cache.get(PodMetadata, key("a"))
+
+        whole = await cache.get(core.Pod, key("a"))
+
+        assert whole.spec.node_name == "n1"
+        assert [asked[-1] for asked in server.asked] == ["metadata", "full"]
+        (informer,) = cache.informers().values()
+        await eventually(lambda: informer.subscriber_count)
+        assert drain(subscription) == []
+        assert not subscription.is_stopped
+        assert (await cache.get(PodMetadata, key("a"))).to_wire().keys() == {"apiVersion", "kind", "metadata"}
+
+
+async def test_narrow_readers_are_served_while_the_full_list_is_under_way(server, make):
+    whole = Script(server.time)
+    narrow = Script(server.time, page(obj("a", 1), version=10), [HANGS])
+    server.answers["Pod"] = lambda namespace, metadata_only: narrow if metadata_only else whole
+    async with running(make()) as cache:
+        await cache.get(PodMetadata, key("a"))
+        waiting = asyncio.create_task(cache.get(core.Pod, key("a")))
+        await asyncio.wait_for(whole.exhausted.wait(), SOON)
+
+        assert (await asyncio.wait_for(cache.get(PodMetadata, key("a")), SOON)).metadata.name == "a"
+        assert not waiting.done()
+        waiting.cancel()
+
+
+async def test_subscribers_move_only_when_the_full_informer_has_seen_all_they_were_told(server, make):
+    behind = Script(server.time, page(pod("a", 1), version=10), [[modified("a", 5, spec={}), modified("b", 20, spec={})], HANGS])  # fmt: skip
+    ahead = Script(server.time, page(obj("a", 1), version=10), [[modified("b", 20)], HANGS])
+    gate = asyncio.Event()
+    watch = behind.watch
+
+    async def delayed(**asked):
+        await gate.wait()
+        async for batch in watch(**asked):
+            yield batch
+
+    behind.watch = delayed
+    server.answers["Pod"] = lambda namespace, metadata_only: ahead if metadata_only else behind
+    async with running(make()) as cache:
+        subscription = await cache.subscribe(PodMetadata, name="test")
+        first, second = [await asyncio.wait_for(subscription.get(), SOON) for _ in range(2)]
+        assert (first.meta.name, second.meta.name) == ("a", "b")
+        await cache.get(core.Pod, key("a"))
+        (wide,) = cache.informers().values()
+        assert wide.subscriber_count == 0
+
+        gate.set()
+        await eventually(lambda: wide.subscriber_count)
+        assert [(type(e).__name__, e.meta.name, e.meta.resource_version) for e in drain(subscription)] == [
+            ("UpdateEvent", "a", "5")
+        ]
+
+
+async def test_widening_before_the_start_makes_one_request(server, make):
+    server.serve("Pod", pod("a"))
+    cache = make()
+    narrow = await cache.subscribe(PodMetadata, name="narrow")
+    wide = await cache.subscribe(core.Pod, name="wide")
+    async with running(cache):
+        assert (await asyncio.wait_for(narrow.get(), SOON)).object.metadata.name == "a"
+        assert (await asyncio.wait_for(wide.get(), SOON)).object.spec.node_name == "n1"
+        assert [asked[-1] for asked in server.asked] == ["full"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_an_index_over_more_than_metadata_makes_the_cache_hold_the_kind_whole(server, make, late):
+    server.serve("Pod", pod("a"))
+    cache = make()
+    if not late:
+        cache.index_field(core.Pod, "spec.nodeName")
+    async with running(cache):
+        await cache.get(PodMetadata, key("a"))
+        if late:
+            cache.index_field(core.Pod, "spec.nodeName")
+        assert len(await cache.list(core.Pod, fields={"spec.nodeName": "n1"})) == 1
+        assert server.asked[-1][-1] == "full"
+        assert len(server.asked) == (2 if late else 1)
+
+
+async def test_an_index_over_metadata_does_not(server, make):
+    server.serve("Pod", pod("a", metadata={"labels": {"app": "x"}}))
+    cache = make()
+    cache.index_field(core.Pod, "metadata.labels.app")
+    cache.index_field(PodMetadata, "upper", lambda p: [p.metadata.name.upper()])
+    async with running(cache):
+        assert len(await cache.list(PodMetadata, fields={"metadata.labels.app": "x", "upper": "A"})) == 1
+        assert [asked[-1] for asked in server.asked] == ["metadata"]
+
+
+# --- removal --------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_removed_kind_is_forgotten_its_subscriptions_end_and_the_next_read_starts_anew(server, make):
+    server.serve("Pod", pod("a"))
+    server.serve("Node", obj("n", 1, namespace=""))
+    async with running(make()) as cache:
+        subscription = await cache.subscribe(core.Pod, name="test")
+        await cache.get(core.Pod, key("a"))
+        await cache.get(core.Node, key("n", ""))
+        (informer, _) = cache.informers().values()
+
+        await cache.remove(core.Pod)
+
+        assert subscription.is_stopped
+        assert informer.is_stopped
+        assert [gvk.kind for gvk in cache.informers()] == ["Node"]
+        assert (await cache.get(core.Pod, key("a"))).metadata.name == "a"
+        assert [asked[0] for asked in server.asked] == ["Pod", "Node", "Pod"]
+
+
+async def test_indexes_outlive_a_removal(server, make):
+    server.serve("Pod", pod("a"))
+    cache = make()
+    cache.index_field(core.Pod, "spec.nodeName")
+    async with running(cache):
+        await cache.list(core.Pod)
+        await cache.remove(core.Pod)
+
+        assert len(await cache.list(core.Pod, fields={"spec.nodeName": "n1"})) == 1
+
+
+async def test_a_read_that_waits_is_told_of_the_removal(server, make):
+    server.answers["Pod"] = Script(server.time)
+    async with running(make()) as cache:
+        waiting = asyncio.create_task(cache.get(core.Pod, key("a")))
+        await asyncio.wait_for(server.answers["Pod"].exhausted.wait(), SOON)
+
+        await cache.remove(core.Pod)
+
+        with pytest.raises(NotCachedError, match="removed"):
+            await asyncio.wait_for(waiting, SOON)
+        await cache.remove(core.Pod)  # nothing to do
+
+
+async def test_a_removal_while_widening_ends_both_informers(server, make):
+    whole, narrow = Script(server.time), Script(server.time, page(obj("a", 1), version=10), [HANGS])
+    server.answers["Pod"] = lambda namespace, metadata_only: narrow if metadata_only else whole
+    async with running(make()) as cache:
+        subscription = await cache.subscribe(PodMetadata, name="test")
+        await cache.get(PodMetadata, key("a"))
+        await cache.subscribe(core.Pod, name="wide")
+        await asyncio.wait_for(whole.exhausted.wait(), SOON)
+
+        await cache.remove(core.Pod)
+
+        assert subscription.is_stopped
+        await eventually(lambda: narrow.closed)
+
+
+# --- what the gate asks ---------------------------------------------------------------------------------------------------
+
+
+async def test_the_horizon_of_a_kind_is_what_its_informer_has_seen(server, make):
+    server.serve("Pod", pod("a"), version=42)
+    async with running(make()) as cache:
+        assert cache.horizon(("", "Pod")) is None
+        await cache.list(core.Pod)
+
+        horizon = cache.horizon(("", "Pod"))
+
+        assert horizon.version("ns") == 42
+        assert horizon.uid("ns", "a") == "uid-a"
+        assert horizon.uid("ns", "b") is None
+        assert horizon.covers("ns", None)
+        assert cache.horizon(("apps", "Pod")) is None
+    assert cache.horizon(("", "Pod")) is None
+
+
+async def test_a_version_that_cannot_be_listed_does_not_hold_up_the_reads_of_another(server, make):
+    server.serve("Thing", obj("a", 1), version=42)
+    good, bad = Unstructured.of("example.com/v1", "Thing"), Unstructured.of("example.com/v2", "Thing")
+    cache = make()
+    cache._sleep = lambda _: asyncio.sleep(0.01)
+    resource_for = server.resource_for
+
+    async def one_version(gvk):
+        if gvk.version == "v2":
+            raise NoMatchError("no v2")
+        return await resource_for(gvk)
+
+    server.resource_for = one_version
+    async with running(cache):
+        await cache.subscribe(bad, name="test")
+        await cache.list(good)
+        await eventually(lambda: "no v2" in cache.unsynced().values())
+
+        assert cache.horizon(("example.com", "Thing")).version("ns") == 42
+
+
+async def test_metrics_stand_under_the_name_of_the_kind(server):
+    server.serve("Pod", pod("a"))
+    metrics = Metrics()
+    cache = Cache(
+        None, server, Scheme(), options=CacheOptions(watch=PAGES, sync_period=None), metrics=metrics, clock=server.time
+    )
+    async with running(cache):
+        await cache.get(PodMetadata, key("a"))
+        await cache.get(core.Pod, key("a"))
+        (informer,) = cache.informers().values()
+        await eventually(lambda: informer.has_caught_up(informer))
+
+        assert metrics.cache("Pod.v1").objects == 1
+        assert metrics.cache("Pod.v1").size_bytes == len(pod("a"))

@@ -1,0 +1,147 @@
+"""What a cache holds: which option wins, what is refused, and which requests follow from it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ctrlruntime.api.core import v1 as core
+from ctrlruntime.cache.informer import Scope
+from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
+from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.selector import NOTHING, parse_labels
+
+
+def scope(namespace="", labels="", fields="", besides=()):
+    return Scope(namespace, parse_labels(labels) if labels else None, fields, tuple(besides))
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "scopes"),
+    [
+        # nothing said: everything
+        (CacheOptions(), None, [scope()]),
+        (CacheOptions(namespaces=[]), None, [scope()]),
+        (CacheOptions(namespaces={}), KindOptions(), [scope()]),
+        # the default
+        (CacheOptions(namespaces=["a", "b"]), None, [scope("a"), scope("b")]),
+        (CacheOptions(labels="x=1", fields="f=2"), None, [scope("", "x=1", "f=2")]),
+        # the kind against the default
+        (CacheOptions(namespaces=["a"]), KindOptions(namespaces=["b"]), [scope("b")]),
+        (CacheOptions(namespaces=["a"]), KindOptions(namespaces=[]), [scope()]),
+        (CacheOptions(labels="x=1", fields="f=2"), KindOptions(labels="x=3"), [scope("", "x=3", "f=2")]),
+        # the default entry for a namespace against the default
+        (
+            CacheOptions(namespaces={"a": NamespaceOptions(labels="x=5"), "b": NamespaceOptions()}, labels="x=1"),
+            None,
+            [scope("a", "x=5"), scope("b", "x=1")],
+        ),
+        # the kind against the default entry for a namespace
+        (
+            CacheOptions(namespaces={"a": NamespaceOptions(labels="x=5", fields="f=6")}),
+            KindOptions(labels="x=3"),
+            [scope("a", "x=3", "f=6")],
+        ),
+        # the kind's entry for a namespace against all others
+        (
+            CacheOptions(namespaces={"a": NamespaceOptions(labels="x=5", fields="f=6")}, labels="x=1"),
+            KindOptions(namespaces={"a": NamespaceOptions(labels="x=7")}, labels="x=3"),
+            [scope("a", "x=7", "f=6")],
+        ),
+        # a kind with namespaces of its own still takes the selectors of the default entry for them
+        (
+            CacheOptions(namespaces={"a": NamespaceOptions(labels="x=5")}),
+            KindOptions(namespaces=["a", "b"]),
+            [scope("a", "x=5"), scope("b")],
+        ),
+        # everything else beside some
+        (
+            CacheOptions(namespaces={"": NamespaceOptions(labels="x=1"), "b": NamespaceOptions(), "a": NamespaceOptions()}),
+            None,
+            [scope("", "x=1", "metadata.namespace!=a,metadata.namespace!=b", ["a", "b"]), scope("b"), scope("a")],
+        ),
+        (CacheOptions(namespaces=[""], fields="f=2"), None, [scope("", "", "f=2")]),
+    ],
+)  # fmt: skip
+def test_the_most_exact_option_wins(options, kind, scopes):
+    assert options.scopes(kind, namespaced=True) == scopes
+
+
+def test_a_cluster_scoped_kind_ignores_default_namespaces_but_not_selectors():
+    options = CacheOptions(namespaces={"a": NamespaceOptions(labels="x=5")}, labels="x=1")
+
+    assert options.scopes(None, namespaced=False) == [scope("", "x=1")]
+    assert options.scopes(KindOptions(labels="x=2"), namespaced=False) == [scope("", "x=2")]
+
+
+def test_namespaces_of_its_own_for_a_cluster_scoped_kind_are_refused():
+    with pytest.raises(ValueError, match="cluster-scoped"):
+        CacheOptions().scopes(KindOptions(namespaces=["a"]), namespaced=False)
+    assert CacheOptions().scopes(KindOptions(namespaces=[]), namespaced=False) == [scope()]
+
+
+def test_none_inherits_and_false_does_not():
+    short, long = WatchOptions(page_size=1), WatchOptions(page_size=2)
+    options = CacheOptions(keep_managed_fields=True, sync_period=5, watch=short, transform=dict)
+
+    same = options.for_kind(KindOptions())
+    other = options.for_kind(KindOptions(keep_managed_fields=False, sync_period=math.inf, watch=long, transform=sorted))
+
+    assert options.for_kind(None) == same
+    assert (same.keep_managed_fields, same.sync_period, same.watch, same.transform) == (True, 5, short, dict)
+    assert (other.keep_managed_fields, other.sync_period, other.watch, other.transform) == (False, math.inf, long, sorted)  # fmt: skip
+
+
+def test_defaults_are_those_of_controller_runtime():
+    options = CacheOptions()
+
+    assert options.sync_period == 36_000
+    assert options.start_on_read
+    assert not options.keep_managed_fields
+    assert options.watch.backoff == (0.8, 30.0)
+    assert options.watch.page_size == 500
+
+
+def test_the_callers_mappings_are_kept_apart():
+    namespaces, kinds = {"a": NamespaceOptions()}, {}
+    options = CacheOptions(namespaces=namespaces, by_kind=kinds)
+
+    namespaces["b"] = NamespaceOptions()
+    kinds[core.Pod] = KindOptions()
+
+    assert [found.namespace for found in options.scopes(None, namespaced=True)] == ["a"]
+    assert options.by_kind == {}
+
+
+def test_an_iterator_of_namespaces_serves_every_kind():
+    options = CacheOptions(namespaces=iter(["a"]))
+
+    for _ in range(2):
+        assert options.scopes(None, namespaced=True) == [scope("a")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"namespaces": "default"}, r"write \['default'\]"),
+        ({"labels": "a=b=c"}, "found '='"),
+        ({"labels": NOTHING}, "selects nothing"),
+        ({"fields": "a"}, "invalid selector"),
+        ({"sync_period": 0}, "sync_period"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_at_once(wrong, message):
+    for options in (CacheOptions, KindOptions):
+        with pytest.raises((ValueError, TypeError), match=message):
+            options(**wrong)
+
+
+def test_a_timeout_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="sync_timeout"):
+        CacheOptions(sync_timeout=0)
+
+
+def test_selectors_of_a_namespace_are_checked_too():
+    with pytest.raises(ValueError, match="invalid selector"):
+        NamespaceOptions(fields="x")

@@ -1,0 +1,143 @@
+"""Definitions into a cluster, and out of it."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+import ctrlruntime as ctrl
+from ctrlruntime.errors import ConfigError, Invalid, NoMatchError
+from ctrlruntime.install import CustomResourceDefinition, InstallTimeoutError, read_crds, served_kinds
+from ctrlruntime.testing import Environment
+
+KIND = ctrl.GroupVersionKind("install.example.com", "v1", "Thing")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Environment]:
+    with Environment(backend="embedded") as environment:
+        yield environment
+
+
+@pytest.fixture
+async def client(server):
+    cluster = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)))
+    yield cluster.unfenced_client()
+    await ctrl.uninstall_crds(cluster.unfenced_client(), definition())
+    await cluster.close()
+
+
+def definition(kind="Thing", **properties):
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.lower()}s.install.example.com"},
+        "spec": {
+            "group": "install.example.com",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": f"{kind.lower()}s"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+                },
+                {
+                    "name": "v0",
+                    "served": False,
+                    "storage": False,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                },
+            ],
+        },
+    }
+
+
+async def test_an_installed_kind_can_be_used_at_once(client):
+    assert await ctrl.install_crds(client, definition()) == ["things.install.example.com"]
+
+    assert (await client.mapper.resource_for(KIND)).plural == "things"
+
+
+async def test_installing_again_updates(client):
+    await ctrl.install_crds(client, definition())
+
+    await ctrl.install_crds(client, definition(size={"type": "integer"}))
+
+    found = await client.get(CustomResourceDefinition, ctrl.NamespacedName("", "things.install.example.com"))
+    schema = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert "size" in schema["properties"]
+
+
+async def test_two_that_install_at_the_same_time_both_succeed(client):
+    await asyncio.gather(*(ctrl.install_crds(client, definition()) for _ in range(3)))
+
+
+async def test_uninstalling_takes_what_is_there(client):
+    await ctrl.install_crds(client, definition())
+
+    await ctrl.uninstall_crds(client, definition())
+    await ctrl.uninstall_crds(client, definition())
+
+    name = ctrl.NamespacedName("", "things.install.example.com")
+    assert await client.find(CustomResourceDefinition, name) is None
+
+
+async def test_what_the_server_refuses_names_the_field(client):
+    bad = copy.deepcopy(definition())
+    bad["metadata"]["name"] = "other.install.example.com"
+
+    with pytest.raises(Invalid, match=r"metadata\.name"):
+        await ctrl.install_crds(client, bad)
+
+
+async def test_a_kind_that_is_not_served_in_time_is_an_error(client, monkeypatch):
+    ask = client.mapper.resource_for
+
+    async def not_yet(kind):
+        if kind == KIND:
+            raise NoMatchError("not yet")
+        return await ask(kind)
+
+    monkeypatch.setattr(client.mapper, "resource_for", not_yet)
+
+    with pytest.raises(InstallTimeoutError, match=r"not all are served after 0\.05 s"):
+        await ctrl.install_crds(client, definition(), wait=0.05)
+
+
+def test_definitions_are_read_from_files_and_folders(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump_all([definition("Thing"), {"kind": "ConfigMap"}, None]))
+    (inner / "b.json").write_text(json.dumps(definition("Widget")))
+    (tmp_path / "notes.txt").write_text("{ no manifest")
+
+    assert [d["spec"]["names"]["kind"] for d in read_crds(tmp_path)] == ["Thing", "Widget"]
+    assert [d["spec"]["names"]["kind"] for d in read_crds(str(tmp_path / "a.yaml"))] == ["Thing"]
+
+
+def test_only_served_versions_are_waited_for():
+    assert served_kinds(definition()) == [KIND]
+
+
+async def test_a_source_without_definitions_is_an_error(client, tmp_path):
+    with pytest.raises(ConfigError, match=f"no CustomResourceDefinition in {tmp_path}"):
+        await ctrl.install_crds(client, tmp_path)
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="nowhere to install definitions from"):
+        read_crds(tmp_path / "nowhere")
+
+
+def test_a_file_that_is_no_yaml_is_named(tmp_path):
+    (tmp_path / "bad.yaml").write_text("a: [")
+
+    with pytest.raises(ConfigError, match=r"bad\.yaml is not YAML"):
+        read_crds(tmp_path)
