@@ -111,8 +111,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def cluster(flags: Flags, *, crds: Path, samples: Path) -> Generator[Demo]:
+def cluster(flags: Flags, *, crds: Path, samples: Path, shows: str) -> Generator[Demo]:
     """Find the cluster to run on, and install the definitions of `crds` where that is wanted.
+
+    `shows`: the resources to look at with kubectl, for the line that says how ("memcacheds,deployments,pods").
 
     Exits with code 1 and one line for a configuration that cannot be used or an API server that does not answer, and with code 0 for SIGTERM
     and SIGINT.
@@ -122,7 +124,7 @@ def cluster(flags: Flags, *, crds: Path, samples: Path) -> Generator[Demo]:
         with contextlib.ExitStack() as stack:
             is_embedded = config is None
             if config is None:
-                config = stack.enter_context(_embedded(flags))
+                config = stack.enter_context(_embedded(flags, shows))
             demo = Demo(config, crds=crds, samples=samples, is_embedded=is_embedded, install=flags.args.install)
             try:
                 asyncio.run(demo.prepare_definitions())
@@ -164,7 +166,7 @@ def _give_up(error: CtrlError) -> NoReturn:
 
 
 @contextlib.contextmanager
-def _embedded(flags: Flags) -> Generator[Config]:
+def _embedded(flags: Flags, shows: str) -> Generator[Config]:
     from ctrlruntime.apiserver import Options, ServerThread
 
     kubeconfig_out: Path | None = flags.args.kubeconfig_out
@@ -182,6 +184,6 @@ def _embedded(flags: Flags) -> Generator[Config]:
         why = "" if flags.args.embedded else "no cluster is configured: "
         sys.stderr.write(
             f"{why}running on an embedded API server at {server.url}\n"
-            f"look at it with:  kubectl --kubeconfig {path} get memcacheds,deployments,pods --watch\n"
+            f"look at it with:  kubectl --kubeconfig {path} get {shows} --watch\n"
         )
         yield get_config(str(path))

@@ -22,8 +22,10 @@ def main() -> None:
         prog="python -m examples.memcached", description=__doc__.partition("\n")[0] if __doc__ else None
     )
     demo.add_flags(parser)
-    flags = ctrl.parse_flags(parser=parser)
-    with demo.cluster(flags, crds=CONFIG / "crd", samples=CONFIG / "samples") as cluster:
+    flags = ctrl.parse_flags(parser=parser, log_options=ctrl.log.Options(devel=True, log_level="info"))
+    with demo.cluster(
+        flags, crds=CONFIG / "crd", samples=CONFIG / "samples", shows="memcacheds,deployments,pods"
+    ) as cluster:
         mgr = ctrl.new_manager(
             cluster.config,
             scheme=ctrl.Scheme(Memcached),

@@ -24,7 +24,7 @@ from ctrlruntime.manager.flags import Flags
 from ctrlruntime.testing import Environment, demo
 
 CONFIG = Path(__file__).parents[2] / "examples" / "memcached" / "config"
-FOLDERS = {"crds": CONFIG / "crd", "samples": CONFIG / "samples"}
+FOLDERS = {"crds": CONFIG / "crd", "samples": CONFIG / "samples", "shows": "memcacheds,deployments,pods"}
 
 
 @pytest.fixture(scope="module")
