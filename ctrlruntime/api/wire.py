@@ -418,8 +418,8 @@ def refuse_keywords(cls: type[Any], unknown: Mapping[str, object], *, known: Ite
 def _unknown_arguments(cls: type[Wire], extra: Mapping[str, Any]) -> str:
     name = next(iter(extra))
     return (
-        f"{cls.__name__} has no field {name!r}{_nearest(name, cls.model_fields)}; "
-        f"content this class does not know goes through {cls.__name__}.from_wire({{…}})"
+        f"{cls.__name__} has no field {name!r}{_nearest(name, cls.model_fields)} "
+        f"(content this class does not know goes through {cls.__name__}.from_wire({{…}}))"
     )
 
 

@@ -190,7 +190,8 @@ class Builder(Generic[R]):
         """Set options of the controller (see ControllerOptions); they win over those of the manager."""
         unknown = set(options) - set(OptionKeywords.__annotations__)
         if unknown:
-            raise ConfigError(f"with_options: no such option: {', '.join(sorted(unknown))}; see ControllerOptions")
+            known = ", ".join(OptionKeywords.__annotations__)
+            raise ConfigError(f"with_options: no such option: {', '.join(sorted(unknown))}; there are {known}")
         self._options.update(options)
         return self
 

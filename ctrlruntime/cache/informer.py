@@ -587,20 +587,22 @@ def cut_managed_fields(raw: bytes) -> bytes:
         ValueError: the bytes are no JSON object with metadata.
 
     """
-    occurrences = raw.count(_KEY)
-    if not occurrences:
+    start = raw.find(_KEY)
+    if start < 0:
         return raw
-    value = _decode_managed(raw).metadata.managed_fields
-    if isinstance(value, msgspec.UnsetType):
+    managed = _decode_managed(raw).metadata.managed_fields
+    if isinstance(managed, msgspec.UnsetType):
         return raw
-    member = _KEY + b":" + bytes(value)
-    start = raw.find(member)
-    end = start + len(member)
+    value = bytes(managed)
+    begin = start + len(_KEY) + 1
+    end = begin + len(value)
     before, after = raw[start - 1 : start], raw[end : end + 1]
-    if occurrences == 1 and start > 0 and after == b"," and before in {b",", b"{"}:
-        return raw[:start] + raw[end + 1 :]
-    if occurrences == 1 and start > 0 and after == b"}" and before == b",":
-        return raw[: start - 1] + raw[end:]
+    # Found where it was looked for, and no field of that name after it: then it is the one in metadata.
+    if raw[begin - 1 : begin] == b":" and raw.startswith(value, begin) and raw.find(_KEY, end) < 0:
+        if after == b"," and before in {b",", b"{"}:
+            return raw[:start] + raw[end + 1 :]
+        if after == b"}" and before == b",":
+            return raw[: start - 1] + raw[end:]
     # White space around it, or a field of the same name elsewhere: not what API servers write every day.
     return _without_managed_fields(raw)
 

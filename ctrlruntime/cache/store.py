@@ -6,7 +6,7 @@ The store has one writer (its informer) and hands out entries, never decoded obj
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -14,8 +14,11 @@ from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.selector import LabelSelector
 
 
-class Entry(NamedTuple):
-    """One object: its JSON (without managedFields, unless they were asked for) and its metadata record."""
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """One object: its JSON (without managedFields, unless they were asked for) and its metadata record.
+
+    Nothing in it refers back, so the garbage collector need not walk tens of thousands of them.
+    """
 
     raw: bytes
     meta: Metadata
@@ -145,26 +148,30 @@ class Store:
         self, namespace: str = "", labels: LabelSelector | None = None, indexed: Iterable[tuple[str, str]] = ()
     ) -> list[Entry]:
         """Return the entries that match: of one namespace (empty: all), by labels, and by every (index, value) pair."""
-        entries = self._candidates(namespace, list(indexed))
+        groups = self._candidates(namespace, list(indexed))
         if labels is None or labels.is_everything:
-            return list(entries)
+            return [entry for entries in groups for entry in entries]
         equal = _single_equality(labels)
         if equal is not None:
             key, value = equal
-            return [e for e in entries if (found := e.meta.labels) is not None and found.get(key) == value]
+            return [
+                entry
+                for entries in groups
+                for entry in entries
+                if (found := entry.meta.labels) is not None and found.get(key) == value
+            ]
         matches = labels.matches
-        return [entry for entry in entries if matches(entry.meta.labels)]
+        return [entry for entries in groups for entry in entries if matches(entry.meta.labels)]
 
-    def _candidates(self, namespace: str, indexed: list[tuple[str, str]]) -> Iterable[Entry]:
+    def _candidates(self, namespace: str, indexed: list[tuple[str, str]]) -> list[Iterable[Entry]]:
         if not indexed:
-            if namespace:
-                return self._namespaces.get(namespace, {}).values()
-            return self
+            chosen = [self._namespaces.get(namespace, {})] if namespace else self._namespaces.values()
+            return [entries.values() for entries in chosen]
         keys: list[tuple[str, str]] | None = None
         for name, value in indexed:
             found = self._indexes[name].keys(value)
             keys = list(found) if keys is None else [key for key in keys if key in found]
-        return [self._namespaces[space][name] for space, name in keys or () if not namespace or space == namespace]
+        return [[self._namespaces[space][name] for space, name in keys or () if not namespace or space == namespace]]
 
 
 def _single_equality(selector: LabelSelector) -> tuple[str, str] | None:

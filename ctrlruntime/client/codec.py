@@ -136,6 +136,16 @@ class Codecs:
         raise TypeError(f"{cls.__module__}.{cls.__qualname__} is no kind: a subclass of ctrl.Object is needed")
 
 
+def refuse_text_key(kind: type[Any], key: object) -> None:
+    """Raise TypeError for a name where a key is needed: the namespace belongs to it."""
+    if isinstance(key, str):
+        namespace, _, name = key.rpartition("/")
+        raise TypeError(
+            f"{key!r} is no key of a {kind.__name__}: pass the request, ctrl.key(obj), "
+            f"or ctrl.NamespacedName({namespace!r}, {name!r})"
+        )
+
+
 def _decode_v1(cls: Any, raw: bytes) -> Any:
     return to_kubernetes_asyncio(cls, msgspec.json.decode(raw))
 

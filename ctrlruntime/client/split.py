@@ -44,6 +44,7 @@ class SplitClient(WrappedClient):
     @override
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         gvk = self._codecs.of(kind).gvk
+        refuse_text_key(kind, key)
         if self._live and gvk in self._live:
             return await self._api.get(kind, key)
         if await self._gate.settle(gvk, key.namespace, key.name):

@@ -565,6 +565,13 @@ def _reconcile_of(reconciler: Any) -> Callable[[Any], Any]:
         raise TypeError(
             f"a controller needs a reconciler, an object with a method reconcile(request) or a function of one request; got {what}"
         )
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError as error:
+        name = getattr(function, "__qualname__", repr(function))
+        raise TypeError(f"{name} is called with one argument, the request: {error}") from error
+    except ValueError:
+        pass  # some callables have no signature to look at
     return cast("Callable[[Any], Any]", function)
 
 

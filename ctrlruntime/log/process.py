@@ -63,14 +63,15 @@ class _Handler(logging.Handler):
     """Takes the lines of the standard library's loggers."""
 
     def __init__(self, chain: Chain) -> None:
+        from ctrlruntime.log.context import current_fields  # here: while Python shuts down, nothing can be imported
+
         super().__init__()
         self._chain = chain
+        self._current_fields = current_fields
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        from ctrlruntime.log.context import current_fields
-
-        fields: dict[str, Any] = current_fields()
+        fields: dict[str, Any] = self._current_fields()
         if record.exc_info:
             fields["exc_info"] = record.exc_info
         try:

@@ -283,7 +283,7 @@ from ctrlruntime.testing import demo
 parser = argparse.ArgumentParser()
 demo.add_flags(parser)
 flags = ctrl.parse_flags(["--embedded"], parser=parser)
-with demo.cluster(flags, crds={str(CONFIG / "crd")!r}, samples={str(CONFIG / "samples")!r}):
+with demo.cluster(flags, crds={str(CONFIG / "crd")!r}, samples={str(CONFIG / "samples")!r}, shows="pods"):
     print("here", flush=True)
     time.sleep(60)
 """
@@ -291,10 +291,14 @@ with demo.cluster(flags, crds={str(CONFIG / "crd")!r}, samples={str(CONFIG / "sa
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert process.stdout.readline() == "here\n"
+    try:
+        assert process.stdout.readline() == "here\n"
 
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.communicate()
 
     assert process.returncode == 0
     assert "Traceback" not in errors
