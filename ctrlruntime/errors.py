@@ -142,6 +142,16 @@ class Unauthorized(APIStatusError):
 
     default_code = 401
 
+    def __str__(self) -> str:
+        text = super().__str__()
+        if text != self.reason:
+            return text
+        # The server says no more than the one word; the log of who reads it should.
+        return (
+            "Unauthorized: the API server does not accept the credential, which is missing, wrong or expired; "
+            "check the user in the kubeconfig, or log in again"
+        )
+
 
 class Forbidden(APIStatusError):
     """403: the caller lacks the permission; the message names verb, resource and scope."""

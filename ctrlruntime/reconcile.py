@@ -35,7 +35,9 @@ class Result:
     def __post_init__(self) -> None:
         seconds: object = self.requeue_after
         if not isinstance(seconds, (int, float)):
-            raise TypeError(f"requeue_after is {seconds!r}: give seconds as a number (of a timedelta: its total_seconds())")
+            raise TypeError(
+                f"requeue_after is {seconds!r}: give seconds as a number (of a timedelta: its total_seconds())"
+            )
         if not seconds >= 0:  # not a number is refused, too
             raise ValueError(f"requeue_after is {self.requeue_after}: give seconds, 0 or more")
 

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -492,7 +492,7 @@ async def _first(tasks: list[asyncio.Future[object]]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def running(cache: Cache) -> AsyncIterator[Cache]:
+async def running(cache: Cache) -> AsyncGenerator[Cache]:
     """Run a cache inside a block, for tests and scripts without a manager."""
     task = asyncio.create_task(cache.run(), name="cache")
     try:

@@ -16,7 +16,7 @@ from typing_extensions import TypeVar
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey, metadata_of
-from ctrlruntime.client.codec import Codec, Codecs
+from ctrlruntime.client.codec import Codec, Codecs, refuse_text_key
 from ctrlruntime.client.gate import Gate, Ticket
 from ctrlruntime.client.interfaces import (
     Fields,

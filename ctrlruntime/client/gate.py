@@ -288,29 +288,30 @@ class Gate:
 
     def settled_live(
         self, gvk: GroupVersionKind, namespace: str, name: str | None, version: str, *, since: int | None = None
-    ) -> None:
-        """Say what a live read told: the version of the object at a key ("" = there is none), or of a list (name None).
+    ) -> bool:
+        """Say what a live read told: the version of the object at a key, or (name None) that of a list.
 
-        `since` is `losses` as it was before the live read was sent: a write lost later is not settled by it.
+        `since` is `losses` as it was before the live read was sent: a write lost later is not settled by it. Returns
+        False when there was no object, hence no version ("") to wait for, and an outcome is still unknown: then list
+        one item live and say that list's version here. Without it a cache that lags behind could still show an object
+        which has come and gone.
         """
         kind = (gvk.group, gvk.kind)
         marks = self._marks.get(kind, {})
         until = self.losses if since is None else since
         horizon = self.horizon(kind)
+        is_settled = True
         for key, mark in _candidates(marks, namespace, name):
-            if mark.open or mark.lost > until:
+            if mark.open or not 0 < mark.lost <= until:
                 continue
-            if name is None and not mark.lost:
-                continue
-            mark.lost = 0
             if version.isdecimal():
+                mark.lost = 0
                 mark.version = max(mark.version, int(version))
-            elif version:
-                mark.lost = self.lose()
-            elif (cached := horizon.uid(*key)) is not None:
-                mark.gone.add(cached)
+            else:
+                is_settled = is_settled and bool(version)
             if mark.is_passed(horizon, *key):
                 del marks[key]
+        return is_settled
 
     def _unpassed(
         self, marks: dict[_Key, _Mark], horizon: Horizon, candidates: list[tuple[_Key, _Mark]]

@@ -16,7 +16,7 @@ from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.api.object import Object
 from ctrlruntime.api.object import key as key_of
 from ctrlruntime.client.api import APIClient
-from ctrlruntime.client.codec import Codecs
+from ctrlruntime.client.codec import Codecs, refuse_text_key
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.interfaces import (
     Fields,

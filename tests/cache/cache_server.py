@@ -278,6 +278,8 @@ class World:
                 yield [Frame("ADDED", known["raw"])]
                 await asyncio.sleep(0)
                 self._fault("stream-middle")
+            if at < self.oldest:
+                raise Expired("the history of the initial events is gone")
             # What happened meanwhile comes before the end mark.
             for revision, frame in list(self.log):
                 if revision > at:

@@ -218,7 +218,7 @@ async def test_a_server_restored_from_a_backup_takes_its_objects_back(time):
 
 async def test_changes_inside_a_streaming_list_are_part_of_it(time):
     stream = [[added("a", 1), added("b", 2), deleted("a", 3), modified("b", 4), added("c", 5), bookmark(5, ends_initial=True)], HANGS]  # fmt: skip
-    informer = informer_of(Script(time, stream), options=WatchOptions())
+    informer = informer_of(Script(time, stream), options=WatchOptions(streaming_list=True))
     subscription = informer.subscribe("test", bytes.decode)
 
     async with running(informer):

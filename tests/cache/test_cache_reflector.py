@@ -52,7 +52,7 @@ from ctrlruntime.errors import (
 )
 from ctrlruntime.rest.watch import Frame
 
-STREAM = WatchOptions(patience=0.05)
+STREAM = WatchOptions(streaming_list=True, patience=0.05)
 A1, B2 = obj("a", 1), obj("b", 2)
 
 
@@ -358,6 +358,14 @@ async def test_a_server_restored_from_a_backup_is_believed_after_a_few_tries(tim
 
 
 # --- streaming lists -------------------------------------------------------------------------------------------------
+
+
+async def test_without_the_option_lists_come_in_pages(time):
+    script = Script(time, page(A1, version=5), [HANGS])
+
+    await take(reflector_of(script, options=WatchOptions()), 1)
+
+    assert script.kinds_asked[0] == "list"
 
 
 async def test_a_streaming_list_is_one_request_that_goes_on_as_a_watch(time):

@@ -36,6 +36,7 @@ RESOURCES = {
         ("pods/status", "Pod", True),
         ("pods/eviction", "Eviction", True),
         ("nodes", "Node", False),
+        ("namespaces", "Namespace", False),
         ("serviceaccounts", "ServiceAccount", True),
     ],
     "/apis/apps/v1": [("deployments", "Deployment", True), ("deployments/scale", "Scale", True)],
@@ -275,8 +276,9 @@ async def test_how_a_write_fails(client, memory, gate, answer, error, end):
 
 
 async def test_how_a_write_succeeds(client, memory, gate):
-    memory.will(stored("8"), stored("9"), {**stored("10"), "metadata": {**stored("10")["metadata"], "deletionTimestamp": "x"}},
-                {"kind": "Status", "details": {"uid": "u"}}, stored("11"))  # fmt: skip
+    marked = stored("10")
+    marked["metadata"] |= {"deletionTimestamp": "x", "finalizers": ["example.com/held"]}
+    memory.will(stored("8"), stored("9"), marked, {"kind": "Status", "details": {"uid": "u"}}, stored("11"))
 
     await client.create(config_map())
     await client.update(config_map())
@@ -290,6 +292,40 @@ async def test_how_a_write_succeeds(client, memory, gate):
         ("deleted", "u"),
         ("deleted", "u"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "end"),
+    [
+        ({}, ("deleted", "u")),
+        ({"deletionGracePeriodSeconds": 0}, ("deleted", "u")),
+        ({"deletionGracePeriodSeconds": 30}, ("stored", "7")),
+        ({"finalizers": ["example.com/other"]}, ("stored", "7")),
+    ],
+)
+async def test_a_write_that_takes_the_last_finalizer_away_is_a_deletion(client, memory, gate, more, end):
+    answer = stored()
+    answer["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", **more}
+    memory.will(answer)
+
+    await client.update(config_map())
+
+    assert [(end, detail) for _, end, detail in gate.ended] == [end]
+
+
+async def test_a_namespace_is_not_gone_without_finalizers_of_its_metadata(client, memory, gate):
+    answer = stored() | {"kind": "Namespace"}
+    answer["metadata"] = {"name": "a", "uid": "u", "resourceVersion": "7", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    memory.will(answer)
+
+    await client.update(core.Namespace(metadata=meta.ObjectMeta(name="a")))
+
+    assert [(end, detail) for _, end, detail in gate.ended] == [("stored", "7")]
+
+
+async def test_a_name_is_no_key(client):
+    with pytest.raises(TypeError, match=r"'ns/a' is no key of a ConfigMap: .* ctrl.NamespacedName\('ns', 'a'\)"):
+        await client.get(core.ConfigMap, "ns/a")
 
 
 async def test_an_eviction_leaves_the_pod_unknown_until_it_is_read(client, memory, gate):

@@ -248,7 +248,9 @@ async def test_a_deletion_of_what_the_cache_never_showed_is_settled_live(gate, v
     gate.open(THING, "ns", "a").deleted("somebody-elses")
 
     assert not await gate.settle(THING, "ns", "a")
-    gate.settled_live(THING, "ns", "a", "", since=gate.losses)
+    assert not gate.settled_live(THING, "ns", "a", "", since=gate.losses)
+    assert not await gate.settle(THING, "ns", "a")
+    assert gate.settled_live(THING, "ns", "a", "10", since=gate.losses)  # the position of a list
     assert await gate.settle(THING, "ns", "a")
 
 
@@ -270,16 +272,28 @@ async def test_a_lost_answer_makes_reads_live_until_one_of_them_settles_it(gate,
     assert await outcome(reading)
 
 
-async def test_a_lost_answer_for_an_object_that_is_not_there_waits_for_the_cached_one_to_go(gate, view):
+async def test_a_lost_answer_for_an_object_that_is_not_there_needs_a_position_to_wait_for(gate, view):
     view.advance(10, a="old")
     gate.open(THING, "ns", "a").lost()
-    gate.settled_live(THING, "ns", "a", "", since=gate.losses)
+    assert not gate.settled_live(THING, "ns", "a", "", since=gate.losses)
+    assert gate.settled_live(THING, "ns", "a", "12", since=gate.losses)
 
     reading = await begun(gate.settle(THING, "ns", "a"))
-    assert not reading.done()
     view.advance(11)
+    await asyncio.sleep(0)
+    assert not reading.done()
+    view.advance(12)
 
     assert await outcome(reading)
+
+
+async def test_without_anything_lost_a_live_read_settles_and_changes_nothing(gate):
+    gate.open(THING, "ns", "a").stored(meta(20))
+
+    assert gate.settled_live(THING, "ns", "a", "", since=gate.losses)
+    assert gate.settled_live(THING, "ns", "b", "", since=gate.losses)
+
+    assert marks(gate) == {("ns", "a")}
 
 
 async def test_a_live_list_settles_all_that_was_lost_in_its_namespace(gate, view):
@@ -542,7 +556,8 @@ async def play(actions):
                 gate.settled_live(THING, "ns", None, str(server.revision), since=since)
             else:
                 version = server.objects[name][1] if name in server.objects else ""
-                gate.settled_live(THING, "ns", name, str(version), since=since)
+                if not gate.settled_live(THING, "ns", name, str(version), since=since):
+                    gate.settled_live(THING, "ns", name, str(server.revision), since=since)
             return
         seen = server.history[server.cursor][0]
         for write in before:

@@ -1,0 +1,24 @@
+"""A read of the manager's client is never older than its own writes, on both servers."""
+
+import asyncio
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import core, meta
+from ctrlruntime.manager.manager import running
+
+
+async def test_what_lost_its_last_finalizer_is_not_read_again(server, namespace):
+    config = ctrl.get_config(str(server.kubeconfig_path))
+    mgr = ctrl.new_manager(config, cache=ctrl.CacheOptions(namespaces=[namespace]), metrics_bind_address="0")
+    async with running(mgr), asyncio.timeout(30):
+        for number in range(20):
+            held = core.ConfigMap(metadata=meta.ObjectMeta(name=f"held-{number}", namespace=namespace))
+            ctrl.add_finalizer(held, "example.com/held")
+            await mgr.client.create(held)
+            await mgr.client.delete(held)
+            held = await mgr.client.get(core.ConfigMap, ctrl.key(held))
+            ctrl.remove_finalizer(held, "example.com/held")
+
+            await mgr.client.update(held)
+
+            assert await mgr.client.find(core.ConfigMap, ctrl.key(held)) is None
