@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ctrlruntime.builder import new_controller_managed_by
     from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
     from ctrlruntime.cache.reflector import WatchOptions
+    from ctrlruntime.client.interceptor import intercept
     from ctrlruntime.client.interfaces import Client, Items, Reader, Writer
     from ctrlruntime.client.patches import Patch, json_patch, merge_from, merge_patch, strategic_merge_patch
     from ctrlruntime.client.scoped import dry_run, namespaced, with_field_owner, with_field_validation
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from ctrlruntime.leaderelection import LeaderElection
     from ctrlruntime.log import get_logger
     from ctrlruntime.manager.flags import Flags, add_flags, parse_flags
-    from ctrlruntime.manager.manager import ControllerDefaults, Manager, new_manager
+    from ctrlruntime.manager.manager import ControllerDefaults, Manager, new_manager, running
     from ctrlruntime.manager.run import run, run_until_signal
     from ctrlruntime.reconcile import Reconciler, Request, Result
     from ctrlruntime.recorder import EventRecorder
@@ -130,6 +131,7 @@ __all__ = [
     "has_owner",
     "healthz",
     "install_crds",
+    "intercept",
     "is_false",
     "is_true",
     "json_patch",
@@ -148,6 +150,7 @@ __all__ = [
     "remove_owner_reference",
     "run",
     "run_until_signal",
+    "running",
     "selector",
     "set_condition",
     "set_controller_reference",
@@ -167,6 +170,7 @@ _MODULES = {
     "builder": ("new_controller_managed_by",),
     "cache.options": ("CacheOptions", "KindOptions", "NamespaceOptions"),
     "cache.reflector": ("WatchOptions",),
+    "client.interceptor": ("intercept",),
     "client.interfaces": ("Client", "Items", "Reader", "Writer"),
     "client.patches": ("Patch", "json_patch", "merge_from", "merge_patch", "strategic_merge_patch"),
     "client.scoped": ("dry_run", "namespaced", "with_field_owner", "with_field_validation"),
@@ -196,7 +200,7 @@ _MODULES = {
     "leaderelection": ("LeaderElection",),
     "log": ("get_logger",),
     "manager.flags": ("Flags", "add_flags", "parse_flags"),
-    "manager.manager": ("ControllerDefaults", "Manager", "new_manager"),
+    "manager.manager": ("ControllerDefaults", "Manager", "new_manager", "running"),
     "manager.run": ("run", "run_until_signal"),
     "reconcile": ("Reconciler", "Request", "Result"),
     "recorder": ("EventRecorder",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import msgspec
 from typing_extensions import TypeVar
@@ -33,12 +33,12 @@ class Result:
     """The priority of that next run; None keeps the one this run had."""
 
     def __post_init__(self) -> None:
-        seconds: object = self.requeue_after
+        seconds = cast("object", self.requeue_after)
         if not isinstance(seconds, (int, float)):
             raise TypeError(
                 f"requeue_after is {seconds!r}: give seconds as a number (of a timedelta: its total_seconds())"
             )
-        if not seconds >= 0:  # not a number is refused, too
+        if not self.requeue_after >= 0:  # not a number is refused, too
             raise ValueError(f"requeue_after is {self.requeue_after}: give seconds, 0 or more")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any, Literal, cast
 
 import msgspec
@@ -36,6 +36,7 @@ from ctrlruntime.errors import (
     AlreadyExists,
     APIStatusError,
     ConfigError,
+    CtrlError,
     Expired,
     FencedError,
     Gone,
@@ -284,14 +285,27 @@ class APIClient:
         params = [("labelSelector", str(selector))] if selector else []
         if fields is not None:
             params.append(("fieldSelector", fields_text(fields)))
-        self._gate.record("deletecollection", resource.group, resource.plural, "", namespace or "", "")
-        with self._unserved(resource):
+        space = (namespace or "") if resource.namespaced else ""
+        self._gate.record("deletecollection", resource.group, resource.plural, "", space, "")
+        ticket = None if dry_run else self._gate.open_all(codec.gvk, space)
+        with self._unserved(resource), _ending(ticket):
             await self._transport.request(
                 "DELETE",
-                resource_path(resource, namespace or ""),
+                resource_path(resource, space),
                 params=params,
                 body=delete_options(dry_run, grace_period_seconds, propagation, "", ""),
             )
+        if ticket is not None:
+            await self._settle_collection(ticket, resource, space)
+
+    async def _settle_collection(self, ticket: Ticket, resource: APIResource, namespace: str) -> None:
+        """The answer to a collection delete has no position; a list made after it has one."""
+        try:
+            page = await Collection(self._transport, resource, namespace=namespace, metadata_only=True).page(limit=1)
+        except CtrlError:
+            ticket.lost()
+        else:
+            ticket.reached(page.resource_version)
 
     # --- what subresources and wrappers build on -----------------------------------------------------------------------
 
@@ -404,21 +418,10 @@ class APIClient:
         path = resource_path(resource, namespace, "" if on_collection else name, subresource)
         self._gate.record(verb, resource.group, resource.plural, subresource, namespace, name)
         ticket = None if dry_run else self._gate.open(gvk, namespace, name)
-        try:
-            with self._unserved(resource, subresource):
-                response = await self._transport.request(
-                    method, path, params=params, body=body, content_type=content_type, accept=accept
-                )
-        except (APIStatusError, NoMatchError, FencedError, ConfigError):
-            # Refused, or (no credential, no certificate) never sent.
-            if ticket is not None:
-                ticket.failed()
-            raise
-        except BaseException:
-            # No answer, or cancelled while waiting for it: the write may have happened.
-            if ticket is not None:
-                ticket.lost()
-            raise
+        with self._unserved(resource, subresource), _ending(ticket):
+            response = await self._transport.request(
+                method, path, params=params, body=body, content_type=content_type, accept=accept
+            )
         if ticket is not None:
             try:
                 _settle(ticket, verb, subresource, response.body)
@@ -498,6 +501,23 @@ def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> None:
         ticket.deleted(answer.metadata.uid)
     else:
         _settle_stored(ticket, answer.metadata, body)
+
+
+@contextlib.contextmanager
+def _ending(ticket: Ticket | None) -> Generator[None]:
+    """End a ticket when its write fails: as refused, or as lost when the write may have happened all the same."""
+    try:
+        yield
+    except BaseException as error:
+        if ticket is not None:
+            match error:
+                case APIStatusError() if error.code < 500:
+                    ticket.failed()
+                case FencedError() | ConfigError():
+                    ticket.failed()  # never sent: fenced, or without a credential or certificate
+                case _:
+                    ticket.lost()  # no answer, cancelled while waiting for it, or a server that fails
+        raise
 
 
 def _settle_stored(ticket: Ticket, meta: Metadata, body: bytes) -> None:

@@ -70,21 +70,28 @@ class SplitClient(WrappedClient):
         continue_token: str = "",
     ) -> Items[T]:
         gvk = self._codecs.of(kind).gvk
-        live = gvk in self._live or bool(continue_token)
-        if not live:
-            # An index the server does not know cannot be asked there: such a read stays with the cache after the wait.
-            live = not await self._gate.settle(gvk, namespace or "") and fields is None
-        reader: Reader = self._api if live else self._cache
-        return await reader.list(
-            kind, namespace=namespace, labels=labels, fields=fields, limit=limit, continue_token=continue_token
-        )
+        if gvk in self._live or continue_token:
+            return await self._api.list(
+                kind, namespace=namespace, labels=labels, fields=fields, limit=limit, continue_token=continue_token
+            )
+        # An index the server does not know cannot be asked there: such a read stays with the cache after the wait.
+        if await self._gate.settle(gvk, namespace or "") or fields is not None:
+            return await self._cache.list(kind, namespace=namespace, labels=labels, fields=fields, limit=limit)
+        since = self._gate.losses
+        items = await self._api.list(kind, namespace=namespace, labels=labels, limit=limit)
+        self._gate.settled_live(gvk, namespace or "", None, items.resource_version, since=since)
+        return items
 
     async def _get_live(self, kind: type[T], gvk: GroupVersionKind, key: ObjectKey) -> T:
+        since = self._gate.losses
         try:
             obj = await self._api.get(kind, key)
         except NotFound:
-            self._gate.settled_live(gvk, key.namespace, key.name, "")
+            if not self._gate.settled_live(gvk, key.namespace, key.name, "", since=since):
+                # There is no version in "not found"; a list says at which the object was gone.
+                page = await self._api.list(kind, namespace=key.namespace or None, limit=1)
+                self._gate.settled_live(gvk, key.namespace, key.name, page.resource_version, since=since)
             raise
         if isinstance(obj, Object):
-            self._gate.settled_live(gvk, *key_of(obj), obj.metadata.resource_version)
+            self._gate.settled_live(gvk, *key_of(obj), obj.metadata.resource_version, since=since)
         return obj

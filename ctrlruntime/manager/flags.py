@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ctrlruntime import log
+from ctrlruntime.errors import ConfigError
 
 if TYPE_CHECKING:
     from ctrlruntime.cache.options import CacheOptions
@@ -31,10 +33,18 @@ class Flags:
     environ: Mapping[str, str]
 
     def get_config(self) -> Config:
-        """Return the cluster to use: flag, KUBECONFIG, pod, ~/.kube/config, in this order. Raises: ConfigError, NoConfigError."""
+        """Return the cluster to use: flag, KUBECONFIG, pod, ~/.kube/config, in this order.
+
+        This is the command line's door: a configuration that cannot be used ends the process with code 1 and one line that says why.
+        `ctrl.get_config(flags.kubeconfig, flags.context)` raises ConfigError instead.
+        """
         from ctrlruntime.rest.config import get_config
 
-        return get_config(self.kubeconfig, self.context)
+        try:
+            return get_config(self.kubeconfig, self.context)
+        except ConfigError as error:
+            sys.stderr.write(f"error: {error}\n")
+            sys.exit(1)
 
     def election(self, options: LeaderElection | None) -> LeaderElection | None:
         """Return the election options as the flags change them: None without `--leader-elect`."""

@@ -245,6 +245,8 @@ class Manager:
 
     async def _bring_up(self) -> asyncio.Task[None] | None:
         """Start everything in order; return the election that is under way, if there is one."""
+        if not self._controller_names and self._leaders.is_empty and self._others.is_empty:
+            self._log.warning("nothing was added to the manager; was complete() forgotten on a builder?")
         elector = self._new_elector()
         await self._start_servers()
         self._caches.add(FunctionRunnable(self.cluster.cache.run, needs_leader_election=False))

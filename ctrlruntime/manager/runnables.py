@@ -121,6 +121,10 @@ class Group:
         self._tasks: dict[asyncio.Task[None], Runnable] = {}
         self._log = log.get_logger("manager")
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiting and not self._tasks
+
     def add(self, runnable: Runnable) -> None:
         """Start the runnable with the group, or at once. Raises: RuntimeError while the group stops."""
         match self.phase:

@@ -151,7 +151,7 @@ def _signals_end_it() -> Generator[None]:
 def _configured(flags: Flags) -> Config | None:
     """Return the configuration there is, None when there is none at all."""
     try:
-        return flags.get_config()
+        return get_config(flags.kubeconfig, flags.context)
     except NoConfigError as error:
         if flags.kubeconfig or flags.context:
             _give_up(error)

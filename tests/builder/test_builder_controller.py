@@ -293,10 +293,16 @@ def builder():
             "needs a name",
         ),
         (lambda: builder().for_(Memcached).build(None), TypeError, "needs a reconciler"),
+        (lambda: builder().for_(Memcached).build(lambda: None), TypeError, "called with one argument, the request"),
+        (lambda: builder().for_(Memcached).build(lambda one, two: None), TypeError, "called with one argument"),
         (lambda: builder().for_(Memcached).watches(core.Pod, None).build(Reconciler()), TypeError, "event handler"),
         (lambda: builder().for_(Unknown).build(Reconciler()), NotRegisteredError, "scheme.register"),
         (lambda: builder().for_(Memcached).owns(Unknown).build(Reconciler()), NotRegisteredError, "scheme.register"),
-        (lambda: builder().with_options(concurrency=2), ConfigError, "no such option: concurrency"),
+        (
+            lambda: builder().with_options(concurrency=2),
+            ConfigError,
+            "no such option: concurrency; there are max_concurrent",
+        ),
         (
             lambda: builder().for_(Memcached).with_options(max_concurrent_reconciles=0).build(Reconciler()),
             ValueError,

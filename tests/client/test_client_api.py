@@ -18,6 +18,7 @@ from ctrlruntime.errors import (
     Expired,
     FencedError,
     Gone,
+    InternalError,
     NoMatchError,
     NotFound,
     PatchError,
@@ -88,6 +89,9 @@ class Ended:
 
     def deleted(self, uid):
         self.gate.ended.append((self.key, "deleted", uid))
+
+    def reached(self, version):
+        self.gate.ended.append((self.key, "reached", version))
 
     def failed(self):
         self.gate.ended.append((self.key, "failed", ""))
@@ -261,6 +265,7 @@ async def test_every_call_is_recorded_once(client, memory, gate):
         (ConfigError("no credential"), ConfigError, "failed"),
         (absent(name=""), NoMatchError, "failed"),
         (TransportError("reset"), TransportError, "lost"),
+        (InternalError("a webhook failed, or the store did after it had written"), InternalError, "lost"),
         (b"<html>", TransportError, "lost"),
     ],
 )

@@ -23,11 +23,11 @@ pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs k
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
-    "metadata": {"name": "gadgets.kubectl.example.com"},
+    "metadata": {"name": "trinkets.kubectl.example.com"},
     "spec": {
         "group": "kubectl.example.com",
         "scope": "Namespaced",
-        "names": {"kind": "Gadget", "plural": "gadgets", "shortNames": ["gdg"], "categories": ["gear"]},
+        "names": {"kind": "Trinket", "plural": "trinkets", "shortNames": ["trk"], "categories": ["gear"]},
         "versions": [
             {
                 "name": "v1",
@@ -62,7 +62,7 @@ CRD = {
         ],
     },
 }
-GADGET = {"apiVersion": "kubectl.example.com/v1", "kind": "Gadget", "metadata": {"name": "w"}, "spec": {"size": 1}}
+TRINKET = {"apiVersion": "kubectl.example.com/v1", "kind": "Trinket", "metadata": {"name": "w"}, "spec": {"size": 1}}
 SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"color": "red"}}
 WEB = {
     "apiVersion": "apps/v1",
@@ -86,8 +86,9 @@ POD = {
 }
 
 _NATURE = (
-    (r"\b\d+(\.\d+)?(ms|s|m|h|d)(\d+(s|m|h))?\b", "AGE"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
+    # After the uids: a group of one may read like an age (937d).
+    (r"\b\d+(\.\d+)?(ms|s|m|h|d)(\d+(s|m|h))?\b", "AGE"),
     (r"\"?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\"?", "TIME"),
     (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} [\d:]+ [+-]\d{4}", "TIME"),
     (r"resourceVersion: \"\d+\"", "resourceVersion: VERSION"),
@@ -170,7 +171,7 @@ def both(embedded_server: Environment, real_server: Environment, tmp_path) -> It
 
 
 @pytest.fixture
-def gadgets(embedded_server: Environment, real_server: Environment) -> None:
+def trinkets(embedded_server: Environment, real_server: Environment) -> None:
     for server in (embedded_server, real_server):
         server.install_crds(CRD)
 
@@ -234,20 +235,20 @@ def test_get_by_labels_fields_and_paths(both):
     assert both("get", "configmap", "one", "-o", "jsonpath={.metadata.labels.color}").out == "red"
 
 
-def test_custom_resources_have_their_columns_names_and_categories(both, gadgets):
-    both("apply", "-f", "-", stdin=GADGET)
+def test_custom_resources_have_their_columns_names_and_categories(both, trinkets):
+    both("apply", "-f", "-", stdin=TRINKET)
 
-    assert both("get", "gadgets").out.splitlines()[0] == "NAME SIZE AGE"
-    assert both("get", "gdg", "w", "-o", "name").out == "gadget.kubectl.example.com/w"
-    assert both("get", "gear", "-o", "name").out == "gadget.kubectl.example.com/w"
-    for answer in both.codes("apply", "-f", "-", stdin={**GADGET, "spec": {"size": -1}}):
+    assert both("get", "trinkets").out.splitlines()[0] == "NAME SIZE AGE"
+    assert both("get", "trk", "w", "-o", "name").out == "trinket.kubectl.example.com/w"
+    assert both("get", "gear", "-o", "name").out == "trinket.kubectl.example.com/w"
+    for answer in both.codes("apply", "-f", "-", stdin={**TRINKET, "spec": {"size": -1}}):
         assert "spec.size in body should be greater than or equal to 0" in answer.err
-    assert both("apply", "-f", "-", stdin={**GADGET, "spec": {}}).code == 1
+    assert both("apply", "-f", "-", stdin={**TRINKET, "spec": {}}).code == 1
 
 
-@pytest.mark.parametrize("what", ["configmap/settings", "pod/idle", "gadget/w"])
-def test_describe(both, gadgets, what):
-    for manifest in (SETTINGS, POD, GADGET):
+@pytest.mark.parametrize("what", ["configmap/settings", "pod/idle", "trinket/w"])
+def test_describe(both, trinkets, what):
+    for manifest in (SETTINGS, POD, TRINKET):
         both("apply", "-f", "-", stdin=manifest)
 
     assert both("describe", what).code == 0
@@ -262,15 +263,15 @@ def test_describe_of_a_deployment_names_what_matters(both):
         assert "Image: web:1" in answer.out
 
 
-def test_scale(both, gadgets):
-    for manifest in (WEB, GADGET):
+def test_scale(both, trinkets):
+    for manifest in (WEB, TRINKET):
         both("apply", "-f", "-", stdin=manifest)
 
     assert both("scale", "deployment", "web", "--replicas", "1").out == "deployment.apps/web scaled"
     assert both("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}").out == "1"
-    assert both("scale", "gadget", "w", "--replicas", "7").out == "gadget.kubectl.example.com/w scaled"
-    assert both("get", "gadget", "w", "-o", "jsonpath={.spec.size}").out == "7"
-    assert both("scale", "gadget", "w", "--replicas", "8", "--current-replicas", "1").code == 1
+    assert both("scale", "trinket", "w", "--replicas", "7").out == "trinket.kubectl.example.com/w scaled"
+    assert both("get", "trinket", "w", "-o", "jsonpath={.spec.size}").out == "7"
+    assert both("scale", "trinket", "w", "--replicas", "8", "--current-replicas", "1").code == 1
     assert both("scale", "configmap", "settings", "--replicas", "1").code == 1
 
 
@@ -290,14 +291,14 @@ def test_patch(both, type, patch):
     assert both("get", "configmap", "settings", "-o", "jsonpath={.data.color}").out == "blue"
 
 
-def test_patches_that_are_refused(both, gadgets):
-    for manifest in (SETTINGS, GADGET):
+def test_patches_that_are_refused(both, trinkets):
+    for manifest in (SETTINGS, TRINKET):
         both("apply", "-f", "-", stdin=manifest)
 
     wrong = '[{"op": "test", "path": "/data/color", "value": "blue"}]'
     assert both.codes("patch", "configmap", "settings", "--type", "json", "-p", wrong)[0].code == 1
-    assert both("patch", "gadget", "w", "-p", '{"spec": {"size": 2}}').code == 1
-    for answer in both.codes("patch", "gadget", "w", "--type", "merge", "-p", '{"spec": {"size": "big"}}'):
+    assert both("patch", "trinket", "w", "-p", '{"spec": {"size": 2}}').code == 1
+    for answer in both.codes("patch", "trinket", "w", "--type", "merge", "-p", '{"spec": {"size": "big"}}'):
         assert 'spec.size in body must be of type integer: "string"' in answer.err
 
 
@@ -343,13 +344,13 @@ def test_get_watch_shows_changes_as_they_come(both):
             watch.communicate()
 
 
-@pytest.mark.parametrize("path", ["gadgets.spec", "gadgets.spec.size"])
-def test_explain_of_a_custom_resource(both, gadgets, path):
+@pytest.mark.parametrize("path", ["trinkets.spec", "trinkets.spec.size"])
+def test_explain_of_a_custom_resource(both, trinkets, path):
     assert both("explain", path).code == 0
 
 
-@pytest.mark.parametrize("path", ["gadgets", "deployments.spec.replicas", "pods.spec"])
-def test_explain_names_fields_and_types(both, gadgets, path):
+@pytest.mark.parametrize("path", ["trinkets", "deployments.spec.replicas", "pods.spec"])
+def test_explain_names_fields_and_types(both, trinkets, path):
     # The embedded server has the fields of built-in kinds and not their prose.
     fields = [
         re.findall(r"^(?:FIELD:)? (\w+) <(.+?)>", answer.out, re.MULTILINE) for answer in both.codes("explain", path)
@@ -362,7 +363,7 @@ def test_explain_of_what_is_not_there(both):
     assert both("explain", "deployments.spec.nonsense").code == 1
 
 
-def test_api_resources_of_a_group(both, gadgets):
+def test_api_resources_of_a_group(both, trinkets):
     for group in ("apps", "kubectl.example.com", "rbac.authorization.k8s.io"):
         assert both("api-resources", "--api-group", group, "--sort-by", "name").code == 0
 

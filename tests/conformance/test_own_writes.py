@@ -22,3 +22,21 @@ async def test_what_lost_its_last_finalizer_is_not_read_again(server, namespace)
             await mgr.client.update(held)
 
             assert await mgr.client.find(core.ConfigMap, ctrl.key(held)) is None
+
+
+async def test_a_deleted_collection_is_not_listed_again(server, namespace):
+    config = ctrl.get_config(str(server.kubeconfig_path))
+    mgr = ctrl.new_manager(config, cache=ctrl.CacheOptions(namespaces=[namespace]), metrics_bind_address="0")
+    mine = {"example.com/mine": "yes"}
+    async with ctrl.running(mgr), asyncio.timeout(30):
+        for number in range(10):
+            names = [f"one-{number}", f"two-{number}"]
+            for name in names:
+                metadata = meta.ObjectMeta(name=name, namespace=namespace, labels=mine)
+                await mgr.client.create(core.ConfigMap(metadata=metadata))
+            assert [m.name for m in (await mgr.client.list(core.ConfigMap, labels=mine)).metas] == names
+
+            await mgr.client.delete_all_of(core.ConfigMap, namespace=namespace, labels=mine)
+
+            assert len(await mgr.client.list(core.ConfigMap, labels=mine)) == 0
+            assert await mgr.client.find(core.ConfigMap, ctrl.NamespacedName(namespace, names[0])) is None

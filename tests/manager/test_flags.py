@@ -8,7 +8,6 @@ import pytest
 
 import ctrlruntime as ctrl
 from ctrlruntime import log
-from ctrlruntime.errors import ConfigError
 from ctrlruntime.log.output import sink
 
 
@@ -97,6 +96,12 @@ def test_watch_namespace_keeps_the_other_cache_options():
     assert (list(found.namespaces), found.sync_timeout) == (["other"], 7.0)
 
 
-def test_a_missing_kubeconfig_is_named(tmp_path):
-    with pytest.raises(ConfigError, match=r"nowhere"):
+def test_a_kubeconfig_that_is_not_there_ends_the_process_with_one_line(tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
         flags("--kubeconfig", str(tmp_path / "nowhere")).get_config()
+
+    assert caught.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert "nowhere" in said
+    assert len(said.splitlines()) == 1

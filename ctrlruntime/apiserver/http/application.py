@@ -6,7 +6,7 @@ registry says.
 
 from __future__ import annotations
 
-import logging
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from random import Random
@@ -31,9 +31,10 @@ from ctrlruntime.apiserver.http.subresources import Subresources
 from ctrlruntime.apiserver.http.watches import Watch
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.errors import APIStatusError, NotAcceptable, RequestEntityTooLarge
+from ctrlruntime.log import get_logger
 
 BODY_LIMIT = 3_145_728
-_log = logging.getLogger(__name__)
+_log = get_logger("apiserver")
 _PUBLIC = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 VERSION = {
     "major": "1",
@@ -92,7 +93,7 @@ class Application:
         except (ConnectionResetError, web.HTTPException):
             raise
         except Exception as error:  # noqa: BLE001 - a bug of ours must not look like a dead server
-            _log.exception("request failed: %s %s", request.method, request.path)
+            _log.exception("a request failed", method=request.method, path=request.path)
             return failure(APIStatusError.from_status(_internal(error)))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -326,10 +327,12 @@ class Application:
         response = web.StreamResponse(headers=headers_of())
         response.headers["Content-Type"] = "application/json"
         response.enable_chunked_encoding()
-        await response.prepare(request)
-        async for chunk in watch.frames():
-            await response.write(chunk)
-        await response.write_eof()
+        # A client that goes away ends its watch; that is how most watches end, and nobody's error.
+        with contextlib.suppress(ConnectionResetError):
+            await response.prepare(request)
+            async for chunk in watch.frames():
+                await response.write(chunk)
+            await response.write_eof()
         return response
 
 
