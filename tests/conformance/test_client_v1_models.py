@@ -88,6 +88,7 @@ async def test_a_v1_deployment_and_its_status_and_scale(client, models, namespac
 
     scale = await client.subresource("scale").get(obj, models.V1Scale)
     scale.spec.replicas = 1
+    scale.metadata.resource_version = None  # controllers write the Deployment's status at the same time
     await client.subresource("scale").update(obj, body=scale)
     again = await client.get(models.V1Deployment, NamespacedName(namespace, "v1"))
     assert again.spec.replicas == 1
