@@ -302,8 +302,11 @@ class APIClient:
         """The answer to a collection delete has no position; a list made after it has one."""
         try:
             page = await Collection(self._transport, resource, namespace=namespace, metadata_only=True).page(limit=1)
-        except CtrlError:
+        except BaseException as error:
+            # Also when cancelled here: a ticket that never ends would hold up every later read of the namespace.
             ticket.lost()
+            if not isinstance(error, CtrlError):
+                raise
         else:
             ticket.reached(page.resource_version)
 

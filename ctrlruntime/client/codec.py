@@ -36,7 +36,6 @@ class Codec(Generic[T]):
     gvk: GroupVersionKind
     metadata_only: bool
     decode: Callable[[bytes], T]
-    is_v1: bool = False
 
     @property
     def accept(self) -> str:
@@ -132,7 +131,7 @@ class Codecs:
             decode = cast("Callable[[bytes], Any]", cls.from_json)
             return Codec(gvk, issubclass(cls, PartialObjectMetadata), decode)
         if is_kubernetes_asyncio(cls):
-            return Codec(_v1_gvk(cls), metadata_only=False, decode=functools.partial(_decode_v1, cls), is_v1=True)
+            return Codec(_v1_gvk(cls), metadata_only=False, decode=functools.partial(_decode_v1, cls))
         raise TypeError(f"{cls.__module__}.{cls.__qualname__} is no kind: a subclass of ctrl.Object is needed")
 
 

@@ -6,6 +6,7 @@ kinds are read from the cache too: there is one store for all representations of
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 from typing import Any
 
@@ -25,7 +26,7 @@ from ctrlruntime.client.interfaces import (
     Reader,
 )
 from ctrlruntime.client.wrapped import WrappedClient
-from ctrlruntime.errors import NotFound
+from ctrlruntime.errors import CtrlError, NotFound
 
 T = TypeVar("T")
 
@@ -89,8 +90,9 @@ class SplitClient(WrappedClient):
         except NotFound:
             if not self._gate.settled_live(gvk, key.namespace, key.name, "", since=since):
                 # There is no version in "not found"; a list says at which the object was gone.
-                page = await self._api.list(kind, namespace=key.namespace or None, limit=1)
-                self._gate.settled_live(gvk, key.namespace, key.name, page.resource_version, since=since)
+                with contextlib.suppress(CtrlError):
+                    page = await self._api.list(kind, namespace=key.namespace or None, limit=1)
+                    self._gate.settled_live(gvk, key.namespace, key.name, page.resource_version, since=since)
             raise
         if isinstance(obj, Object):
             self._gate.settled_live(gvk, *key_of(obj), obj.metadata.resource_version, since=since)
