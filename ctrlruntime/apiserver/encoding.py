@@ -1,20 +1,25 @@
-"""Bytes in and out: JSON and YAML bodies become trees, trees become JSON, in kube-apiserver's conventions.
+"""Bytes in and out: JSON bodies become trees, trees become JSON (or YAML), in kube-apiserver's conventions.
 
 The rooms above hand over request bodies and get trees with a list of duplicate keys; what they store they encode here, once.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
+import time
 from collections import Counter
-from functools import cache
 from typing import Any, TypeAlias
 
 import msgspec
 
 from ctrlruntime.apiserver.interfaces import Document
 
+_DEEPEST = 500
+"""Levels of nesting that a body may have. kube-apiserver takes 10,000 of JSON; no Kubernetes type has a tenth of this, and each level here
+is a call on Python's stack."""
+_TOO_DEEP = "exceeded max depth"
 _KEY = re.compile(rb'"\s*:')
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
@@ -37,6 +42,73 @@ def decode(body: bytes) -> Any:
     return _decoder.decode(body)
 
 
+def decode_body(body: bytes) -> Any:
+    """Return the tree of a JSON body that a client sent. What is no text in it becomes U+FFFD, as Go reads it.
+
+    Raises: ValueError, also when it is nested too deep.
+    """
+    try:
+        return decode_strictly(body)
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        legible = _legible(body)
+        if legible == body:
+            raise
+        return decode_strictly(legible)
+
+
+def decode_strictly(body: bytes) -> Any:
+    """Return the tree of a JSON body whose every text is Unicode. Raises: as `decode_body`."""
+    try:
+        tree = _decoder.decode(body)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    if len(body) > _DEEPEST:
+        check_size(tree)
+    return tree
+
+
+def _legible(body: bytes) -> bytes:
+    """Return a body with U+FFFD for every byte that is no UTF-8, and for escapes of half a surrogate pair."""
+    return _ESCAPES.sub(_whole_escape, body.decode(errors=_BY_BYTE)).encode()
+
+
+def _whole_escape(found: re.Match[str]) -> str:
+    return "\\ufffd" if found["half"] else found[0]
+
+
+def _replace_one(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return "\ufffd", error.start + 1
+
+
+_BY_BYTE = "ctrlruntime-replace-by-byte"
+codecs.register_error(_BY_BYTE, _replace_one)
+_ESCAPES = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
+
+
+def check_size(tree: Any, limit: int = 0) -> None:
+    """Refuse a tree that is nested too deep, or (with a limit) has more values than that, shared parts counted each time.
+
+    Raises: ValueError.
+    """
+    level: list[Any] = [tree]
+    depth = values = 0
+    while level:
+        depth += 1
+        if depth > _DEEPEST:
+            raise ValueError(_TOO_DEEP)
+        inner: list[Any] = []
+        for node in level:
+            members = node.values() if type(node) is dict else node if type(node) is list else ()
+            values += len(members)
+            if limit and values > limit:
+                raise ValueError("document contains excessive aliasing")
+            inner.extend(value for value in members if type(value) is dict or type(value) is list)
+        level = inner
+
+
 def encode(document: Any) -> bytes:
     return _encoder.encode(document)
 
@@ -51,6 +123,11 @@ def cut_metadata(body: bytes) -> bytes:
     return bytes(_metadata_decoder.decode(body).metadata)
 
 
+def timestamp(seconds: float) -> str:
+    """Return a time (seconds since the epoch) as objects hold it: RFC 3339 in UTC, whole seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
 def copy_tree(document: Document) -> Document:
     """Return a copy that shares nothing (a JSON round trip is several times faster than copy.deepcopy)."""
     copied: Document = _decoder.decode(_encoder.encode(document))
@@ -63,7 +140,7 @@ def duplicate_fields(body: bytes, tree: Any) -> list[str]:
     if len(_KEY.findall(body)) == _count_keys(tree):
         return []
     found: list[str] = []
-    _collect(json.loads(body, object_pairs_hook=_Marked), "", found)
+    _collect(json.loads(_legible(body), object_pairs_hook=_Marked), "", found)
     return found
 
 
@@ -99,33 +176,6 @@ def _count_keys(node: Any) -> int:
             if type(value) is dict or type(value) is list:
                 count += _count_keys(value)
     return count
-
-
-def decode_yaml(body: bytes) -> Any:
-    """Return the tree of a YAML body: dates stay strings. Raises: ValueError."""
-    import yaml
-
-    try:
-        return yaml.load(body, _yaml_loader())  # noqa: S506 - the loader is a safe one
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
-
-
-@cache
-def _yaml_loader() -> Any:
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """The safe loader, without turning dates into objects that JSON does not have."""
-
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    # go-yaml v2 reads y and n as booleans too.
-    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
-    Loader.bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
-    return Loader
 
 
 def encode_yaml(document: Any) -> bytes:

@@ -14,6 +14,7 @@ from ctrlruntime.errors import (
     Conflict,
     Expired,
     Forbidden,
+    InternalError,
     Invalid,
     MethodNotAllowed,
     NotFound,
@@ -68,11 +69,15 @@ def not_supported(field: str, value: Any, supported: Iterable[Any]) -> StatusCau
 
 
 def too_long(field: str, limit: int) -> StatusCause:
-    return StatusCause("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
+    return StatusCause(
+        "FieldValueTooLong", f"Too long: may not be more than {limit} {'byte' if limit == 1 else 'bytes'}", field
+    )
 
 
 def too_many(field: str, actual: int, limit: int) -> StatusCause:
-    return StatusCause("FieldValueTooMany", f"Too many: {actual}: must have at most {limit} items", field)
+    return StatusCause(
+        "FieldValueTooMany", f"Too many: {actual}: must have at most {limit} {'item' if limit == 1 else 'items'}", field
+    )
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[StatusCause]) -> Invalid:
@@ -151,6 +156,11 @@ def plain_internal(message: str, code: int = 500) -> UnknownReason:
         },
         code=code,
     )
+
+
+def internal(message: str) -> InternalError:
+    """Return the 500 for what went wrong inside, said so."""
+    return InternalError(f"Internal error occurred: {message}", causes=[StatusCause("", message, "")])
 
 
 def too_large_resource_version(asked: int, current: int) -> Timeout:

@@ -7,12 +7,16 @@ defaulted, validated, counted and watched exactly like a client's.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 Document: TypeAlias = dict[str, Any]
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
+DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
+NAMESPACES: Final = ("", "namespaces")
+PODS: Final = ("", "pods")
+"""Group and plural of resources of which several rooms know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,117 @@ class API(Protocol):
         grace_period_seconds: int | None = None,
         propagation_policy: str | None = None,
     ) -> Document: ...
+
+
+class Identity(Protocol):
+    """Who asks: the part of a user that a webhook or a managed field is told of."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def groups(self) -> Sequence[str]: ...
+    @property
+    def extra(self) -> Mapping[str, Sequence[str]]: ...
+
+
+class Served(Protocol):
+    """The served version of a kind that a request names."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def plural(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def namespaced(self) -> bool: ...
+    @property
+    def is_custom(self) -> bool: ...
+
+
+Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+
+
+@dataclass(slots=True)
+class Attributes:
+    """What admission is asked about: one write, before it is stored."""
+
+    operation: Operation
+    resource: Any
+    """The registry's `Resource` (a `Served`) of the request."""
+    subresource: str
+    kind: tuple[str, str, str]
+    """Group, version and kind of the body: the resource's own, or a subresource's (Scale, Eviction, TokenRequest)."""
+    namespace: str
+    name: str
+    object: Document | None
+    old: Document | None
+    user: Identity | None
+    dry_run: bool
+    options: Document
+    """The CreateOptions, UpdateOptions or DeleteOptions as a webhook sees them."""
+    warnings: list[str]
+    """What the answer's Warning headers will say; admission appends."""
+
+
+class Admission(Protocol):
+    """Who may change or refuse a write: the webhooks."""
+
+    def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
+        """Tell cheaply whether anything could be interested; a write nobody wants to see does not await."""
+        ...
+
+    async def mutate(self, attributes: Attributes) -> Document | None:
+        """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
+        ...
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Raises: APIStatusError of a denial."""
+        ...
+
+
+class FieldTracker(Protocol):
+    """Who owns which field: sets `metadata.managedFields` of a write."""
+
+    def track(
+        self,
+        resource: Any,
+        live: Document | None,
+        document: Document,
+        *,
+        manager: str,
+        subresource: str,
+        is_cleared: bool = False,
+    ) -> None:
+        """Note in `document` what `manager` set or changed against `live`; `is_cleared`: the client sent an empty list of owners."""
+        ...
+
+    def keep_times(self, document: Document, old: Document) -> None:
+        """Take the old owners where nothing but times differs from the old object."""
+        ...
+
+    def apply(
+        self, resource: Any, live: Document | None, config: Document, *, manager: str, force: bool, subresource: str
+    ) -> Document:
+        """Return the object after an apply (`live` is None: it is created). Raises: APIStatusError, e.g. Conflict."""
+        ...
+
+    def scale(
+        self,
+        resource: Any,
+        live: Document,
+        scale: Document,
+        change: Callable[[Document], Document],
+        *,
+        manager: str,
+        force: bool | None,
+    ) -> tuple[Document, list[Document]]:
+        """Return the Scale after a change (an apply where `force` is given) and the managedFields of the object it shows."""
+        ...
 
 
 class Controller(Protocol):

@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import ipaddress
 import json
 import os
-import secrets
 import socket
 import ssl
 import tempfile
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from ctrlruntime.apiserver import controllers
-from ctrlruntime.apiserver.authentication import AUTHENTICATED, Authenticator
-from ctrlruntime.apiserver.authorization import RBAC, User, bootstrap
+from ctrlruntime.apiserver.admission import WebhookAdmission
+from ctrlruntime.apiserver.apply import Fields
+from ctrlruntime.apiserver.authentication import AccountTokens, Authenticator
+from ctrlruntime.apiserver.authorization import MASTERS, RBAC, Attributes, Escalation, User, bootstrap
 from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
 from ctrlruntime.apiserver.http.application import BODY_LIMIT, Application
+from ctrlruntime.apiserver.identity import Identity
 from ctrlruntime.apiserver.interfaces import Controller, Document
-from ctrlruntime.apiserver.options import Options
+from ctrlruntime.apiserver.interfaces import Identity as Caller
+from ctrlruntime.apiserver.options import Options, TokenUser
 from ctrlruntime.apiserver.registry import Registry, WriteOptions
+from ctrlruntime.apiserver.registry.apiservices import APIServices
+from ctrlruntime.apiserver.registry.restoration import Beginning, clear, restore
 from ctrlruntime.apiserver.storage import Store
-from ctrlruntime.certificates import Authority, KeyPair, make_authority
+from ctrlruntime.apiserver.storage.persistence import DataFile
+from ctrlruntime.apiserver.webhook_client import WebhookClient
+from ctrlruntime.certificates import KeyPair
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.log import get_logger
 
-_HOST = "127.0.0.1"
 _NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "::1")
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-_WORKLOADS = frozenset({"deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob", "endpointslice",
-                        "node", "scheduler", "kubelet"})  # fmt: skip
 _log = get_logger("apiserver")
 
 
@@ -41,51 +48,84 @@ class APIServer:
     """An API server in this process, on 127.0.0.1 over TLS. Start and stop it on one event loop."""
 
     def __init__(self, options: Options | None = None) -> None:
-        self.options = options or Options()
-        self.admin_token = self.options.admin_token or secrets.token_urlsafe(24)
+        options = options or Options()
+        self._file = DataFile(options.data) if options.data is not None else None
+        self._identity = Identity(options, self._file)
+        self.options = self._identity.fill(options)
+        self.admin_token = self._identity.admin_token
         self.store = Store(history=self.options.history)
         self.registry = Registry(self.store)
         """The inside door (`API`)."""
+        self.registry.plugins.fields = Fields(self.registry)
+        self.registry.leave_out(self.options.unserved)
+        self.registry.plugins.addresses.network = ipaddress.IPv4Network(self.options.service_network)
+        self.registry.plugins.checks_namespaces = "NamespaceLifecycle" not in self.options.disabled_admission
+        self.registry.plugins.needs_accounts = "ServiceAccount" in self.options.enabled_admission
+        self._api_services = APIServices(self.registry)
+        self._webhooks = WebhookClient(self.options.webhook_services)
+        self._webhooks.find_service = partial(self.registry.get, "", "services")
+        self.registry.definitions.caller = self._webhooks
         self.faults = Faults(self.store)
         self.port = self.options.port
-        self._secret = secrets.token_bytes(32)
-        self._authenticator = Authenticator(self.admin_token, self._secret)
+        accounts = AccountTokens(
+            self.options.service_account_issuer,
+            self.registry,
+            self.options.service_account_signing_key,
+            issuers=self.options.service_account_issuers,
+            keys=self.options.service_account_keys,
+        )
+        self._authenticator = Authenticator(accounts, self.options.tokens)
+        self._authenticator.add_token(self.admin_token, TokenUser("kubernetes-admin", groups=(MASTERS,)))
         self._rbac = RBAC(self.registry)
-        self._authority: Authority | None = None
+        self._context: ssl.SSLContext | None = None
         self._server: web.Server | None = None
         self._runner: web.ServerRunner | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._controllers: list[asyncio.Task[None]] = []
+        self._beginning: Beginning | None = None
+        self._resetting = asyncio.Lock()
 
     @property
     def url(self) -> str:
-        return f"https://{_HOST}:{self.port}"
+        address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.options.address, self.options.address)  # noqa: S104 - compared
+        return f"https://[{address}]:{self.port}" if ":" in address else f"https://{address}:{self.port}"
 
     @property
     def ca_pem(self) -> bytes:
         """The certificate that clients trust, PEM."""
-        return self._made_authority().pem
+        pair = self.options.serving_pair
+        return pair.certificate if pair is not None else self._identity.authority.pem
 
     async def start(self) -> None:
-        """Listen and serve; returns when the server answers. Raises: ConfigError when the port is taken."""
-        listener = self._listen()
+        """Listen and serve; returns when the server answers.
+
+        Raises: ConfigError when the port is taken, the data file cannot be used, or there is no such controller.
+        """
         try:
-            await self._serve(listener)
+            listener = self._listen()
+            try:
+                await self._serve(listener)
+            except BaseException:
+                listener.close()
+                raise
+            self._start_controllers()
         except BaseException:
-            listener.close()
+            await self.stop()
             raise
-        self._start_controllers()
 
     async def _serve(self, listener: socket.socket) -> None:
-        self._bootstrap()
+        context = self._tls()
+        self._begin()
         self._rbac_follows()
+        self._api_services.follow()
+        self._webhooks_follow()
         application = Application(
             self.registry,
             self._authenticator,
             self._rbac,
-            Discovery(self.registry, f"{_HOST}:{self.port}"),
+            Discovery(self.registry, self.url.removeprefix("https://")),
             self.faults,
             allows_all=self.options.authorization == "always-allow",
-            secret=self._secret,
             bookmark_interval=self.options.bookmark_interval,
         )
         loop = asyncio.get_running_loop()
@@ -104,20 +144,42 @@ class APIServer:
         )
         self._runner = web.ServerRunner(self._server, handle_signals=False, shutdown_timeout=0.2)
         await self._runner.setup()
-        site = web.SockSite(self._runner, listener, ssl_context=self._tls(), backlog=512)
+        site = web.SockSite(self._runner, listener, ssl_context=context, backlog=512)
         await site.start()
 
     async def stop(self) -> None:
-        """End watches, controllers and connections, and free the port."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        """End watches, controllers and connections, free the port, and close the data file.
+
+        Raises: ConfigError when the data file could not take everything.
+        """
+        await _end(self._controllers)
+        await _end(self._tasks)
         for table in self.store.tables():
             table.close_subscriptions()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+        await self._webhooks.close()
+        if self._file is not None:
+            self._file.close(self.store.revision)
+
+    async def reset(self) -> None:
+        """Go back to the state right after the start, in a few milliseconds: for the next test.
+
+        All objects go, also those an earlier run left in the data file, and what the server itself makes at its start is there again.
+        Custom kinds are served no more, watches end (and find their version too old), faults are cleared, the controllers begin anew.
+        Versions go on upwards. Connections, tokens and client certificates stay. A request that is under way may still write after it.
+        """
+        async with self._resetting:
+            await _end(self._controllers)
+            self.faults.clear()
+            if self._beginning is not None:
+                self._beginning.bring_back()
+            else:  # the start took over what an earlier run left
+                clear(self.registry)
+                self._bootstrap()
+                self._beginning = Beginning(self.registry)
+            self._start_controllers()
 
     def kubeconfig(self, user: str = "", groups: tuple[str, ...] = ()) -> str:
         """Return a kubeconfig (JSON, which is YAML) for the admin's token, or for a client certificate of `user` and `groups`."""
@@ -154,49 +216,90 @@ class APIServer:
 
     def client_pair(self, user: str, groups: tuple[str, ...] = ()) -> KeyPair:
         """Return a client certificate and key that authenticate as `user` in `groups`."""
-        return self._made_authority().client(user, groups)
+        self._trust_own_authority()
+        return self._identity.authority.client(user, groups)
 
     def add_token(self, token: str, user: str, groups: tuple[str, ...] = ()) -> None:
         """Accept a bearer token for a user."""
-        self._authenticator.tokens[token] = User(user, (*groups, AUTHENTICATED))
+        self._authenticator.add_token(token, TokenUser(user, groups=groups))
 
     def remove_token(self, token: str) -> None:
         """Refuse a bearer token from now on: its next request gets 401."""
-        self._authenticator.tokens.pop(token, None)
+        self._authenticator.remove_token(token)
+
+    def route_service(self, service: str, address: str) -> None:
+        """Call webhooks that name a Service (`namespace/name:port`) at an address (`host:port`) from now on; an empty one forgets it.
+
+        The certificate is still expected to be for `name.namespace.svc`.
+        """
+        if address:
+            self._webhooks.services[service] = address
+        else:
+            self._webhooks.services.pop(service, None)
 
     # Parts of the start
 
-    def _made_authority(self) -> Authority:
-        if self._authority is None:
-            self._authority = make_authority("ctrlruntime-embedded-ca")
-        return self._authority
-
     def _listen(self) -> socket.socket:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((_HOST, self.options.port))
-        except OSError as error:
-            listener.close()
-            raise ConfigError(
-                f"cannot listen on {_HOST}:{self.options.port}: {error.strerror}; choose another --port, or 0 for a free one"
-            ) from error
+        listener = None
+        if not self.options.port and self._identity.port:
+            with contextlib.suppress(ConfigError):  # somebody else has it now: take a free one
+                listener = self._bound(self._identity.port)
+        if listener is None:
+            listener = self._bound(self.options.port)
         listener.setblocking(False)
         self.port = listener.getsockname()[1]
         return listener
 
+    def _bound(self, port: int) -> socket.socket:
+        address = self.options.address
+        listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((address, port))
+        except OSError as error:
+            listener.close()
+            raise ConfigError(
+                f"cannot listen on {address}:{port}: {error.strerror}; choose another --port, or 0 for a free one"
+            ) from error
+        return listener
+
     def _tls(self) -> ssl.SSLContext:
-        authority = self._made_authority()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context = self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.verify_mode = ssl.CERT_OPTIONAL
-        context.load_verify_locations(cadata=authority.pem.decode())
-        pair = authority.server(_NAMES)
+        pair = self.options.serving_pair
+        if self.options.client_ca:
+            try:
+                context.load_verify_locations(cadata=self.options.client_ca.decode("ascii", "replace"))
+            except (ssl.SSLError, ValueError) as error:
+                raise ConfigError(f"the authority of client certificates cannot be used: {error}") from error
+        if pair is None:
+            self._trust_own_authority()
+            pair = self._identity.authority.server((*_NAMES, self.options.address))
         with tempfile.NamedTemporaryFile() as file:  # the ssl module reads keys from files only
-            file.write(pair.certificate + pair.key)
+            file.write(pair.certificate + b"\n" + pair.key)
             file.flush()
-            context.load_cert_chain(file.name)
+            try:
+                context.load_cert_chain(file.name)
+            except (ssl.SSLError, OSError) as error:
+                raise ConfigError(f"the serving certificate and its key cannot be used: {error}") from error
         return context
+
+    def _trust_own_authority(self) -> None:
+        """Believe client certificates of our own authority. With a foreign serving pair it is not even made before somebody asks."""
+        if self._context is not None:
+            self._context.load_verify_locations(cadata=self._identity.authority.pem.decode())
+
+    def _begin(self) -> None:
+        """Take over what an earlier run left, and make what is missing of the beginning."""
+        restored = 0
+        if self._file is not None:
+            restored = restore(self.registry, self._file.objects(), self._file.revision)
+            self._identity.remember_port(self.port)
+            self.store.note = self._file.note
+        self._bootstrap()
+        if not restored:
+            self._beginning = Beginning(self.registry)
 
     def _bootstrap(self) -> None:
         """Make what every cluster has before anybody asks."""
@@ -209,37 +312,73 @@ class APIServer:
             self._put("scheduling.k8s.io", "priorityclasses", {"metadata": {"name": name}, "value": value})
         port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": self.port}
         labels = {"component": "apiserver", "provider": "kubernetes"}
-        spec = {"clusterIP": "10.0.0.1", "ports": [port]}
+        address = str(self.registry.plugins.addresses.network[1])
+        spec = {"clusterIP": address, "ports": [port], "ipFamilyPolicy": "SingleStack"}
         metadata = {"name": "kubernetes", "namespace": "default", "labels": labels}
         self._put("", "services", {"metadata": metadata, "spec": spec})
+        self._api_services.install()
 
     def _put(self, group: str, plural: str, document: Document) -> None:
         resource = self.registry.canonical(group, plural)
+        metadata = document["metadata"]
+        if (metadata.get("namespace", ""), metadata["name"]) in self.store.table(group, plural).records:
+            return  # an earlier run made it
         whole = {**document, "kind": resource.kind, "apiVersion": resource.api_version}
         namespace = document["metadata"].get("namespace", "")
-        self.registry.writer.create(resource, namespace, whole, WriteOptions())
+        self.registry.writer.create_directly(resource, namespace, whole, WriteOptions(field_manager="kube-apiserver"))
 
     def _rbac_follows(self) -> None:
         if self.options.authorization != "rbac":
             return
+        self.registry.plugins.guard = Escalation(self._rbac)
         for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings"):
             # Inside the write, so the answer to a binding's create already finds it in force.
             self.store.table("rbac.authorization.k8s.io", plural).listen(lambda _change: self._rbac.invalidate())
         self._tasks.append(asyncio.create_task(self._rbac.run(), name="rbac"))
 
+    def _webhooks_follow(self) -> None:
+        disabled = self.options.disabled_admission
+        admission = WebhookAdmission(
+            self.registry,
+            self._webhooks,
+            mutates="MutatingAdmissionWebhook" not in disabled,
+            validates="ValidatingAdmissionWebhook" not in disabled,
+            decide=self._decide if self.options.authorization == "rbac" else None,
+        )
+        admission.follow()
+        self.registry.plugins.admission = admission
+
+    def _decide(self, user: Caller | None, asked: Mapping[str, str]) -> tuple[bool, str]:
+        """Answer what a condition of a webhook asks the authorizer."""
+        parts = ("group", "resource", "subresource", "namespace", "name", "path")
+        question = Attributes(asked["verb"], **{part: asked[part] for part in parts}, is_resource=not asked["path"])
+        if account := asked["user"]:
+            namespace = account.split(":")[2]
+            groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")  # upstream asks with no more
+            return self._rbac.allowed(User(account, groups), question)
+        if user is None:  # the server's own writes
+            return True, ""
+        return self._rbac.allowed(User(user.name, tuple(user.groups), user.uid), question)
+
     def _start_controllers(self) -> None:
         options = self.options
+        if options.controllers is not None and not options.controllers:
+            return
+        from ctrlruntime.apiserver import controllers  # a tenth of the start of a server that has none
+
         names = None if options.controllers is None else list(options.controllers)
         chosen = controllers.build(
             names,
             pod_ready_delay=options.pod_ready_delay,
+            event_ttl=options.event_ttl,
             nodes=options.nodes and options.workloads,
             root_ca=self.ca_pem.decode(),
+            make_token=self._authenticator.accounts.make_legacy,
         )
         for controller in chosen:
-            if not options.workloads and controller.name in _WORKLOADS:
+            if not options.workloads and controller.name in {*controllers.WORKLOADS, *controllers.NODES}:
                 continue
-            self._tasks.append(asyncio.create_task(self._run_controller(controller), name=controller.name))
+            self._controllers.append(asyncio.create_task(self._run_controller(controller), name=controller.name))
 
     async def _run_controller(self, controller: Controller) -> None:
         try:
@@ -248,3 +387,11 @@ class APIServer:
             raise
         except Exception:  # noqa: BLE001 - one controller must not take the server with it
             _log.exception("a simulated controller ended", controller=controller.name)
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel the tasks and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    tasks.clear()

@@ -47,6 +47,11 @@ class ServerThread:
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
 
+    def reset(self) -> None:
+        """Go back to the state right after the start, see `APIServer.reset`. Call it from any thread but the server's own."""
+        assert self._loop is not None, "the server is not started"
+        asyncio.run_coroutine_threadsafe(self.server.reset(), self._loop).result()
+
     @property
     def url(self) -> str:
         return self.server.url

@@ -315,8 +315,8 @@ async def test_running_pod_has_address_node_and_container_status():
 
 async def test_annotation_decides_the_fate_of_a_pod():
     async with cluster() as c:
-        for outcome in ("fail", "succeed", "never-ready", "crash", "pending"):
-            document = pod(outcome)
+        for outcome in ("fail", "succeed", "never-ready", "crash-loop", "pending", "image-pull-error"):
+            document = pod(outcome, restartPolicy="Never")
             document["metadata"]["annotations"] = {OUTCOME_ANNOTATION: outcome}
             await c.create("", "pods", document)
         await c.settle()
@@ -326,19 +326,34 @@ async def test_annotation_decides_the_fate_of_a_pod():
             "fail": "Failed",
             "succeed": "Succeeded",
             "never-ready": "Running",
-            "crash": "Running",
+            "crash-loop": "Running",
             "pending": "Pending",
+            "image-pull-error": "Pending",
         }
         assert not any(is_ready(p) for p in found.values())
         assert found["fail"]["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 1
-        assert found["crash"]["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert found["crash-loop"]["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+
+
+async def test_pod_runs_once_the_node_that_it_is_bound_to_is_there():
+    async with cluster() as c:
+        await c.create("", "pods", pod("bound", schedulerName="mine", nodeName="node-7"))
+        await c.settle()
+        [waiting] = c.pods()
+        assert waiting["status"]["phase"] == "Pending"
+
+        await c.create("", "nodes", {"metadata": {"name": "node-7"}})
+        await c.settle()
+
+        [running] = c.pods()
+        assert running["status"]["phase"] == "Running"
 
 
 async def test_pod_of_another_scheduler_or_with_gates_stays_pending():
     async with cluster() as c:
         await c.create("", "pods", pod("other", schedulerName="mine"))
         await c.create("", "pods", pod("gated", schedulingGates=[{"name": "wait"}]))
-        await c.create("", "pods", pod("bound", schedulerName="mine", nodeName="elsewhere"))
+        await c.create("", "pods", pod("bound", schedulerName="mine", nodeName="node-1"))
         await c.settle()
 
         assert {p["metadata"]["name"]: p["status"]["phase"] for p in c.pods()} == {

@@ -1,10 +1,14 @@
+import ipaddress
 import random
 
 import pytest
 from controllers_cluster import cluster, deployment, pod
 
 from ctrlruntime.apiserver.quantity import canonical, parse
-from ctrlruntime.apiserver.registry.defaults import NODE_PORTS, SERVICE_NETWORK, assign, default
+from ctrlruntime.apiserver.registry.assignment import assign
+from ctrlruntime.apiserver.registry.defaults import default
+from ctrlruntime.apiserver.registry.services import DEFAULT_NETWORK, NODE_PORTS, ServiceAddresses
+from ctrlruntime.errors import APIStatusError, Forbidden, Invalid
 
 
 @pytest.fixture
@@ -132,7 +136,7 @@ def test_container_details():
     assert found["env"][0]["valueFrom"]["fieldRef"]["apiVersion"] == "v1"
     assert found["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
     assert document["spec"]["enableServiceLinks"] is True
-    assert document["status"] == {"phase": "Pending", "qosClass": "Burstable"}
+    assert document["status"] == {"qosClass": "Burstable"}
 
 
 def test_volumes():
@@ -219,7 +223,7 @@ def test_service_account_name_has_two_spellings():
                 "failedJobsHistoryLimit": 1,
             },
         ),
-        ("autoscaling", "HorizontalPodAutoscaler", {"minReplicas": 1}),
+        ("autoscaling", "HorizontalPodAutoscaler", {"minReplicas": 1, "targetCPUUtilizationPercentage": 80}),
         ("networking.k8s.io", "NetworkPolicy", {"policyTypes": ["Ingress"]}),
         ("", "PersistentVolumeClaim", {"volumeMode": "Filesystem"}),
         ("", "Service", {"sessionAffinity": "None", "type": "ClusterIP", "internalTrafficPolicy": "Cluster"}),
@@ -297,9 +301,40 @@ async def test_services_get_distinct_addresses_of_the_service_network(api):
 
     addresses = {spec["clusterIP"] for spec in found}
     assert len(addresses) == 20
-    assert all(SERVICE_NETWORK.network_address < type(SERVICE_NETWORK.network_address)(a) for a in addresses)
+    assert all(DEFAULT_NETWORK.network_address < type(DEFAULT_NETWORK.network_address)(a) for a in addresses)
     assert found[0]["clusterIPs"] == [found[0]["clusterIP"]]
     assert (found[0]["ipFamilies"], found[0]["ipFamilyPolicy"]) == (["IPv4"], "SingleStack")
+
+
+async def test_a_small_network_is_used_up_and_says_so(api):
+    addresses = ServiceAddresses(ipaddress.IPv4Network("10.9.0.0/29"), rng=random.Random(1))
+    api.plugins.addresses = addresses
+
+    found = {(await service(api, f"s{n}"))["clusterIP"] for n in range(5)}
+
+    assert found == {f"10.9.0.{n}" for n in range(2, 7)}
+    with pytest.raises(APIStatusError, match="range is full"):
+        await service(api, "one-too-many")
+
+
+async def test_an_address_that_is_taken_or_outside_is_refused(api):
+    await service(api, "first", clusterIP="10.0.0.200")
+
+    with pytest.raises(Invalid, match="provided IP is already allocated"):
+        await service(api, "second", clusterIP="10.0.0.200")
+    with pytest.raises(Invalid, match="the provided network does not match the current range"):
+        await service(api, "third", clusterIP="10.1.0.1")
+    with pytest.raises(Invalid, match="The range of valid ports is 30000-32767"):
+        await service(api, "fourth", type="NodePort", ports=[{"port": 80, "nodePort": 80}])
+
+
+async def test_a_service_that_stops_being_a_node_port_loses_what_belonged_to_it(api):
+    await service(api, "s", type="NodePort")
+
+    now = (await api.merge_patch("", "services", "default", "s", {"spec": {"type": "ClusterIP"}}))["spec"]
+
+    assert "externalTrafficPolicy" not in now
+    assert "nodePort" not in now["ports"][0]
 
 
 async def test_headless_and_external_services_get_no_address(api):
@@ -368,6 +403,18 @@ async def test_new_node_is_tainted_and_new_namespace_has_its_finalizer(api):
 async def test_update_does_not_bring_back_what_create_gave(api):
     document = {"metadata": {"name": "n"}, "spec": {}}
 
-    assign("", "Node", document, api, old={"spec": {}}, rng=random.Random(1))
+    assign("", "Node", document, api, old={"spec": {}})
 
     assert document["spec"] == {}
+
+
+async def test_a_pod_needs_its_account_when_the_plugin_is_on(api):
+    api.plugins.needs_accounts = True
+    wanted = {"containers": [{"name": "c", "image": "i"}]}
+
+    with pytest.raises(Forbidden, match='error looking up service account default/default: serviceaccount "default"'):
+        await api.create("", "pods", "default", {"metadata": {"name": "p"}, "spec": wanted})
+
+    await api.create("", "serviceaccounts", "default", {"metadata": {"name": "default"}})
+    made = await api.create("", "pods", "default", {"metadata": {"name": "p"}, "spec": wanted})
+    assert made["spec"]["serviceAccountName"] == "default"

@@ -219,4 +219,4 @@ async def test_bootstrap_policy_can_be_stored_and_gives_discovery_to_all(api):
     assert not rbac.allowed(ALICE, asks("get"))[0]
     manager = User("system:kube-controller-manager")
     assert rbac.allowed(manager, asks("list", "secrets", ""))[0]
-    assert any("nonResourceURLs" in rule for rule in rbac.rules(ALICE, "default"))
+    assert any("nonResourceURLs" in rule for rule in rbac.holdings(ALICE, "default").rules)

@@ -70,7 +70,7 @@ def test_unknown_fields_are_named_by_path():
         ),
         (
             {"replicas": 2**31},
-            "json: cannot unmarshal number into Go struct field DeploymentSpec.spec.replicas of type int32",
+            "json: cannot unmarshal number 2147483648 into Go struct field DeploymentSpec.spec.replicas of type int32",
         ),
         (
             {"replicas": True},

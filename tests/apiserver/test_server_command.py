@@ -11,6 +11,7 @@ import time
 import pytest
 
 from ctrlruntime.apiserver import APIServer, Options, ServerThread
+from ctrlruntime.apiserver.command import main, options_from, parser
 from ctrlruntime.errors import ConfigError
 
 COMMAND = [sys.executable, "-m", "ctrlruntime.apiserver"]
@@ -54,22 +55,124 @@ def test_a_taken_port_is_one_line_and_exit_1(tmp_path):
     ]
 
 
-def test_an_unknown_controller_is_one_line_and_exit_1(tmp_path):
-    done = subprocess.run(
-        [*COMMAND, "--kubeconfig", str(tmp_path / "c"), "--controllers", "nonsense"],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "there is no controller nonsense" in done.stderr
+def test_ctrl_c_ends_it_with_code_0_too(tmp_path):
+    with subprocess.Popen(
+        [*COMMAND, "--kubeconfig", str(tmp_path / "c")], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert line(process).startswith("ready https://127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"port": 70000}, {"authorization": "maybe"}, {"history": 0}, {"pod_ready_delay": -1}]
+    ("given", "code", "message"),
+    [
+        (["--controllers", "nonsense"], 1, "there is no controller nonsense; choose from garbage-collector"),
+        (["--port", "70000"], 1, "port 70000 is not a TCP port"),
+        (
+            ["--port", "http"],
+            2,
+            "argument --port: 'http' is no whole number; see python -m ctrlruntime.apiserver --help",
+        ),
+        (["--history", "0"], 1, "history must be at least 1"),
+        (["--history", "few"], 2, "argument --history: 'few' is no whole number"),
+        (["--pod-ready-delay", "-1"], 1, "pod_ready_delay must be a number of seconds from 0 on"),
+        (["--pod-ready-delay", "nan"], 1, "pod_ready_delay must be a number of seconds from 0 on"),
+        (["--pod-ready-delay", "1m"], 2, "argument --pod-ready-delay: '1m' is no number of seconds"),
+        (["--authorization", "maybe"], 2, "argument --authorization: invalid choice: 'maybe'"),
+        (["--data", "/nowhere/at/all"], 1, "there is no folder /nowhere/at for the data file"),
+        (["--data", "/dev"], 1, "the data file /dev is a folder"),
+        (["--contr", "none"], 2, "unrecognized arguments: --contr none"),
+        (["shim"], 2, "unrecognized arguments: shim"),
+    ],
+)
+def test_a_value_that_cannot_be_is_one_line(given, code, message, tmp_path, capsys):
+    try:
+        found = main(["--kubeconfig", str(tmp_path / "c"), *given])
+    except SystemExit as ended:
+        found = ended.code
+
+    said = capsys.readouterr().err
+    assert found == code
+    assert len(said.splitlines()) == 1
+    assert said.startswith("error: ")
+    assert message in said
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_kubeconfig_that_cannot_be_written_is_one_line(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+
+    assert main(["--controllers", "none", "--kubeconfig", str(tmp_path / "file" / "config")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: cannot write the kubeconfig {tmp_path}/file/config: ")
+    assert len(said.splitlines()) == 1
+
+
+def test_without_a_kubeconfig_it_says_what_is_missing(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([])
+
+    assert ended.value.code == 2
+    assert "the following arguments are required: --kubeconfig" in capsys.readouterr().err
+
+
+def test_help_says_what_every_flag_does(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    for action in parser()._actions:
+        assert action.help
+    assert "shim DIR" in said
+    assert "garbage-collector" in "".join(said.split())
+
+
+def test_the_flags_become_options():
+    given = "--kubeconfig k --port 1 --data d --admin-token t --authorization always-allow --controllers job,kubelet"
+    given += " --no-workloads --no-nodes --pod-ready-delay 1.5 --history 7"
+
+    assert options_from(parser().parse_args(given.split())) == Options(
+        port=1,
+        data="d",
+        admin_token="t",
+        authorization="always-allow",
+        controllers=["job", "kubelet"],
+        workloads=False,
+        nodes=False,
+        pod_ready_delay=1.5,
+        history=7,
+    )
+    assert options_from(parser().parse_args(["--kubeconfig", "k"])) == Options()
+    assert options_from(parser().parse_args(["--kubeconfig", "k", "--controllers", "none"])).controllers == []
+
+
+def test_data_of_the_command_outlives_it_with_its_address_and_its_token(tmp_path):
+    command = [*COMMAND, "--controllers", "none", "--data", str(tmp_path / "data"), "--kubeconfig", str(tmp_path / "c")]
+    configs = []
+    for _ in range(2):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert line(process).startswith("ready ")
+            configs.append((tmp_path / "c").read_text())
+            process.terminate()
+            assert process.wait(20) == 0
+
+    assert configs[0] == configs[1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"port": 70000},
+        {"authorization": "maybe"},
+        {"history": 0},
+        {"pod_ready_delay": -1},
+        {"pod_ready_delay": float("nan")},
+        {"address": "localhost"},
+        {"service_network": "10.0.0.0/33"},
+        {"service_network": "10.0.0.0/31"},
+    ],
 )
 def test_options_that_cannot_be_fail_at_once(wrong):
     with pytest.raises(ConfigError):

@@ -62,7 +62,7 @@ def test_a_definition_is_served_before_its_create_is_answered(api, ns, make):
         "apiVersion": f"{make.group}/v1",
         "items": [],
         "kind": "GadgetList",
-        "metadata": {"resourceVersion": listed.version},
+        "metadata": {"continue": "", "resourceVersion": listed.version},
     }
     assert made["status"]["storedVersions"] == ["v1"]
     assert made["status"]["conditions"] is None
@@ -149,7 +149,11 @@ def broken(make, change):
             "spec.versions[0].schema.openAPIV3Schema",
             "Required value",
         ),
-        (lambda d: d["spec"].update(preserveUnknownFields=True), "spec.preserveUnknownFields", "cannot set to true"),
+        (
+            lambda d: d["spec"].update(preserveUnknownFields=True),
+            "spec.preserveUnknownFields",
+            "must be false in order to use",
+        ),
         (
             lambda d: d["spec"].update(conversion={"strategy": "Webhook"}),
             "spec.conversion.webhookClientConfig",
@@ -498,6 +502,65 @@ def test_selectable_fields_and_printer_columns(api, ns, make):
     assert api.get(path, fieldSelector="spec.size=3").message == "field label not supported: spec.size"
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Size"]
     assert table["rows"][0]["cells"] == ["a", 3]
+
+
+def test_names_that_become_free_are_taken_by_who_waits_for_them(api, ns, make):
+    api.made(make.definitions, make.definition("owners", "Owner", names={"shortNames": ["own"]}))
+    api.made(make.definitions, make.definition("waiters", "Waiter", names={"shortNames": ["own"]}))
+    waiter = f"{make.definitions}/waiters.{make.group}"
+
+    def names_accepted():
+        conditions = api.get(waiter).body["status"]["conditions"]
+        return next(c["status"] for c in conditions if c["type"] == "NamesAccepted")
+
+    before = names_accepted(), api.get(waiter).body["status"]["acceptedNames"]
+    api.patch(f"{make.definitions}/owners.{make.group}", {"spec": {"names": {"shortNames": None}}})
+
+    assert before == ("False", {"plural": "waiters", "singular": "waiter", "kind": "Waiter", "listKind": "WaiterList"})
+    assert names_accepted() == "True"
+    assert api.get(f"/apis/{make.group}/v1/{ns}/waiters").code == 200
+
+
+def test_a_definition_whose_conditions_a_client_empties_is_not_served(api, ns, make):
+    api.made(make.definitions, make.definition("emptied", "Emptied"))
+    path = f"{make.definitions}/emptied.{make.group}"
+    api.patch(f"{path}/status", {"status": {"conditions": []}})
+    unserved = api.get(f"/apis/{make.group}/v1/{ns}/emptied").code
+
+    established = [
+        {
+            "type": "Established",
+            "status": "True",
+            "reason": "Me",
+            "message": "m",
+            "lastTransitionTime": "2024-01-01T00:00:00Z",
+        }
+    ]
+    api.patch(f"{path}/status", {"status": {"conditions": established}})
+
+    assert unserved == 404
+    assert api.get(f"/apis/{make.group}/v1/{ns}/emptied").code == 200
+
+
+def test_a_rule_refuses_an_object(api, ns, make):
+    rules = [{"rule": "self.n > 0", "messageExpression": "'n is ' + (self.n < 0 ? 'negative' : 'zero')"}]
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {"type": "object", "properties": {"n": {"type": "integer"}}, "x-kubernetes-validations": rules}
+        },
+    }
+    api.made(make.definitions, make.definition("ruled", "Ruled", schema))
+    path = f"/apis/{make.group}/v1/{ns}/ruled"
+    body = {"apiVersion": f"{make.group}/v1", "kind": "Ruled", "metadata": {"name": "r"}}
+
+    refused = api.post(path, {**body, "spec": {"n": 0}})
+
+    assert (refused.code, refused.message) == (
+        422,
+        f'Ruled.{make.group} "r" is invalid: spec: Invalid value: n is zero',
+    )
+    assert api.post(path, {**body, "spec": {"n": 1}}).code == 201
 
 
 def test_rules_in_cel_are_stored_and_published(api, make):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import ssl
 
@@ -47,6 +48,8 @@ def test_a_client_certificate_names_user_and_groups(api, thread, make, tmp_path)
 
     who = cora.post(f"{AUTHENTICATION}/selfsubjectreviews", {}).body["status"]["userInfo"]
 
+    credential = f"X509SHA256={hashlib.sha256(ssl.PEM_cert_to_DER_cert(pair.certificate.decode())).hexdigest()}"
+    assert who.pop("extra") == {"authentication.kubernetes.io/credential-id": [credential]}
     assert who == {"username": "cora", "groups": ["ops", "dev", "system:authenticated"]}
     cora.close()
 
@@ -105,7 +108,11 @@ def test_token_reviews(api, ann):
     bad = api.post(f"{AUTHENTICATION}/tokenreviews", {"spec": {"token": "x"}}).body["status"]
     empty = api.post(f"{AUTHENTICATION}/tokenreviews", {"spec": {}})
 
-    assert good == {"authenticated": True, "user": {"username": "ann", "groups": ["dev", "system:authenticated"]}}
+    assert good == {
+        "authenticated": True,
+        "user": {"username": "ann", "groups": ["dev", "system:authenticated"]},
+        "audiences": ["https://kubernetes.default.svc.cluster.local"],
+    }
     assert bad == {"user": {}, "error": "invalid bearer token"}
     assert empty.code == 400
 

@@ -82,10 +82,12 @@ def test_a_deployment_from_apply_to_delete(kubectl, make):
     assert "No resources found" in kubectl("get pods")
 
 
-def test_logs_are_refused_with_a_reason(kubectl):
-    kubectl("run p --image=busybox")
+def test_logs_are_what_the_annotation_says_and_exec_is_refused_with_a_reason(kubectl):
+    kubectl("run p --image=busybox --annotations=simulation.ctrlruntime.dev/log=hello")
+    kubectl("wait --for=condition=Ready pod/p --timeout=10s")
 
-    assert "simulates Pods and runs no containers" in kubectl("logs p", code=1)
+    assert kubectl("logs p").strip() == "hello"
+    assert "simulates Pods and runs no containers" in kubectl("exec p -- ls", code=1)
 
 
 def test_custom_resources(kubectl, gizmos, make):

@@ -465,7 +465,7 @@ def test_a_pod_is_bound_once(api, ns):
     assert 'pod p is already assigned to node "n1"' in again.message
 
 
-def test_logs_and_exec_are_refused_with_the_reason(api, ns):
+def test_log_and_exec_of_a_pod_that_nobody_runs_are_refused_with_the_reason(api, ns):
     spec = {"nodeName": "n1", "containers": [{"name": "c", "image": "x"}]}
     api.made(f"{CORE}/{ns}/pods", {"metadata": {"name": "p"}, "spec": spec})
     api.made(f"{CORE}/{ns}/pods", {"metadata": {"name": "q"}, "spec": {"containers": spec["containers"]}})
@@ -474,8 +474,10 @@ def test_logs_and_exec_are_refused_with_the_reason(api, ns):
     exec_ = api.request("POST", f"{CORE}/{ns}/pods/p/exec")
     unscheduled = api.request("POST", f"{CORE}/{ns}/pods/q/exec")
 
-    assert (log.code, exec_.code) == (501, 501)
-    assert "simulates Pods and runs no containers" in log.message
+    assert (log.code, exec_.code) == (400, 501)
+    assert log.message == 'container "c" in pod "p" is waiting to start: ContainerCreating'
+    assert "simulates Pods and runs no containers" in exec_.message
+    assert api.get(f"{CORE}/{ns}/pods/q/log").code == 204
     assert unscheduled.message == "pod q does not have a host assigned"
     assert api.get(f"{CORE}/{ns}/pods/none/log").code == 404
 

@@ -144,10 +144,3 @@ def test_unknown_patch_types_are_415_and_force_belongs_to_apply(api, web):
         api.request("PATCH", web, {}, headers={"Content-Type": "text/plain"}).message == "415: Unsupported Media Type"
     )
     assert api.patch(web, {}, force="true").code == 422
-
-
-def test_server_side_apply_says_that_it_is_missing(api, web):
-    answer = api.request("PATCH", f"{web}?fieldManager=m", {}, headers={"Content-Type": "application/apply-patch+yaml"})
-
-    assert answer.code == 415
-    assert "server-side apply is not part of this embedded API server yet" in answer.message

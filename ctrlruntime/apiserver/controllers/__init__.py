@@ -7,7 +7,7 @@ present state.
 
 from __future__ import annotations
 
+from ctrlruntime.apiserver.behaviour import LOG_ANNOTATION, OUTCOME_ANNOTATION, OUTCOMES
 from ctrlruntime.apiserver.controllers.assembly import ALL, NODES, WORKLOADS, build
-from ctrlruntime.apiserver.controllers.kubelet import OUTCOME_ANNOTATION
 
-__all__ = ["ALL", "NODES", "OUTCOME_ANNOTATION", "WORKLOADS", "build"]
+__all__ = ["ALL", "LOG_ANNOTATION", "NODES", "OUTCOMES", "OUTCOME_ANNOTATION", "WORKLOADS", "build"]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Final
 
+from ctrlruntime.apiserver.controllers.claims import ClaimProtection, VolumeProtection
+from ctrlruntime.apiserver.controllers.cronjobs import CronJobs
 from ctrlruntime.apiserver.controllers.daemonsets import DaemonSets
 from ctrlruntime.apiserver.controllers.deployments import Deployments
-from ctrlruntime.apiserver.controllers.endpointslices import EndpointSlices
+from ctrlruntime.apiserver.controllers.disruption import DisruptionBudgets
+from ctrlruntime.apiserver.controllers.endpointslices import Endpoints, EndpointSlices
+from ctrlruntime.apiserver.controllers.expiry import EventExpiry
 from ctrlruntime.apiserver.controllers.garbage import GarbageCollector
 from ctrlruntime.apiserver.controllers.jobs import Jobs
 from ctrlruntime.apiserver.controllers.keyed import KeyedController, Reconciler
@@ -17,12 +21,35 @@ from ctrlruntime.apiserver.controllers.namespaces import Furniture, Namespaces
 from ctrlruntime.apiserver.controllers.nodes import Nodes, Scheduler
 from ctrlruntime.apiserver.controllers.objects import Now, utc_now
 from ctrlruntime.apiserver.controllers.replicasets import ReplicaSets
+from ctrlruntime.apiserver.controllers.roles import RoleAggregation
 from ctrlruntime.apiserver.controllers.statefulsets import StatefulSets
+from ctrlruntime.apiserver.controllers.tokens import MakeToken, TokenSecrets
 from ctrlruntime.apiserver.interfaces import Controller
 from ctrlruntime.errors import ConfigError
 
-SYSTEM: Final = ("garbage-collector", "namespace", "service-account", "root-ca")
-WORKLOADS: Final = ("deployment", "replicaset", "statefulset", "daemonset", "job", "endpointslice")
+SYSTEM: Final = (
+    "garbage-collector",
+    "namespace",
+    "service-account",
+    "service-account-token",
+    "root-ca",
+    "clusterrole-aggregation",
+    "persistentvolumeclaim-protection",
+    "persistentvolume-protection",
+    "event-ttl",
+)
+WORKLOADS: Final = (
+    "deployment",
+    "replicaset",
+    "replicationcontroller",
+    "statefulset",
+    "daemonset",
+    "job",
+    "cronjob",
+    "disruption",
+    "endpointslice",
+    "endpoints",
+)
 NODES: Final = ("node", "scheduler", "kubelet")
 ALL: Final = (*SYSTEM, *WORKLOADS, *NODES)
 
@@ -33,13 +60,16 @@ def build(
     pod_ready_delay: float = 0.0,
     nodes: bool = True,
     root_ca: str = "",
+    make_token: MakeToken | None = None,
+    event_ttl: float = 3600.0,
     now: Now = utc_now,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Controller]:
     """Return the controllers to run; None means all of them (see ALL).
 
     `pod_ready_delay` is the seconds from a pod's binding to its readiness. Without `nodes` there is no node, no
-    scheduler and no kubelet, and pods stay Pending. `root_ca` is the PEM text for `kube-root-ca.crt`.
+    scheduler and no kubelet, and pods stay Pending. `root_ca` is the PEM text for `kube-root-ca.crt`. Without `make_token` no Secret is
+    filled with a service account's token. `event_ttl` is the seconds an Event lives.
 
     Raises:
         ConfigError: a name is no controller's.
@@ -49,19 +79,32 @@ def build(
     unknown = [name for name in chosen if name not in ALL]
     if unknown:
         raise ConfigError(f"there is no controller {', '.join(unknown)}; choose from {', '.join(ALL)}")
-    makers: Mapping[str, Callable[[], Reconciler]] = {
+    makers: dict[str, Callable[[], Reconciler]] = {
         "garbage-collector": lambda: GarbageCollector(now),
         "namespace": lambda: Namespaces(now),
         "service-account": Furniture.service_account,
         "root-ca": lambda: Furniture.root_ca(root_ca),
+        "clusterrole-aggregation": RoleAggregation,
+        "persistentvolumeclaim-protection": ClaimProtection,
+        "persistentvolume-protection": VolumeProtection,
+        "event-ttl": lambda: EventExpiry(now, ttl=event_ttl),
         "deployment": lambda: Deployments(now),
         "replicaset": lambda: ReplicaSets(now),
         "statefulset": lambda: StatefulSets(now),
         "daemonset": lambda: DaemonSets(now),
+        "replicationcontroller": lambda: ReplicaSets(now, name="replicationcontroller", kind="ReplicationController"),
         "job": lambda: Jobs(now),
+        "cronjob": lambda: CronJobs(now),
+        "disruption": lambda: DisruptionBudgets(now),
         "endpointslice": EndpointSlices,
+        "endpoints": Endpoints,
         "node": lambda: Nodes(now),
         "scheduler": lambda: Scheduler(now),
         "kubelet": lambda: Kubelet(ready_delay=pod_ready_delay, now=now, clock=clock),
     }
-    return [KeyedController(makers[name]()) for name in ALL if name in chosen and (nodes or name not in NODES)]
+    if make_token is not None:
+        makers["service-account-token"] = lambda: TokenSecrets(make_token, root_ca)
+    left_out = () if nodes else NODES
+    return [
+        KeyedController(makers[name]()) for name in ALL if name in chosen and name in makers and name not in left_out
+    ]

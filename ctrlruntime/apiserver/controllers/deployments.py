@@ -37,6 +37,7 @@ from ctrlruntime.errors import AlreadyExists
 HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
+_NO_DEADLINE: Final = 2**31 - 1
 MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
 _NOT_COPIED: Final = frozenset(
     {
@@ -235,8 +236,22 @@ class Deployments:
             # By the status door, as upstream: an annotation written by the front door would raise the generation.
             marked = copy.deepcopy(rollout.deployment)
             metadata(marked).setdefault("annotations", {})[REVISION] = str(revision)
+            self._announce(marked, rollout.new)
             await api.update("apps", "deployments", marked, subresource="status")
         return self._reread(api, rollout)
+
+    def _announce(self, deployment: Document, replica_set: Document) -> None:
+        """Say in the conditions that there is a set for the template, together with its revision."""
+        if deployment["spec"].get("progressDeadlineSeconds") in {None, _NO_DEADLINE}:
+            return
+        status: Document = deployment.setdefault("status", {})
+        conditions = _Conditions(status.get("conditions") or (), timestamp(self._now()))
+        name = metadata(replica_set)["name"]
+        if not (replica_set.get("status") or {}).get("observedGeneration"):
+            conditions.set("Progressing", "True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
+        elif conditions.get("Progressing") is None:
+            conditions.set("Progressing", "True", "FoundNewReplicaSet", f'Found new replica set "{name}"')
+        status["conditions"] = conditions.items
 
     async def _drop_history(self, api: API, rollout: _Rollout) -> None:
         limit = rollout.deployment["spec"].get("revisionHistoryLimit")
@@ -271,7 +286,7 @@ class Deployments:
     ) -> float | None:
         """Set Progressing; return the seconds until the deadline would pass, if one runs."""
         deadline = rollout.deployment["spec"].get("progressDeadlineSeconds")
-        if deadline is None or deadline == 2**31 - 1:
+        if deadline in {None, _NO_DEADLINE}:
             conditions.drop("Progressing")
             return None
         if rollout.deployment["spec"].get("paused"):

@@ -1,8 +1,9 @@
-"""EndpointSlices: for each Service with a selector, one slice with the addresses of the pods it picks."""
+"""Endpoints of Services: for each Service with a selector one EndpointSlice, and an Endpoints object of the Service's
+name, with the addresses of the pods it picks.
+"""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,10 @@ from ctrlruntime.apiserver.controllers.objects import (
 from ctrlruntime.apiserver.interfaces import API, Change, Document
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
+_HEADLESS: Final = "service.kubernetes.io/headless"
+_TRIGGER: Final = "endpoints.kubernetes.io/last-change-trigger-time"
+_ENDPOINTS_LABEL: Final = "endpoints.kubernetes.io/managed-by"
+_ENDPOINTS_MANAGER: Final = "endpoint-controller"
 _MANAGED: Final = {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}
 
 
@@ -38,13 +43,75 @@ class EndpointSlices:
             return None
         wanted = _wanted(api, service)
         labels = {SERVICE_LABEL: metadata(service)["name"], **_MANAGED}
+        if service["spec"].get("clusterIP") == "None":
+            labels[_HEADLESS] = ""
         slices = api.list("discovery.k8s.io", "endpointslices", metadata(service)["namespace"], labels=labels)
         if not slices:
             await api.create("discovery.k8s.io", "endpointslices", key[0], _new_slice(service, labels, wanted))
             return None
-        if any((slices[0].get(part) or []) != value for part, value in wanted.items()):
+        if any((slices[0].get(part) or []) != (value or []) for part, value in wanted.items()):
             await api.merge_patch("discovery.k8s.io", "endpointslices", *key_of(slices[0]), wanted)
         return None
+
+
+class Endpoints:
+    """The older form of the same: one object for each Service."""
+
+    name = "endpoints"
+
+    def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
+        return [
+            keys_of(api.watch("", "services"), own_key),
+            keys_of(api.watch("", "pods"), _ServiceKeys(api)),
+            keys_of(
+                api.watch("", "endpoints"), lambda change: [] if change.type == "ADDED" else [key_of(change.object)]
+            ),
+        ]
+
+    async def reconcile(self, api: API, key: Key) -> float | None:
+        service, present = api.get("", "services", *key), api.get("", "endpoints", *key)
+        labels = labels_of(present) if present is not None else {}
+        if service is None:
+            if labels.get(_ENDPOINTS_LABEL) == _ENDPOINTS_MANAGER:
+                await api.delete("", "endpoints", *key)
+            return None
+        if is_deleting(service) or not (service.get("spec") or {}).get("selector"):
+            return None
+        subsets = _subsets(_wanted(api, service))
+        if present is None:
+            await api.create("", "endpoints", key[0], _new_endpoints(service, subsets))
+        elif (present.get("subsets") or []) != subsets:
+            await api.merge_patch("", "endpoints", *key_of(present), {"subsets": subsets or None})
+        return None
+
+
+def _subsets(wanted: Document) -> list[Document]:
+    """Return the addresses of a slice as subsets: the ready ones beside the others."""
+    subset: Document = {}
+    for endpoint in wanted["endpoints"] or ():
+        if endpoint["conditions"]["terminating"]:
+            continue
+        kind = "addresses" if endpoint["conditions"]["ready"] else "notReadyAddresses"
+        shown = {"ip": endpoint["addresses"][0], "nodeName": endpoint["nodeName"], "targetRef": endpoint["targetRef"]}
+        subset.setdefault(kind, []).append(shown)
+    if not subset:
+        return []
+    ports = [{name: value for name, value in port.items() if value != ""} for port in wanted["ports"] or ()]
+    order = ("addresses", "notReadyAddresses")
+    return [{**{kind: subset[kind] for kind in order if kind in subset}, **({"ports": ports} if ports else {})}]
+
+
+def _new_endpoints(service: Document, subsets: list[Document]) -> Document:
+    labels = {**labels_of(service), _ENDPOINTS_LABEL: _ENDPOINTS_MANAGER}
+    if service["spec"].get("clusterIP") == "None":
+        labels[_HEADLESS] = ""
+    meta = {"name": metadata(service)["name"], "namespace": metadata(service)["namespace"], "labels": labels}
+    return {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {**meta, "annotations": {_TRIGGER: metadata(service)["creationTimestamp"]}},
+        **({"subsets": subsets} if subsets else {}),
+    }
 
 
 class _ServiceKeys:
@@ -74,7 +141,8 @@ def _picks(service: Document, pod: Document) -> bool:
 def _wanted(api: API, service: Document) -> Document:
     pods = [pod for pod in api.list("", "pods", metadata(service)["namespace"]) if _picks(service, pod)]
     endpoints = [_endpoint(pod) for pod in pods if (pod.get("status") or {}).get("podIP") and _is_running(pod)]
-    return {"endpoints": endpoints, "ports": _ports(service, pods)}
+    # Upstream names ports only when there are pods whose ports could be meant.
+    return {"endpoints": endpoints or None, "ports": (_ports(service, pods) or None) if endpoints else None}
 
 
 def _is_running(pod: Document) -> bool:
@@ -125,9 +193,10 @@ def _new_slice(service: Document, labels: Mapping[str, str], wanted: Document) -
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
         "metadata": {
-            "name": f"{metadata(service)['name']}-{secrets.token_hex(3)[:5]}",
+            "generateName": f"{metadata(service)['name']}-",
             "namespace": metadata(service)["namespace"],
             "labels": {**labels_of(service), **labels},
+            "annotations": {_TRIGGER: metadata(service)["creationTimestamp"]},
             "ownerReferences": [owner_reference(service)],
         },
         "addressType": "IPv4",

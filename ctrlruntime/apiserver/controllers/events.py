@@ -16,8 +16,9 @@ _log = get_logger("apiserver")
 class Recorder:
     """Writes Events as one component; an event that cannot be written is logged and forgotten."""
 
-    def __init__(self, component: str, now: Now) -> None:
+    def __init__(self, component: str, now: Now, *, host: str = "") -> None:
         self._component = component
+        self._host = host
         self._now = now
 
     async def normal(self, api: API, obj: Document, reason: str, message: str) -> None:
@@ -49,9 +50,9 @@ class Recorder:
             "count": 1,
             "firstTimestamp": moment,
             "lastTimestamp": moment,
-            "source": {"component": self._component},
+            "source": {"component": self._component, **({"host": self._host} if self._host else {})},
             "reportingComponent": self._component,
-            "reportingInstance": "",
+            "reportingInstance": self._host,
         }
         try:
             await api.create("", "events", namespace, event)

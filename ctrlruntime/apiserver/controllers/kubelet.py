@@ -1,7 +1,8 @@
 """The kubelet of the simulation: a pod on a node becomes Running and Ready after a delay, and goes away when it is
 deleted.
 
-An annotation on the pod changes its fate, see OUTCOME_ANNOTATION.
+Annotations on the pod change its fate, see `apiserver.behaviour`. A status that a client wrote on a pod which the simulation did
+not start is left alone.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Final
 
+from ctrlruntime.apiserver.behaviour import Behaviour, behaviour_of
+from ctrlruntime.apiserver.controllers.events import Recorder
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
-from ctrlruntime.apiserver.controllers.nodes import NODE_ADDRESS
+from ctrlruntime.apiserver.controllers.nodes import NODE_ADDRESS, NODE_NAME
 from ctrlruntime.apiserver.controllers.objects import (
-    FINISHED,
     Now,
     condition,
     controller_of,
     is_deleting,
     is_true,
+    key_of,
     metadata,
     own_key,
     timestamp,
@@ -26,13 +29,10 @@ from ctrlruntime.apiserver.controllers.objects import (
 )
 from ctrlruntime.apiserver.interfaces import API, Change, Document
 
-OUTCOME_ANNOTATION: Final = "simulation.ctrlruntime.dev/outcome"
-"""On a pod: `fail` (containers end with code 1), `crash` (CrashLoopBackOff), `never-ready` (runs, never Ready),
-`pending` (containers are never started), `succeed` (containers end with code 0). Pods of Jobs succeed without it.
-"""
-
 _NETWORK: Final = 10 << 24 | 244 << 16
 _CONDITION_ORDER: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+_SCHEME: Final = "simulated://"
+_PULL_ERROR: Final = 'failed to pull and unpack image "{0}": failed to resolve reference "{0}": {0}: not found'
 
 
 class Kubelet:
@@ -42,12 +42,19 @@ class Kubelet:
         self._ready_delay = ready_delay
         self._now = now
         self._clock = clock
-        self._due: dict[str, float] = {}
+        self._events = Recorder("kubelet", now, host=NODE_NAME)
+        self._due: dict[str, tuple[str, float]] = {}
         self._addresses: dict[str, str] = {}
         self._last_address = 0
 
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
-        return [keys_of(api.watch("", "pods"), self._keys)]
+        def bound(change: Change) -> Iterable[Key]:
+            """A node that registers finds the pods that were bound to it before."""
+            if change.type == "ADDED":
+                name = metadata(change.object)["name"]
+                yield from (key_of(pod) for pod in api.list("", "pods") if pod["spec"].get("nodeName") == name)
+
+        return [keys_of(api.watch("", "pods"), self._keys), keys_of(api.watch("", "nodes"), bound)]
 
     def _keys(self, change: Change) -> Iterable[Key]:
         uid = str(metadata(change.object)["uid"])
@@ -64,66 +71,164 @@ class Kubelet:
         pod = api.get("", "pods", *key)
         if pod is None or not pod["spec"].get("nodeName"):
             return None
-        if is_deleting(pod):
-            await self._stop(api, pod)
+        owner = controller_of(pod)
+        behaviour = behaviour_of(pod, is_job=owner is not None and owner.get("kind") == "Job")
+        if is_deleting(pod):  # also where no node is: in a cluster the collector of pods does that
+            return await self._stop(api, pod, behaviour)
+        if api.get("", "nodes", "", pod["spec"]["nodeName"]) is None:
             return None
-        status = pod.get("status") or {}
-        if status.get("phase") in FINISHED:
-            return None
-        if status.get("phase") == "Running":
-            await self._keep_running(api, pod)
-            return None
-        return await self._start(api, pod)
+        match (pod.get("status") or {}).get("phase"):
+            case "Succeeded" | "Failed":
+                return None
+            case "Running":
+                return await self._keep_running(api, pod, behaviour)
+            case _:
+                return await self._start(api, pod, behaviour)
 
-    async def _stop(self, api: API, pod: Document) -> None:
-        namespace, name = metadata(pod)["namespace"], metadata(pod)["name"]
-        if metadata(pod).get("deletionGracePeriodSeconds") != 0 or not metadata(pod).get("finalizers"):
-            await api.delete("", "pods", namespace, name, uid=metadata(pod)["uid"], grace_period_seconds=0)
-
-    async def _start(self, api: API, pod: Document) -> float | None:
+    def _left(self, pod: Document, stage: str, seconds: float) -> float:
+        """Return the seconds until a stage of the pod is over; the first question about a stage begins it."""
         uid = str(metadata(pod)["uid"])
-        left = self._due.setdefault(uid, self._clock() + self._ready_delay) - self._clock()
-        if left > 0 or _outcome(pod) == "pending":
-            await self._write(api, pod, self._waiting(pod))
-            return left if left > 0 else None
-        del self._due[uid]
-        await self._write(api, pod, self._started(pod))
+        if self._due.get(uid, ("",))[0] != stage:
+            self._due[uid] = (stage, self._clock() + seconds)
+        return self._due[uid][1] - self._clock()
+
+    async def _stop(self, api: API, pod: Document, behaviour: Behaviour) -> float | None:
+        namespace, name = metadata(pod)["namespace"], metadata(pod)["name"]
+        grace = float(metadata(pod).get("deletionGracePeriodSeconds") or 0)
+        left = self._left(pod, f"stopping within {grace}", min(behaviour.terminate_after, grace))
+        if left > 0:
+            return left
+        if grace or not metadata(pod).get("finalizers"):
+            await api.delete("", "pods", namespace, name, uid=metadata(pod)["uid"], grace_period_seconds=0)
         return None
 
-    async def _keep_running(self, api: API, pod: Document) -> None:
-        """A running pod changes when its readiness gates open, or when it has nothing more to do."""
-        if not any(c.get("state", {}).get("running") for c in (pod.get("status") or {}).get("containerStatuses") or ()):
-            return  # not started by this simulation: a client wrote this status
-        outcome = _outcome(pod)
-        if outcome in {"succeed", "fail"}:
-            await self._write(api, pod, self._ended(pod, failed=outcome == "fail"))
-        elif pod["spec"].get("readinessGates"):
-            await self._write(api, pod, self._running(pod, (pod.get("status") or {})["containerStatuses"]))
+    # Starting
+
+    async def _start(self, api: API, pod: Document, behaviour: Behaviour) -> float | None:
+        delay = self._ready_delay if behaviour.ready_after is None else behaviour.ready_after
+        left = self._left(pod, "starting", delay)
+        if left > 0 or behaviour.outcome == "pending":
+            await self._write(api, pod, self._waiting(pod, lambda _: {"reason": "ContainerCreating"}))
+            return left if left > 0 else None
+        if behaviour.outcome == "image-pull-error":
+            return await self._fail_to_pull(api, pod)
+        await self._write(api, pod, self._running(pod, self._run_all(pod, behaviour)))
+        return 0.0 if behaviour.ends_with is not None else None
+
+    async def _fail_to_pull(self, api: API, pod: Document) -> float | None:
+        """Report an image that is not there: first the error, then the back-off from it."""
+        statuses = (pod.get("status") or {}).get("containerStatuses") or [{}]
+        image = pod["spec"]["containers"][0].get("image", "")
+        match (statuses[0].get("state") or {}).get("waiting", {}).get("reason"):
+            case "ImagePullBackOff":
+                return None
+            case "ErrImagePull":
+                reason, before = "ImagePullBackOff", 'Back-off pulling image "{0}": ErrImagePull: '
+                await self._events.normal(api, pod, "BackOff", f'Back-off pulling image "{image}"')
+            case _:
+                reason, before = "ErrImagePull", ""
+                await self._events.warning(
+                    api, pod, "Failed", f'Failed to pull image "{image}": {_PULL_ERROR.format(image)}'
+                )
+                await self._events.warning(api, pod, "Failed", "Error: ErrImagePull")
+
+        def state(container: Document) -> Document:
+            return {"reason": reason, "message": (before + _PULL_ERROR).format(container.get("image", ""))}
+
+        await self._write(api, pod, self._waiting(pod, state))
+        return None
+
+    # Running
+
+    async def _keep_running(self, api: API, pod: Document, behaviour: Behaviour) -> float | None:
+        """Change a running pod when its containers end, are restarted, get well, or its readiness gates open."""
+        present: list[Document] = (pod.get("status") or {}).get("containerStatuses") or []
+        if not any(str(status.get("containerID", "")).startswith(_SCHEME) for status in present):
+            return None  # not started by this simulation: a client wrote this status
+        if behaviour.ends_with is None:
+            wanted = behaviour.outcome != "never-ready"
+            if any(status["ready"] != wanted for status in present) or pod["spec"].get("readinessGates"):
+                await self._write(api, pod, self._running(pod, self._run_all(pod, behaviour)))
+            return None
+        if any((status.get("state") or {}).get("waiting") for status in present):
+            left = self._left(pod, f"restart {_restarts(pod)}", behaviour.back_off(_restarts(pod)))
+            if left > 0:
+                return left
+            if behaviour.run_for:
+                await self._write(api, pod, self._running(pod, self._run_all(pod, behaviour, more=1)))
+                return 0.0
+            return await self._crash(api, pod, behaviour, _restarts(pod) + 1)
+        left = self._left(pod, f"run {_restarts(pod)}", behaviour.run_for)
+        if left > 0:
+            return left
+        if behaviour.restarts(pod["spec"].get("restartPolicy", "Always")):
+            return await self._crash(api, pod, behaviour, max(1, _restarts(pod)))
+        await self._write(api, pod, self._ended(pod, behaviour.ends_with))
+        return None
+
+    async def _crash(self, api: API, pod: Document, behaviour: Behaviour, restarts: int) -> float:
+        """Let the containers end, and wait with the next restart."""
+        delay, meta = behaviour.back_off(restarts), metadata(pod)
+        moment, code = timestamp(self._now()), behaviour.ends_with or 0
+        last = {"exitCode": code, "reason": "Error" if code else "Completed", "startedAt": moment, "finishedAt": moment}
+        where = f"pod={meta['name']}_{meta['namespace']}({meta['uid']})"
+        statuses = [
+            _container_status(
+                container,
+                {
+                    "waiting": {
+                        "reason": "CrashLoopBackOff",
+                        "message": f"back-off {_go_duration(delay)} restarting failed container={container['name']} {where}",
+                    }
+                },
+                last={"terminated": {**last, "containerID": f"{_SCHEME}{container['name']}"}},
+                restarts=restarts,
+            )
+            for container in pod["spec"]["containers"]
+        ]
+        await self._write(api, pod, self._running(pod, statuses))
+        name = pod["spec"]["containers"][0]["name"]
+        text = f"Back-off restarting failed container {name} in pod {meta['name']}_{meta['namespace']}({meta['uid']})"
+        await self._events.warning(api, pod, "BackOff", text)
+        return self._left(pod, f"restart {restarts}", delay)
 
     async def _write(self, api: API, pod: Document, status: Document) -> None:
         await write_status(api, "", "pods", pod, status)
 
-    def _started(self, pod: Document) -> Document:
-        match _outcome(pod):
-            case "crash":
-                state = {
-                    "waiting": {"reason": "CrashLoopBackOff", "message": "the simulation lets this container crash"}
-                }
-                return self._running(pod, [_container_status(c, state, restarts=1) for c in pod["spec"]["containers"]])
-            case "never-ready":
-                state = {"running": {"startedAt": timestamp(self._now())}}
-                return self._running(
-                    pod, [_container_status(c, state, started=True) for c in pod["spec"]["containers"]]
-                )
-            case _:
-                state = {"running": {"startedAt": timestamp(self._now())}}
-                containers = pod["spec"]["containers"]
-                return self._running(pod, [_container_status(c, state, ready=True, started=True) for c in containers])
+    # Statuses
 
-    def _waiting(self, pod: Document) -> Document:
-        state = {"waiting": {"reason": "ContainerCreating"}}
-        containers = [_container_status(c, state) for c in pod["spec"].get("containers") or ()]
-        return self._status(pod, "Pending", containers, conditions={"Initialized": True}, with_address=False)
+    def _run_all(self, pod: Document, behaviour: Behaviour, *, more: int = 0) -> list[Document]:
+        """Return running containers; one that runs already keeps when it began."""
+        before = {s["name"]: s for s in (pod.get("status") or {}).get("containerStatuses") or ()}
+        fresh = {"running": {"startedAt": timestamp(self._now())}}
+        is_ready = behaviour.outcome == "ready"
+        found: list[Document] = []
+        for container in pod["spec"]["containers"]:
+            present = before.get(container["name"], {})
+            state = present.get("state") or {}
+            found.append(
+                _container_status(
+                    container,
+                    state if state.get("running") else fresh,
+                    last=present.get("lastState"),
+                    ready=is_ready,
+                    started=True,
+                    restarts=int(present.get("restartCount", 0)) + more,
+                )
+            )
+        return found
+
+    def _waiting(self, pod: Document, state: Callable[[Document], Document]) -> Document:
+        containers = [_container_status(c, {"waiting": state(c)}) for c in pod["spec"].get("containers") or ()]
+        conditions = {
+            "PodReadyToStartContainers": True,
+            "Initialized": True,
+            "Ready": False,
+            "ContainersReady": False,
+        }
+        if any(c["state"]["waiting"]["reason"] == "ContainerCreating" for c in containers):
+            conditions["PodReadyToStartContainers"] = False
+        return self._status(pod, "Pending", containers, conditions=conditions, with_address=False)
 
     def _running(self, pod: Document, containers: Sequence[Document]) -> Document:
         are_ready = all(c["ready"] for c in containers)
@@ -136,21 +241,27 @@ class Kubelet:
         }
         return self._status(pod, "Running", containers, conditions=conditions)
 
-    def _ended(self, pod: Document, *, failed: bool) -> Document:
+    def _ended(self, pod: Document, code: int) -> Document:
         present = (pod.get("status") or {}).get("containerStatuses") or ()
         started = next((c["state"]["running"]["startedAt"] for c in present if c["state"].get("running")), None)
         terminated = {
-            "exitCode": int(failed),
-            "reason": "Error" if failed else "Completed",
+            "exitCode": code,
+            "reason": "Error" if code else "Completed",
             "startedAt": started or timestamp(self._now()),
             "finishedAt": timestamp(self._now()),
         }
         containers = [
-            _container_status(c, {"terminated": terminated}, started=False) for c in pod["spec"]["containers"]
+            _container_status(
+                container,
+                {"terminated": {**terminated, "containerID": f"{_SCHEME}{container['name']}"}},
+                started=False,
+                restarts=_restarts(pod),
+            )
+            for container in pod["spec"]["containers"]
         ]
         conditions = {"PodReadyToStartContainers": False, "Initialized": True, "Ready": False, "ContainersReady": False}
-        reason = "PodFailed" if failed else "PodCompleted"
-        return self._status(pod, "Failed" if failed else "Succeeded", containers, conditions=conditions, why=reason)
+        reason = "PodFailed" if code else "PodCompleted"
+        return self._status(pod, "Failed" if code else "Succeeded", containers, conditions=conditions, why=reason)
 
     def _status(
         self,
@@ -164,10 +275,12 @@ class Kubelet:
     ) -> Document:
         present = dict(pod.get("status") or {})
         host = NODE_ADDRESS
+        unready = " ".join(c["name"] for c in containers if not c["ready"])
+        text = f"containers with unready status: [{unready}]" if why == "ContainersNotReady" and unready else ""
         status: Document = {
             **present,
             "phase": phase,
-            "conditions": self._conditions(pod, conditions, why),
+            "conditions": self._conditions(pod, conditions, why, text),
             "hostIP": host,
             "hostIPs": [{"ip": host}],
             "startTime": present.get("startTime") or timestamp(self._now()),
@@ -192,15 +305,17 @@ class Kubelet:
             for c in pod["spec"].get("initContainers") or ()
         ]
 
-    def _conditions(self, pod: Document, wanted: dict[str, bool], why: str) -> list[Document]:
+    def _conditions(self, pod: Document, wanted: dict[str, bool], why: str, message: str) -> list[Document]:
         moment = timestamp(self._now())
         found = {c["type"]: c for c in (pod.get("status") or {}).get("conditions") or ()}
         for kind, is_met in {**wanted, "PodScheduled": True}.items():
             text, before = "True" if is_met else "False", condition(pod, kind)
             if before is None or before.get("status") != text:
-                found[kind] = {"type": kind, "status": text, "lastTransitionTime": moment}
+                found[kind] = {"type": kind, "status": text, "lastProbeTime": None, "lastTransitionTime": moment}
                 if not is_met and kind in {"Ready", "ContainersReady"}:
                     found[kind]["reason"] = why
+                    if message:
+                        found[kind]["message"] = message
         order = {kind: place for place, kind in enumerate(_CONDITION_ORDER)}
         return sorted(found.values(), key=lambda c: order.get(c["type"], len(order)))
 
@@ -217,27 +332,37 @@ class Kubelet:
         return self._addresses[uid]
 
 
-def _outcome(pod: Document) -> str:
-    chosen = (metadata(pod).get("annotations") or {}).get(OUTCOME_ANNOTATION)
-    if chosen:
-        return str(chosen)
-    owner = controller_of(pod)
-    return "succeed" if owner is not None and owner.get("kind") == "Job" else ""
+def _restarts(pod: Document) -> int:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or [{}]
+    return int(statuses[0].get("restartCount", 0))
+
+
+def _go_duration(seconds: float) -> str:
+    """Return seconds as Go prints a duration: `10s`, `1m20s`, `5m0s`."""
+    minutes, rest = divmod(seconds, 60)
+    tail = f"{rest:g}s"
+    return f"{int(minutes)}m{tail}" if minutes else tail
 
 
 def _container_status(
-    container: Document, state: dict[str, Any], *, ready: bool = False, started: bool | None = None, restarts: int = 0
+    container: Document,
+    state: dict[str, Any],
+    *,
+    last: Document | None = None,
+    ready: bool = False,
+    started: bool | None = None,
+    restarts: int = 0,
 ) -> Document:
     name, image = container["name"], container.get("image", "")
-    is_created = "waiting" not in state
+    is_created = "waiting" not in state or bool(last)
     return {
         "name": name,
         "state": state,
-        "lastState": {},
+        "lastState": last or {},
         "ready": ready,
         "restartCount": restarts,
         "image": image,
-        "imageID": f"simulated://{image}" if is_created else "",
-        **({"containerID": f"simulated://{name}"} if is_created else {}),
+        "imageID": f"{_SCHEME}{image}" if is_created else "",
+        **({"containerID": f"{_SCHEME}{name}"} if is_created else {}),
         "started": bool(started),
     }

@@ -16,6 +16,10 @@ from ctrlruntime.apiserver.interfaces import API, Change, Document
 from ctrlruntime.errors import AlreadyExists, APIStatusError, Conflict, NotFound
 
 ROOT_CA: Final = "kube-root-ca.crt"
+_ROOT_CA_TEXT: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal "
+    "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+)
 _FINALIZER: Final = "kubernetes"
 _RETRY: Final = 1.0
 
@@ -147,7 +151,7 @@ class Furniture:
         content: Document = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": ROOT_CA},
+            "metadata": {"name": ROOT_CA, "annotations": {"kubernetes.io/description": _ROOT_CA_TEXT}},
             "data": {"ca.crt": certificate},
         }
         return Furniture("root-ca", "configmaps", content)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final
 
 from ctrlruntime.apiserver.controllers.events import Recorder
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
-from ctrlruntime.apiserver.controllers.objects import Now, is_deleting, key_of, own_key, timestamp, write_status
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.controllers.objects import (
+    Now,
+    condition,
+    is_deleting,
+    key_of,
+    labels_of,
+    own_key,
+    timestamp,
+    write_status,
+)
+from ctrlruntime.apiserver.controllers.placement import is_chosen, tolerates, why_not
+from ctrlruntime.apiserver.interfaces import API, Change, Document
 
 NODE_NAME: Final = "node-1"
 NODE_ADDRESS: Final = "10.0.1.1"
@@ -51,8 +61,8 @@ class Nodes:
         conditions.append(
             {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "the node is simulated"}
         )
-        for condition in conditions:
-            condition.update({"lastHeartbeatTime": moment, "lastTransitionTime": moment})
+        for item in conditions:
+            item.update({"lastHeartbeatTime": moment, "lastTransitionTime": moment})
         return {
             "capacity": dict(_CAPACITY),
             "allocatable": dict(_CAPACITY),
@@ -75,7 +85,7 @@ class Nodes:
 
 
 class Scheduler:
-    """Binds each pod of `default-scheduler` that nothing holds back to the node."""
+    """Binds each pod of `default-scheduler` that nothing holds back to a node that it may run on."""
 
     name = "scheduler"
 
@@ -84,11 +94,23 @@ class Scheduler:
         self._events = Recorder("default-scheduler", now)
 
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
-        return [keys_of(api.watch("", "pods"), own_key)]
+        def waiting(change: Change) -> Iterable[Key]:
+            # A node's heartbeat concerns nobody; a new one, or other labels and taints, may be what a pod waits for.
+            old = change.old or {}
+            if labels_of(change.object) != labels_of(old or {"metadata": {}}) or change.object.get("spec") != old.get(
+                "spec"
+            ):
+                yield from (key_of(pod) for pod in api.list("", "pods") if _is_schedulable(pod))
+
+        return [keys_of(api.watch("", "pods"), own_key), keys_of(api.watch("", "nodes"), waiting)]
 
     async def reconcile(self, api: API, key: Key) -> float | None:
         pod = api.get("", "pods", *key)
         if pod is None or not _is_schedulable(pod):
+            return None
+        node = _choose(pod["spec"], api.list("", "nodes"))
+        if node is None:
+            await self._refuse(api, pod)
             return None
         namespace, name = key_of(pod)
         meta, conditions = pod["metadata"], (pod.get("status") or {}).get("conditions") or ()
@@ -96,12 +118,43 @@ class Scheduler:
         others = [condition for condition in conditions if condition["type"] != "PodScheduled"]
         patch: Document = {
             "metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]},
-            "spec": {"nodeName": NODE_NAME},
+            "spec": {"nodeName": node},
             "status": {"conditions": [*others, scheduled]},
         }
         await api.merge_patch("", "pods", namespace, name, patch, subresource="binding")
-        await self._events.normal(api, pod, "Scheduled", f"Successfully assigned {namespace}/{name} to {NODE_NAME}")
+        await self._events.normal(api, pod, "Scheduled", f"Successfully assigned {namespace}/{name} to {node}")
         return None
+
+    async def _refuse(self, api: API, pod: Document) -> None:
+        nodes = api.list("", "nodes")
+        if not nodes:
+            return  # the node is about to register
+        text = why_not(pod["spec"], nodes)
+        present = condition(pod, "PodScheduled")
+        if present is not None and (present.get("reason"), present.get("message")) == ("Unschedulable", text):
+            return
+        status: Document = dict(pod.get("status") or {})
+        refused = {
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": None,
+            "lastTransitionTime": timestamp(self._now()),
+            "reason": "Unschedulable",
+            "message": text,
+        }
+        status["conditions"] = [*(c for c in status.get("conditions") or () if c["type"] != "PodScheduled"), refused]
+        await write_status(api, "", "pods", pod, status)
+        await self._events.warning(api, pod, "FailedScheduling", text)
+
+
+def _choose(spec: Document, nodes: Sequence[Document]) -> str | None:
+    """Return the node to run on: the simulated one before others."""
+    fit = [
+        str(node["metadata"]["name"])
+        for node in nodes
+        if is_chosen(spec, node) and not (node.get("spec") or {}).get("unschedulable") and tolerates(spec, node)
+    ]
+    return NODE_NAME if NODE_NAME in fit else min(fit, default=None)
 
 
 def _is_schedulable(pod: Document) -> bool:

@@ -66,7 +66,7 @@ def matching_keys(api: API, group: str, resource: str) -> Callable[[Change], Ite
         obj = change.object
         if controller_of(obj) is None and change.type != "DELETED":
             for candidate in api.list(group, resource, str(metadata(obj).get("namespace", ""))):
-                if selects((candidate.get("spec") or {}).get("selector"), labels_of(obj)):
+                if selects(_selector_of(candidate), labels_of(obj)):
                     yield key_of(candidate)
 
     return keys
@@ -85,6 +85,12 @@ def owner_reference(owner: Document) -> Document:
 
 def labels_of(obj: Document) -> Mapping[str, str]:
     return metadata(obj).get("labels") or {}
+
+
+def _selector_of(owner: Document) -> Document | None:
+    """Return an owner's selector; a ReplicationController's is a plain map of labels."""
+    found: Document | None = (owner.get("spec") or {}).get("selector")
+    return {"matchLabels": found} if found and owner.get("kind") == "ReplicationController" else found
 
 
 def selects(selector: Document | None, labels: Mapping[str, str]) -> bool:
@@ -124,7 +130,7 @@ async def claim(api: API, owner: Document, group: str, resource: str, *, relabel
 
     Those that do not match are looked for only when `relabelled`: it costs a look at every object of the namespace.
     """
-    selector, is_leaving = (owner.get("spec") or {}).get("selector"), is_deleting(owner)
+    selector, is_leaving = _selector_of(owner), is_deleting(owner)
     wanted = None if relabelled else (selector or {}).get("matchLabels")
     claimed: list[Document] = []
     for obj in api.list(group, resource, str(metadata(owner).get("namespace", "")), labels=wanted):

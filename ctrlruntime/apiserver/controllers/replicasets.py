@@ -1,4 +1,6 @@
-"""ReplicaSets: as many pods of the template as `spec.replicas` says, and a status that counts them."""
+"""ReplicaSets, and ReplicationControllers before them: as many pods of the template as `spec.replicas` says, and a
+status that counts them.
+"""
 
 from __future__ import annotations
 
@@ -31,22 +33,25 @@ from ctrlruntime.errors import APIStatusError
 
 
 class ReplicaSets:
-    name = "replicaset"
+    """One controller for either kind; `served` is its group and plural."""
 
-    def __init__(self, now: Now) -> None:
+    def __init__(self, now: Now, *, name: str = "replicaset", kind: str = "ReplicaSet") -> None:
+        self.name = name
+        self._served = ("apps", "replicasets") if kind == "ReplicaSet" else ("", "replicationcontrollers")
+        self._is_new = kind == "ReplicaSet"
         self._now = now
-        self._events = Recorder("replicaset-controller", now)
-        self._relabelled = Relabelled("ReplicaSet")
+        self._events = Recorder("replicaset-controller" if self._is_new else "replication-controller", now)
+        self._relabelled = Relabelled(kind)
 
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
-        owned, orphaned = self._relabelled, matching_keys(api, "apps", "replicasets")
+        owned, orphaned = self._relabelled, matching_keys(api, *self._served)
         return [
-            keys_of(api.watch("apps", "replicasets"), own_key),
+            keys_of(api.watch(*self._served), own_key),
             keys_of(api.watch("", "pods"), lambda change: (*owned(change), *orphaned(change))),
         ]
 
     async def reconcile(self, api: API, key: Key) -> float | None:
-        replica_set = api.get("apps", "replicasets", *key)
+        replica_set = api.get(*self._served, *key)
         if replica_set is None:
             return None
         pods = await claim(api, replica_set, "", "pods", relabelled=self._relabelled.take(key))
@@ -84,7 +89,7 @@ class ReplicaSets:
         await self._events.normal(api, replica_set, "SuccessfulCreate", f"Created pod: {metadata(created)['name']}")
 
     async def _write_status(self, api: API, key: Key, failure: APIStatusError | None) -> float | None:
-        replica_set = api.get("apps", "replicasets", *key)
+        replica_set = api.get(*self._served, *key)
         if replica_set is None:
             return None
         pods = await claim(api, replica_set, "", "pods")
@@ -102,11 +107,12 @@ class ReplicaSets:
             "observedGeneration": metadata(replica_set).get("generation", 0),
         }
         status = {name: value for name, value in status.items() if value or name == "replicas"}
-        status["terminatingReplicas"] = sum(1 for pod in pods if is_deleting(pod))
+        if self._is_new:
+            status["terminatingReplicas"] = sum(1 for pod in pods if is_deleting(pod))
         conditions = self._conditions(replica_set, failure)
         if conditions:
             status["conditions"] = conditions
-        await write_status(api, "apps", "replicasets", replica_set, status)
+        await write_status(api, *self._served, replica_set, status)
         return min((wait for wait in waits if wait), default=None)
 
     def _conditions(self, replica_set: Document, failure: APIStatusError | None) -> list[Document]:

@@ -1,4 +1,8 @@
-"""StatefulSets: pods with ordinals, made and removed one after the other unless the policy is Parallel."""
+"""StatefulSets: pods with ordinals, made and removed one after the other unless the policy is Parallel.
+
+Each template is kept as a ControllerRevision; pods below the partition of a rolling update are made from the revision
+before.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +24,17 @@ from ctrlruntime.apiserver.controllers.objects import (
     matching_keys,
     metadata,
     own_key,
+    owner_reference,
     pod_from,
-    safe_hash,
     seconds_until_available,
     write_status,
 )
+from ctrlruntime.apiserver.controllers.revisions import drop_history, keep_revision, template_hash
 from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.errors import NotFound
 
 REVISION_LABEL: Final = "controller-revision-hash"
+_HASH_LABEL: Final = "controller.kubernetes.io/hash"
 
 
 class StatefulSets:
@@ -50,8 +57,10 @@ class StatefulSets:
         if found is None:
             return None
         pods = await claim(api, found, "", "pods", relabelled=self._relabelled.take(key))
-        if not is_deleting(found) and await self._keep(api, found, {_ordinal(pod): pod for pod in pods}):
-            await self._update_pods(api, found, pods)
+        if not is_deleting(found):
+            await keep_revision(api, found, _HASH_LABEL)
+            if await self._keep(api, found, {_ordinal(pod): pod for pod in pods}):
+                await self._update_pods(api, found, pods)
         return await self._write_status(api, key)
 
     async def _keep(self, api: API, owner: Document, pods: dict[int, Document]) -> bool:
@@ -73,6 +82,7 @@ class StatefulSets:
         for ordinal in surplus:
             if not is_deleting(pods[ordinal]):
                 await self._delete(api, owner, pods[ordinal])
+                await self._drop_claims(api, owner, pods[ordinal])
             if not is_parallel:
                 break
         return are_ready and not surplus
@@ -82,19 +92,19 @@ class StatefulSets:
         strategy = owner["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return
-        partition = int((strategy.get("rollingUpdate") or {}).get("partition", 0))
         for pod in sorted(pods, key=_ordinal, reverse=True):
-            if _ordinal(pod) >= partition and labels_of(pod).get(REVISION_LABEL) != _revision(owner):
+            if _ordinal(pod) >= _partition(owner) and labels_of(pod).get(REVISION_LABEL) != _revision(owner):
                 await self._delete(api, owner, pod)
                 return
 
     async def _create(self, api: API, owner: Document, ordinal: int) -> None:
         namespace, name = key_of(owner)
         pod_name = f"{name}-{ordinal}"
-        pod = pod_from(owner["spec"].get("template") or {}, owner, name=pod_name, namespace=namespace)
+        template, revision = _template_for(api, owner, ordinal)
+        pod = pod_from(template, owner, name=pod_name, namespace=namespace)
         metadata(pod).setdefault("labels", {}).update(
             {
-                REVISION_LABEL: _revision(owner),
+                REVISION_LABEL: revision,
                 "statefulset.kubernetes.io/pod-name": pod_name,
                 "apps.kubernetes.io/pod-index": str(ordinal),
             }
@@ -102,37 +112,56 @@ class StatefulSets:
         pod["spec"]["hostname"] = pod_name
         if owner["spec"].get("serviceName"):
             pod["spec"]["subdomain"] = owner["spec"]["serviceName"]
-        for template in owner["spec"].get("volumeClaimTemplates") or ():
-            await self._claim_volume(api, template, pod)
+        for claim_template in owner["spec"].get("volumeClaimTemplates") or ():
+            await self._claim_volume(api, owner, claim_template, pod)
         await api.create("", "pods", namespace, pod)
-        message = f"create Pod {pod_name} in StatefulSet {name} successful"
+        message = f"Create Pod {pod_name} in StatefulSet {name} successful"
         await self._events.normal(api, owner, "SuccessfulCreate", message)
 
-    @staticmethod
-    async def _claim_volume(api: API, template: Document, pod: Document) -> None:
+    async def _claim_volume(self, api: API, owner: Document, template: Document, pod: Document) -> None:
         namespace, volume = metadata(pod)["namespace"], metadata(template)["name"]
         name = f"{volume}-{metadata(pod)['name']}"
         volumes = [v for v in pod["spec"].get("volumes") or () if v["name"] != volume]
         pod["spec"]["volumes"] = [*volumes, {"name": volume, "persistentVolumeClaim": {"claimName": name}}]
-        if api.get("", "persistentvolumeclaims", namespace, name) is None:
-            wanted = copy.deepcopy(template)
-            wanted["metadata"] = {**wanted["metadata"], "name": name, "namespace": namespace}
-            wanted.pop("status", None)
-            await api.create("", "persistentvolumeclaims", namespace, wanted)
+        if api.get("", "persistentvolumeclaims", namespace, name) is not None:
+            return
+        wanted = copy.deepcopy(template)
+        chosen = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
+        labels = {**(wanted["metadata"].get("labels") or {}), **chosen}
+        wanted["metadata"] = {**wanted["metadata"], "name": name, "namespace": namespace, "labels": labels}
+        if _retention(owner, "whenDeleted") == "Delete":
+            reference = {**owner_reference(owner), "controller": True}
+            wanted["metadata"]["ownerReferences"] = [reference]
+        wanted.pop("status", None)
+        await api.create("", "persistentvolumeclaims", namespace, wanted)
+        where = f"Pod {metadata(pod)['name']} in StatefulSet {metadata(owner)['name']}"
+        await self._events.normal(api, owner, "SuccessfulCreate", f"Create Claim {name} {where} success")
 
     async def _delete(self, api: API, owner: Document, pod: Document) -> None:
         namespace, name = key_of(pod)
         await api.delete("", "pods", namespace, name, uid=metadata(pod)["uid"])
-        message = f"delete Pod {name} in StatefulSet {metadata(owner)['name']} successful"
+        message = f"Delete Pod {name} in StatefulSet {metadata(owner)['name']} successful"
         await self._events.normal(api, owner, "SuccessfulDelete", message)
+
+    @staticmethod
+    async def _drop_claims(api: API, owner: Document, pod: Document) -> None:
+        """Delete the claims of a pod that scaling removes, where the retention policy says so."""
+        if _retention(owner, "whenScaled") != "Delete":
+            return
+        namespace, name = key_of(pod)
+        for template in owner["spec"].get("volumeClaimTemplates") or ():
+            try:
+                await api.delete("", "persistentvolumeclaims", namespace, f"{metadata(template)['name']}-{name}")
+            except NotFound:
+                continue
 
     async def _write_status(self, api: API, key: Key) -> float | None:
         owner = api.get("apps", "statefulsets", *key)
         if owner is None:
             return None
         pods = await claim(api, owner, "", "pods")
-        revision = f"{metadata(owner)['name']}-{_revision(owner)}"
-        updated = [pod for pod in pods if labels_of(pod).get(REVISION_LABEL) == _revision(owner)]
+        revision = _revision(owner)
+        updated = [pod for pod in pods if labels_of(pod).get(REVISION_LABEL) == revision]
         current = (owner.get("status") or {}).get("currentRevision") or revision
         if len(updated) == len(pods) and all(is_true(pod, "Ready") for pod in pods):
             current = revision
@@ -154,6 +183,8 @@ class StatefulSets:
             "collisionCount": 0,
         }
         await write_status(api, "apps", "statefulsets", owner, status)
+        in_use = {current, revision, *(labels_of(pod).get(REVISION_LABEL, "") for pod in pods)}
+        await drop_history(api, owner, in_use)
         return min((wait for wait in waits if wait), default=None)
 
 
@@ -162,10 +193,30 @@ def _wanted(owner: Document) -> range:
     return range(start, start + int(owner["spec"].get("replicas", 1)))
 
 
+def _partition(owner: Document) -> int:
+    """Return the first ordinal that a rolling update touches."""
+    rolling = (owner["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return _wanted(owner).start + int(rolling.get("partition", 0))
+
+
+def _template_for(api: API, owner: Document, ordinal: int) -> tuple[Document, str]:
+    """Return the template of a pod and the name of its revision."""
+    current = str((owner.get("status") or {}).get("currentRevision", ""))
+    if current and current != _revision(owner) and ordinal < _partition(owner):
+        revision = api.get("apps", "controllerrevisions", str(metadata(owner)["namespace"]), current)
+        if revision is not None:
+            return revision["data"]["spec"]["template"], current
+    return owner["spec"].get("template") or {}, _revision(owner)
+
+
+def _retention(owner: Document, when: str) -> str:
+    return str((owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}).get(when, "Retain"))
+
+
 def _ordinal(pod: Document) -> int:
     text = str(metadata(pod)["name"]).rpartition("-")[2]
     return int(text) if text.isdigit() else -1
 
 
 def _revision(owner: Document) -> str:
-    return safe_hash(owner["spec"].get("template"))
+    return f"{metadata(owner)['name']}-{template_hash(owner)}"

@@ -103,16 +103,20 @@ class Discovery:
 
 @lru_cache(maxsize=64)
 def wants_aggregated(accept: str, *, has_aggregated: bool) -> bool:
-    """Tell whether the Accept header prefers the aggregated documents. Raises: NotAcceptable when nothing fits."""
+    """Tell whether the Accept header lists the aggregated documents, wherever it does. Raises: NotAcceptable when nothing fits."""
+    is_legacy = False
     for entry in media_ranges(accept or "*/*"):
         if entry.type not in {"application/json", "*/*", "application/*"}:
             continue
         parameters = entry.parameters
         if not parameters.get("as"):
-            return False
+            is_legacy = True
+            continue
         asked = (parameters.get("g"), parameters.get("v"), parameters.get("as"))
         if has_aggregated and asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
             return True
+    if is_legacy:
+        return False
     raise NotAcceptable(
         "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
     )

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import tarfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from ctrlruntime.apiserver.encoding import decode, encode
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.interfaces import DEFINITIONS, Document
 from ctrlruntime.apiserver.patch import PatchSchema
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.storage import Record
@@ -23,7 +24,6 @@ from ctrlruntime.data import open_data
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _OBJECT_META = f"#/components/schemas/{_META}ObjectMeta"
 _LIST_META = f"#/components/schemas/{_META}ListMeta"
-_DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
 @cache
@@ -99,7 +99,7 @@ class OpenAPI:
             self._hashes[key] = _hash(body)
 
     def _schema_of(self, resource: Resource) -> Document:
-        record: Record | None = self._registry.store.table(*_DEFINITIONS).records.get(("", resource.definition_name))
+        record: Record | None = self._registry.store.table(*DEFINITIONS).records.get(("", resource.definition_name))
         if record is None:
             return {"type": "object"}
         for version in decode(record.body)["spec"]["versions"]:
@@ -179,7 +179,7 @@ def _paths(resource: Resource, name: str) -> Iterator[tuple[str, Document]]:
     if resource.namespaced:
         yield (
             f"{base}/{resource.plural}",
-            {"get": _operation(resource, "list", many), "parameters": _path_parameters([])},
+            {"get": _operation(resource, "listForAllNamespaces", many), "parameters": _path_parameters([])},
         )
     yield (
         collection,
@@ -195,18 +195,21 @@ def _paths(resource: Resource, name: str) -> Iterator[tuple[str, Document]]:
         "put": _operation(resource, "put", one, has_body=True),
         "delete": _operation(resource, "delete", f"#/components/schemas/{_META}Status"),
         "patch": _operation(resource, "patch", one, has_body=True),
-        "parameters": _path_parameters([*scope, "name"]),
+        "parameters": _path_parameters(["name", *scope]),
     }
     yield f"{collection}/{{name}}", item
     for sub in resource.subresources:
         shown = one if sub == "status" else "#/components/schemas/io.k8s.api.autoscaling.v1.Scale"
         operations = {
-            "get": _operation(resource, "get", shown),
-            "put": _operation(resource, "put", shown, has_body=True),
-            "patch": _operation(resource, "patch", shown, has_body=True),
-            "parameters": _path_parameters([*scope, "name"]),
+            "get": _operation(resource, "get", shown, subresource=sub),
+            "put": _operation(resource, "put", shown, has_body=True, subresource=sub),
+            "patch": _operation(resource, "patch", shown, has_body=True, subresource=sub),
+            "parameters": _path_parameters(["name", *scope]),
         }
         yield f"{collection}/{{name}}/{sub}", operations
+
+
+_QUERY_TYPES = {"force": "boolean"}
 
 
 def _path_parameters(names: list[str]) -> list[Document]:
@@ -217,23 +220,38 @@ def _path_parameters(names: list[str]) -> list[Document]:
     return [*listed, {"name": "pretty", "in": "query", "schema": {"type": "string", "uniqueItems": True}}]
 
 
-def _operation(resource: Resource, action: str, schema: str, *, has_body: bool = False) -> Document:
+_VERBS = {"get": "read", "put": "replace", "post": "create", "deletecollection": "deleteCollection"}
+
+
+def _operation_id(resource: Resource, action: str, subresource: str) -> str:
+    group = "".join(part.capitalize() for part in re.split(r"[.-]", resource.group))
+    scope = "Namespaced" if resource.namespaced else ""
+    if action.endswith("ForAllNamespaces"):
+        return f"list{group}{resource.version.capitalize()}{resource.kind}ForAllNamespaces"
+    sub = subresource.capitalize()
+    return f"{_VERBS.get(action, action)}{group}{resource.version.capitalize()}{scope}{resource.kind}{sub}"
+
+
+def _operation(
+    resource: Resource, action: str, schema: str, *, has_body: bool = False, subresource: str = ""
+) -> Document:
     content = {"schema": {"$ref": schema}}
     types = ("application/json", "application/yaml")
     operation: Document = {
-        "operationId": f"{action}{resource.kind}",
+        "operationId": _operation_id(resource, action, subresource),
         "responses": {"200": {"description": "OK", "content": dict.fromkeys(types, content)}},
-        "x-kubernetes-action": action,
+        "x-kubernetes-action": action.removesuffix("ForAllNamespaces"),
         "x-kubernetes-group-version-kind": _kind_of(resource),
     }
     if has_body:
         names = ["dryRun", "fieldManager", "fieldValidation", *(["force"] if action == "patch" else [])]
         operation["parameters"] = [
-            {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in names
+            {"name": name, "in": "query", "schema": {"type": _QUERY_TYPES.get(name, "string"), "uniqueItems": True}}
+            for name in names
         ]
         body_types: tuple[str, ...] = types
         if action == "patch":
             content = {"schema": {"$ref": f"#/components/schemas/{_META}Patch"}}
             body_types = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
-        operation["requestBody"] = {"content": dict.fromkeys(body_types, content)}
+        operation["requestBody"] = {"content": dict.fromkeys(body_types, content), "required": True}
     return operation

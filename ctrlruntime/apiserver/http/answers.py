@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,9 +14,15 @@ from multidict import CIMultiDict
 
 from ctrlruntime.apiserver.encoding import decode, encode, encode_yaml
 from ctrlruntime.apiserver.http.calls import Call
-from ctrlruntime.errors import APIStatusError
+from ctrlruntime.apiserver.http.negotiation import negotiate
+from ctrlruntime.errors import APIStatusError, NotAcceptable
 
 _GZIP_OVER = 128 * 1024
+_WARNINGS, _WARNING = 4096, 256
+"""Characters of all warnings together, and of one once that is too much."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_WITHOUT_DETAILS = frozenset({400, 401, 406, 410, 413, 415})
+_WITH_DETAILS = ("406:", "415:")  # said by the generic handlers, which always give details
 _HUMANS = ("curl", "Wget", "Mozilla/5.0")
 
 
@@ -23,11 +30,26 @@ def headers_of(warnings: Iterable[str] = ()) -> CIMultiDict[str]:
     """Return the headers every API answer has."""
     headers: CIMultiDict[str] = CIMultiDict()
     headers["Cache-Control"] = "no-cache, private"
-    headers["Audit-Id"] = os.urandom(16).hex()
-    for warning in dict.fromkeys(warnings):
-        text = warning.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-        headers.add("Warning", f'299 - "{text}"')
+    headers["Audit-Id"] = _uuid()
+    if warnings:
+        for warning in _fitting(warnings):
+            text = warning.replace("\\", "\\\\").replace('"', '\\"')
+            headers.add("Warning", f'299 - "{text}"')
     return headers
+
+
+def _uuid() -> str:
+    digits = os.urandom(16).hex()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
+def _fitting(warnings: Iterable[str]) -> list[str]:
+    """Return the warnings that can stand in headers, each once. When they are long together, each is cut, and the last ones are left out."""
+    texts = [text for text in dict.fromkeys(warnings) if text and not _CONTROL.search(text)]
+    if sum(map(len, texts)) <= _WARNINGS:
+        return texts
+    cut = [text[:_WARNING] for text in texts]
+    return cut[: _WARNINGS // _WARNING]
 
 
 def answer(call: Call, body: bytes, code: int = 200, *, is_yaml: bool = False) -> web.Response:
@@ -39,12 +61,18 @@ def answer(call: Call, body: bytes, code: int = 200, *, is_yaml: bool = False) -
     headers["Content-Type"] = "application/json"
     if _is_pretty(call):
         body = msgspec.json.format(body, indent=2)
-    body += b"\n"
-    if len(body) > _GZIP_OVER and "gzip" in call.headers.get("Accept-Encoding", ""):
+    else:
+        body += b"\n"
+    if len(body) > _GZIP_OVER and _takes_gzip(call.headers.get("Accept-Encoding", "")):
         body = gzip.compress(body, compresslevel=1, mtime=0)
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = "Accept-Encoding"
     return web.Response(status=code, body=body, headers=headers)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    # A preference (`gzip;q=1`) is not understood upstream either.
+    return any(entry.strip() == "gzip" for entry in accepted.split(","))
 
 
 def document_answer(call: Call, document: Any, code: int = 200) -> web.Response:
@@ -58,21 +86,47 @@ def _is_pretty(call: Call) -> bool:
     return call.headers.get("User-Agent", "").startswith(_HUMANS)
 
 
-def failure(error: APIStatusError, warnings: Iterable[str] = ()) -> web.Response:
-    """Return the answer for a failure."""
-    headers = headers_of(warnings)
+def failure(error: APIStatusError, call: Call | None = None) -> web.Response:
+    """Return the answer for a failure, in the form the caller asked for where it is known."""
+    headers = headers_of(call.warnings if call is not None else ())
     headers["Content-Type"] = "application/json"
     if error.retry_after is not None:
         headers["Retry-After"] = str(int(error.retry_after))
-    return web.Response(status=error.code, body=encode(_without_details(error)) + b"\n", headers=headers)
+    status = failure_status(error)
+    if call is not None and _wants_yaml(call.headers.get("Accept", "")):
+        headers["Content-Type"] = "application/yaml"
+        return web.Response(status=error.code, body=encode_yaml(status), headers=headers)
+    is_pretty = call is not None and _is_pretty(call)
+    body = msgspec.json.format(encode(status), indent=2) if is_pretty else encode(status) + b"\n"
+    return web.Response(status=error.code, body=body, headers=headers)
 
 
-def _without_details(error: APIStatusError) -> Mapping[str, Any]:
+def failure_status(error: APIStatusError) -> Mapping[str, Any]:
     """Return the Status; where the request was not understood, upstream leaves empty details out."""
-    if error.code in {400, 401, 406, 413, 415} and not error.details:
-        return {key: value for key, value in error.status.items() if key != "details"}
-    return error.status
+    status = error.status
+    if error.details:
+        causes = error.details.get("causes")
+        if causes and any(cause.get("field") == "" for cause in causes):
+            causes = [{key: value for key, value in cause.items() if value} for cause in causes]
+            return {**status, "details": {**error.details, "causes": causes}}
+        return status
+    if error.code in _WITHOUT_DETAILS and not str(error.status.get("message", "")).startswith(_WITH_DETAILS):
+        return {key: value for key, value in status.items() if key != "details"}
+    return status
+
+
+def _wants_yaml(accept: str) -> bool:
+    if not accept or accept == "application/json":
+        return False
+    try:
+        return negotiate(accept).is_yaml
+    except NotAcceptable:
+        return False
 
 
 def text(body: str, code: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    return web.Response(status=code, text=body, content_type="text/plain", headers=headers)
+    """Return a plain text, which no browser may take for anything else."""
+    every = headers_of()
+    every["X-Content-Type-Options"] = "nosniff"
+    every.update(headers or {})
+    return web.Response(status=code, text=body, content_type="text/plain", headers=every)

@@ -7,50 +7,40 @@ registry says.
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from random import Random
 
 from aiohttp import web
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.authentication import Authenticator, impersonated
-from ctrlruntime.apiserver.authorization import RBAC, Attributes, User
-from ctrlruntime.apiserver.discovery import Discovery, OpenAPI
-from ctrlruntime.apiserver.discovery.documents import AGGREGATED, wants_aggregated
+from ctrlruntime.apiserver.authentication import Authenticator, Impersonation, is_impersonating, wanted_user
+from ctrlruntime.apiserver.authorization import RBAC, User
+from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
-from ctrlruntime.apiserver.http.answers import answer, document_answer, failure, headers_of, text
-from ctrlruntime.apiserver.http.bodies import read_tree
+from ctrlruntime.apiserver.http.answers import answer, failure, headers_of, text
+from ctrlruntime.apiserver.http.bodies import read_fitted
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath, resource_path, split_query
 from ctrlruntime.apiserver.http.lists import list_body
-from ctrlruntime.apiserver.http.negotiation import negotiate
+from ctrlruntime.apiserver.http.negotiation import go_type, negotiate
 from ctrlruntime.apiserver.http.objects import Objects
-from ctrlruntime.apiserver.http.options import list_options
+from ctrlruntime.apiserver.http.options import list_options, write_options
+from ctrlruntime.apiserver.http.pages import Pages
 from ctrlruntime.apiserver.http.reviews import REVIEWS, Reviews
 from ctrlruntime.apiserver.http.subresources import Subresources
+from ctrlruntime.apiserver.http.tokens import Tokens
 from ctrlruntime.apiserver.http.watches import Watch
-from ctrlruntime.apiserver.registry import Registry, Resource
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.errors import APIStatusError, NotAcceptable, RequestEntityTooLarge
 from ctrlruntime.log import get_logger
 
 BODY_LIMIT = 3_145_728
 _log = get_logger("apiserver")
-_PUBLIC = frozenset({"/healthz", "/livez", "/readyz", "/version"})
-VERSION = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.1",
-    "gitCommit": "",
-    "gitTreeState": "clean",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "ctrlruntime",
-    "platform": "python",
-}
+_PUBLIC = frozenset({"/healthz", "/livez", "/readyz"})
 
 
 class Application:
@@ -65,7 +55,6 @@ class Application:
         faults: Faults,
         *,
         allows_all: bool,
-        secret: bytes,
         bookmark_interval: float,
         clock: Callable[[], float] = time.monotonic,
         rng: Random | None = None,
@@ -73,21 +62,28 @@ class Application:
         self._registry = registry
         self._authenticator = authenticator
         self._rbac = rbac
-        self._discovery = discovery
-        self._openapi = OpenAPI(registry)
         self._faults = faults
         self._allows_all = allows_all
         self._bookmark_interval = bookmark_interval
         self._clock = clock
         self._rng = rng or Random()  # noqa: S311 - jitter
         self._objects = Objects(registry)
-        self._subresources = Subresources(registry, self._objects, secret)
-        self._reviews = Reviews(rbac, authenticator, allows_all=allows_all)
+        tokens = Tokens(registry, authenticator.accounts)
+        self._pages = Pages(registry, discovery, tokens)
+        self._subresources = Subresources(registry, self._objects, tokens)
+        self._impersonation = Impersonation(None if allows_all else rbac)
+        self._reviews = Reviews(
+            rbac, authenticator, allows_all=allows_all, fields=lambda: registry.plugins.fields, admit=self._admit_review
+        )
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; failures become Status bodies."""
         try:
             return await self._handle(request)
+        except _DeniedError as denied:
+            response = failure(denied.status)
+            response.headers["X-Content-Type-Options"] = "nosniff"
+            return response
         except APIStatusError as error:
             return failure(error)
         except (ConnectionResetError, web.HTTPException):
@@ -108,42 +104,46 @@ class Application:
         call = Call(method, path, query, queries, request.headers, user)
         target = resource_path(path) if path.startswith("/api") else None
         call.target = target
+        if is_impersonating(request.headers):
+            try:
+                wanted = wanted_user(request.headers.items())
+                if wanted is not None:
+                    call.user = self._impersonation.assume(user, wanted, call.attributes())
+            except APIStatusError as error:
+                raise _DeniedError(error) from None
         self._authorize(call)
         if target is None:
-            return self._other(call)
+            return self._pages.answer(call)
         resource = self._resource(target)
-        if resource is None:
+        if resource is None or (
+            method == "POST" and resource.is_custom and resource.namespaced and not target.namespace
+        ):
             return self._unknown(target)
         call.resource = resource
+        if resource.deprecation_warning:
+            call.warnings.append(resource.deprecation_warning)
         self._check_verb(call, resource, target)
+        if "timeout" in query and not _DURATION.fullmatch(query["timeout"]):
+            shown = query["timeout"]
+            text = f'invalid timeout specified in the request URL - time: invalid duration "{shown}"'
+            raise failures.bad_request(text)
         if call.verb == "watch":
             return await self._watch(request, call, resource)
         if method in {"POST", "PUT", "PATCH", "DELETE"}:
             call.body = await _read_body(request)
+            if not self._allows_all and method in {"PUT", "PATCH"}:
+                call.check_create = partial(self._authorize_create, call)
         try:
             return await self._dispatch(call, resource, target)
         except APIStatusError as error:
-            return failure(error, call.warnings)
+            return failure(error, call)
 
     # Identity and permission
 
     def _user(self, request: web.BaseRequest) -> User:
         transport = request.transport
-        certificate = transport.get_extra_info("peercert") if transport is not None else None
-        user = self._authenticator.authenticate(request.headers.get("Authorization"), certificate)
-        if "Impersonate-User" not in request.headers and "Impersonate-Group" not in request.headers:
-            return user
-        groups = list(request.headers.getall("Impersonate-Group", []))
-        other = impersonated(request.headers, groups)
-        if other is None:
-            raise failures.bad_request("requested impersonation of groups, uid or extra without impersonating a user")
-        if not self._allows_all:
-            asked = [Attributes(verb="impersonate", resource="users", version="v1", name=other.name)]
-            asked += [Attributes(verb="impersonate", resource="groups", version="v1", name=group) for group in groups]
-            for attributes in asked:
-                if not self._rbac.allowed(user, attributes)[0]:
-                    raise self._rbac.forbidden(user, attributes)
-        return other
+        tls = transport.get_extra_info("ssl_object") if transport is not None else None
+        return self._authenticator.authenticate(request.headers.get("Authorization"), tls)
 
     def _authorize(self, call: Call) -> None:
         if self._allows_all or (call.target is None and call.path in _PUBLIC):
@@ -151,95 +151,19 @@ class Application:
         attributes = call.attributes()
         allowed, _ = self._rbac.allowed(call.user, attributes)
         if not allowed:
+            raise _DeniedError(self._rbac.forbidden(call.user, attributes))
+
+    def _authorize_create(self, call: Call) -> None:
+        attributes = replace(call.attributes(), verb="create")
+        if not self._rbac.allowed(call.user, attributes)[0]:
             raise self._rbac.forbidden(call.user, attributes)
 
-    # Paths that are no resources
-
-    def _other(self, call: Call) -> web.Response:
-        path = call.path
-        if call.method not in {"GET", "HEAD"}:
-            raise failures.method_not_allowed()
-        first = path.split("/")[1]
-        if first in {"healthz", "livez", "readyz"}:
-            return self._health(call, first)
-        if path == "/version":
-            return document_answer(call, VERSION)
-        if first in {"api", "apis"}:
-            return self._discover(call)
-        if path == "/openapi/v3" or path.startswith("/openapi/v3/"):
-            return self._open_api(call)
-        if path == "/":
-            return document_answer(
-                call, {"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]}
-            )
-        if path == "/metrics":
-            return text(
-                f"# TYPE apiserver_storage_revision gauge\napiserver_storage_revision {self._registry.store.revision}\n"
-            )
-        return text("404 page not found\n", 404)
-
-    @staticmethod
-    def _health(call: Call, name: str) -> web.Response:
-        checks = ("ping", "log", "etcd")
-        _, _, check = call.path.strip("/").partition("/")
-        if check and check not in checks:
-            return text("404 page not found\n", 404)
-        if "verbose" in call.query:
-            listed = "".join(f"[+]{one} ok\n" for one in checks)
-            return text(f"{listed}{name} check passed\n")
-        return text("ok")
-
-    def _discover(self, call: Call) -> web.Response:
-        is_root = call.path in {"/api", "/apis"}
-        if wants_aggregated(call.headers.get("Accept", ""), has_aggregated=is_root):
-            body, tag = self._discovery.aggregated(call.path)
-            headers = headers_of()
-            headers.update({"ETag": tag, "Vary": "Accept"})
-            if call.headers.get("If-None-Match") == tag:
-                return web.Response(status=304, headers=headers)
-            headers["Content-Type"] = AGGREGATED
-            return web.Response(body=body + b"\n", headers=headers)
-        document = self._discovery.legacy(call.path)
-        if document is None:
-            return self._unknown_path(call.path)
-        return answer(call, document)
-
-    def _open_api(self, call: Call) -> web.Response:
-        key = call.path.removeprefix("/openapi/v3").strip("/")
-        if not key:
-            return web.Response(body=self._openapi.index() + b"\n", content_type="text/plain")
-        found = self._openapi.document(key)
-        if found is None:
-            return web.Response(status=404)
-        body, digest = found
-        asked = call.query.get("hash")
-        if asked is not None and asked != digest:
-            return web.Response(status=301, headers={"Location": f"/openapi/v3/{key}?hash={digest}"})
-        headers = {"ETag": f'"{digest}"', "Vary": "Accept"}
-        if asked is not None:
-            headers["Cache-Control"] = "public, immutable"
-        if call.headers.get("If-None-Match") == headers["ETag"]:
-            return web.Response(status=304, headers=headers)
-        return web.Response(body=body, content_type="application/json", headers=headers)
-
-    def _unknown_path(self, path: str) -> web.Response:
-        parts = path.strip("/").split("/")
-        if parts[0] == "api":
-            raise failures.no_such_resource()
-        return text("404 page not found\n", 404)
+    # Resources
 
     def _unknown(self, target: ResourcePath) -> web.Response:
-        if not target.group:
-            raise failures.no_such_resource()
-        built_in = any(
-            not r.is_custom and (r.group, r.version) == (target.group, target.version)
-            for r in self._registry.all_resources()
-        )
-        if built_in:
+        if not target.group or self._registry.has_built_in(target.group):
             raise failures.no_such_resource()
         return text("404 page not found\n", 404)
-
-    # Resources
 
     def _resource(self, target: ResourcePath) -> Resource | None:
         resource = self._registry.find(target.group, target.version, target.resource)
@@ -250,7 +174,7 @@ class Application:
         if target.name and resource.namespaced and not target.namespace and not target.is_watch:
             return None
         if target.subresource and target.subresource not in resource.subresources:
-            if resource.is_custom and target.subresource in {"status", "scale"}:
+            if resource.is_custom:
                 raise failures.not_found(resource.plural, resource.group, target.name)
             return None
         return resource
@@ -265,16 +189,26 @@ class Application:
                     kind = f"{resource.plural}.{resource.group}"
                     error = failures.method_not_allowed()
                     message = f'{call.verb} is not supported on resources of kind "{kind}"'
-                    raise APIStatusError.from_status({**error.status, "message": message, "details": {"kind": kind}})
+                    details = {"group": resource.group, "kind": resource.plural}
+                    raise APIStatusError.from_status({**error.status, "message": message, "details": details})
                 raise failures.method_not_allowed()
             return
         collection_verbs = {"GET", "POST", "DELETE"}
         item_verbs = {"GET", "PUT", "PATCH", "DELETE"}
-        if call.method not in (item_verbs if target.name else collection_verbs):
+        if target.name and not _ITEM_VERBS.intersection(resource.verbs):
+            raise failures.no_such_resource()  # a review is created and has no path of its own
+        if resource.is_custom:
+            _check_custom_method(call, target)
+        elif call.method not in (item_verbs if target.name else collection_verbs):
             raise failures.method_not_allowed()
         needs_namespace = resource.namespaced and not target.namespace
         if call.verb not in resource.verbs or (needs_namespace and call.verb in {"create", "deletecollection"}):
             raise failures.method_not_allowed()
+
+    async def _admit_review(
+        self, resource: Resource, namespace: str, document: Document, options: WriteOptions, /
+    ) -> Document:
+        return await self._registry.writer.admit(resource, namespace, "", document, options)
 
     async def _dispatch(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         if target.subresource:
@@ -285,11 +219,11 @@ class Application:
             case "list":
                 return await self._list(call, resource)
             case "create" if resource.plural in REVIEWS and resource.group in _REVIEW_GROUPS:
-                return self._reviews.handle(call, resource)
+                return await self._reviews.handle(call, resource)
             case "create" if resource.plural == "bindings" and not resource.group:
-                binding = read_tree(call, "Binding")
+                binding = read_fitted(call, resource, write_options(call, "CreateOptions"))
                 name = str((binding.get("metadata") or {}).get("name", ""))
-                return self._subresources.bind(call, resource, target.namespace, name, binding)
+                return await self._subresources.bind(call, resource, target.namespace, name, binding)
             case "create":
                 return await self._objects.create(call, resource, target)
             case "update":
@@ -302,18 +236,16 @@ class Application:
                 return await self._objects.delete_collection(call, resource, target)
 
     async def _list(self, call: Call, resource: Resource) -> web.Response:
-        representation = negotiate(call.headers.get("Accept", ""))
+        representation = negotiate(call.headers.get("Accept", ""), is_collection=True)
         if representation.form == "metadata" and not representation.is_list_form:
-            raise NotAcceptable(
-                "only the following media types are accepted: application/json, application/yaml, "
-                "application/vnd.kubernetes.protobuf"
-            )
+            kind = go_type(resource, resource.list_kind)
+            raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
         view = self._objects.view(call, resource, representation)
         body = await list_body(self._registry, call, list_options(call), view)
         return answer(call, body, is_yaml=representation.is_yaml)
 
     async def _watch(self, request: web.BaseRequest, call: Call, resource: Resource) -> web.StreamResponse:
-        representation = negotiate(call.headers.get("Accept", ""))
+        representation = negotiate(call.headers.get("Accept", ""), is_collection=True)
         options = list_options(call)
         watch = Watch(
             self._registry,
@@ -324,7 +256,9 @@ class Application:
             rng=self._rng,
             bookmark_interval=self._bookmark_interval,
         )
-        response = web.StreamResponse(headers=headers_of())
+        if request.transport is not None:
+            watch.cut = request.transport.abort
+        response = web.StreamResponse(headers=headers_of(call.warnings))
         response.headers["Content-Type"] = "application/json"
         response.enable_chunked_encoding()
         # A client that goes away ends its watch; that is how most watches end, and nobody's error.
@@ -336,6 +270,24 @@ class Application:
         return response
 
 
+class _DeniedError(Exception):
+    """Authorization refused the request; the answer has a header more than other failures."""
+
+    def __init__(self, status: APIStatusError) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
+def _check_custom_method(call: Call, target: ResourcePath) -> None:
+    """Custom resources have one handler for all methods: a name too much is no matter to POST, one too few is to PUT and PATCH."""
+    if call.method not in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}:
+        raise failures.method_not_allowed()
+    if not target.name and call.method in {"PUT", "PATCH"}:
+        raise failures.bad_request("name must be provided")
+
+
+_DURATION = re.compile(r"[-+]?(?:0|(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+|")
+_ITEM_VERBS = frozenset({"get", "update", "patch", "delete"})
 _REVIEW_GROUPS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 
 
@@ -371,4 +323,4 @@ def _internal(error: Exception) -> dict[str, object]:
     }
 
 
-__all__ = ["BODY_LIMIT", "VERSION", "Application"]
+__all__ = ["BODY_LIMIT", "Application"]

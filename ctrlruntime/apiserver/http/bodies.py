@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.encoding import decode, decode_yaml, duplicate_fields
+from ctrlruntime.apiserver.encoding import decode_body, duplicate_fields
 from ctrlruntime.apiserver.http import protobuf
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.negotiation import body_type
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Resource, WriteOptions
+from ctrlruntime.apiserver.yaml_reader import YAMLProblem, read_yaml
 from ctrlruntime.errors import BadRequest, StatusCause, UnsupportedMediaType
+
+_SHOWN = 30
+_REVIEWED = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+_HEAD = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+GO_NAMES: Mapping[type, str] = {str: "string", bool: "bool", list: "array", dict: "object", type(None): "null"}
+"""How messages call JSON values; anything else is a number."""
 
 
 def read_object(
@@ -28,26 +36,32 @@ def read_object(
         if not given_kind:
             shown = call.body.decode("utf-8", "replace").strip()
             raise BadRequest(
-                f"the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in '{shown}' ({shown})"
+                f"the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in '{shown}' "
+                f"({_summary(call.body)})"
             )
         if given_version != api_version:
-            raise BadRequest(
-                f"the API version in the data ({given_version or ''}) does not match the expected API version ({api_version})"
-            )
+            raise BadRequest(_other_version(given_version, api_version))
         if given_kind != kind:
             cause = StatusCause("FieldValueInvalid", f'Invalid value: "{given_kind}": must be {kind}', "kind")
             name = str((document.get("metadata") or {}).get("name", ""))
-            raise failures.invalid(kind, resource.group, name, [cause])
+            raise failures.invalid(str(given_kind), resource.group, name, [cause])
         return document
     if given_version and given_version != api_version:
+        if (given_kind or kind) == kind and was_served(resource.group, given_version):
+            raise BadRequest(_other_version(given_version, api_version))
         shown = given_version.rpartition("/")[2]
+        if resource.group in _REVIEWED and given_version == "v1":  # reviews are read by a decoder of all kinds
+            raise BadRequest(
+                f'{given_kind or kind} in version "{shown}" cannot be handled as a {kind}: converting ({shown}.{given_kind or kind}) '
+                f"to ({resource.group.partition('.')[0]}.{kind}): unknown conversion"
+            )
         raise BadRequest(
             f'{given_kind or kind} in version "{shown}" cannot be handled as a {kind}: no kind "{given_kind or kind}" is '
             f'registered for version "{given_version}" in scheme "pkg/runtime/scheme.go:111"'
         )
     if given_kind and given_kind != kind:
         version = api_version.rpartition("/")[2]
-        internal = resource.group.partition(".")[0] or "core"
+        internal = api_version.rpartition("/")[0].partition(".")[0] or "core"
         raise BadRequest(
             f'{given_kind} in version "{version}" cannot be handled as a {kind}: converting ({version}.{given_kind}) to '
             f"({internal}.{kind}): unknown conversion"
@@ -56,33 +70,105 @@ def read_object(
     return document
 
 
+_KNOWN_VERSIONS = {
+    "apps": ("v1", "v1beta1", "v1beta2"),
+    "autoscaling": ("v1", "v2", "v2beta1", "v2beta2"),
+    "batch": ("v1", "v1beta1"),
+    "policy": ("v1", "v1beta1"),
+    "networking.k8s.io": ("v1", "v1beta1"),
+    "rbac.authorization.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "events.k8s.io": ("v1", "v1beta1"),
+    "discovery.k8s.io": ("v1", "v1beta1"),
+    "coordination.k8s.io": ("v1", "v1beta1"),
+    "storage.k8s.io": ("v1", "v1beta1"),
+}
+"""Versions that kube-apiserver can read, served or not: a body in one of them is understood, and refused as another version."""
+
+
+def was_served(group: str, api_version: str) -> bool:
+    given, _, version = api_version.rpartition("/")
+    return given == group and version in _KNOWN_VERSIONS.get(group, ())
+
+
+def _other_version(given: object, expected: str) -> str:
+    return f"the API version in the data ({given or ''}) does not match the expected API version ({expected})"
+
+
+def _summary(body: bytes) -> str:
+    """Return the beginning of a body as upstream's messages show it: JSON as it stands, anything else in hex."""
+    if not body:
+        return "<empty>"
+    more = " ..." if len(body) > _SHOWN else ""
+    text = body[:_SHOWN].decode("utf-8", "replace") if body[:1] == b"{" else body[:_SHOWN].hex()
+    return text + more
+
+
+def read_fitted(call: Call, resource: Resource, options: WriteOptions) -> Document:
+    """Return the body as the resource's own type holds it; for kinds that are answered and never stored. Raises: BadRequest…"""
+    unknown: list[str] = []
+    document = resource.fit(read_object(call, resource, options), unknown)
+    problems = [f'unknown field "{path}"' for path in unknown]
+    problems += [f'duplicate field "{path}"' for path in options.duplicates]
+    if problems and options.field_validation == "Strict":
+        text = f"strict decoding error: {', '.join(problems)}"
+        raise BadRequest(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'
+        )
+    if options.field_validation == "Warn":
+        options.warnings.extend(problems)
+    return document
+
+
 def read_tree(call: Call, kind: str, *, is_custom: bool = False, options: WriteOptions | None = None) -> Document:
     """Return the body as a JSON object, whatever it is written in. Raises: BadRequest, UnsupportedMediaType."""
     form = body_type(call.headers.get("Content-Type", ""))
     try:
-        tree = _parse(call, form, is_custom)
-    except (ValueError, msgspec.DecodeError) as error:
+        tree, repeated = _parse(call, form, is_custom)
+    except (protobuf.PrefixError, YAMLProblem) as error:
         raise BadRequest(
-            f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {error}"
+            f"the object provided is unrecognized (must be of type {kind}): {error} ({_summary(call.body)})"
         ) from None
+    except (ValueError, msgspec.DecodeError) as error:
+        raise _unrecognized(kind, str(error), call.body) from None
+    if tree is None and not is_custom:
+        tree = {}
     if not isinstance(tree, dict):
-        raise BadRequest(
-            f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: "
-            "json: cannot unmarshal into Go value of type struct"
-        )
-    if options is not None and form == "json" and options.field_validation != "Ignore":
-        options.duplicates = duplicate_fields(call.body, tree)
+        what = GO_NAMES.get(type(tree), "number")
+        raise _unrecognized(kind, f"json: cannot unmarshal {what} into Go value of type {_HEAD}", call.body)
+    if options is not None and options.field_validation != "Ignore":
+        if form == "json":
+            options.duplicates = duplicate_fields(call.body, tree)
+        elif repeated and options.field_validation == "Strict":
+            listed = "".join(f"\n  {line}" for line in repeated)
+            raise BadRequest(
+                f'{kind} in version "{str(tree.get("apiVersion", "v1")).rpartition("/")[2]}" cannot be handled as a {kind}: '
+                f"strict decoding error: yaml: unmarshal errors:{listed}"
+            )
+        else:
+            options.warnings.extend(repeated)
     return tree
 
 
-def _parse(call: Call, form: str, is_custom: bool) -> Any:
+def _unrecognized(kind: str, why: str, body: bytes) -> BadRequest:
+    return BadRequest(
+        f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} "
+        f"({_summary(body)})"
+    )
+
+
+def _parse(call: Call, form: str, is_custom: bool) -> tuple[Any, list[str]]:
+    """Return the tree, and the lines of a YAML body that give a key again."""
     if form == "protobuf":
         if is_custom:
             raise UnsupportedMediaType(
                 "the body of the request was in an unknown format - accepted media types include: application/json, "
                 "application/yaml"
             )
-        return protobuf.decode(call.body)
+        return protobuf.decode(call.body), []
+    if form == "yaml":
+        return read_yaml(call.body) if call.body.strip() else ({}, [])
     if not call.body.strip():
-        return {}
-    return decode_yaml(call.body) if form == "yaml" else decode(call.body)
+        if call.method == "DELETE":
+            return {}, []
+        raise ValueError("unexpected end of JSON input")
+    return decode_body(call.body), []

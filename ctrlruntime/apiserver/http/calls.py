@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
 from ctrlruntime.apiserver.authorization import Attributes, User
 from ctrlruntime.apiserver.registry import Resource
+from ctrlruntime.selector import parse_fields
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get", "HEAD": "get"}
 _NAMESPACE_PARTS = frozenset({"status", "finalize"})
@@ -41,6 +42,8 @@ class Call:
     target: ResourcePath | None = None
     resource: Resource | None = None
     warnings: list[str] = field(default_factory=list[str])
+    check_create: Callable[[], None] | None = None
+    """Raises Forbidden when an update or apply may not create what is not there; None allows it."""
 
     @property
     def is_watch(self) -> bool:
@@ -58,25 +61,35 @@ class Call:
             return "watch" if self.is_watch else "list"
         if self.method == "DELETE" and not target.name:
             return "deletecollection"
-        return _VERBS.get(self.method, self.method.lower())
+        return _VERBS.get(self.method, "")
 
     def attributes(self) -> Attributes:
         """Return what authorization is asked."""
         target = self.target
         if target is None:
             return Attributes(verb=self.method.lower(), path=self.path)
-        namespace = target.namespace
+        namespace, verb, name = target.namespace, self.verb, target.name
+        if not name and verb in {"list", "watch"} and "fieldSelector" in self.query:
+            name = _selected_name(self.query["fieldSelector"])
         if target.resource == "namespaces" and not target.group and target.name:
             namespace = target.name
         return Attributes(
-            verb=self.verb,
+            verb=verb,
             group=target.group,
             version=target.version,
             resource=target.resource,
             subresource=target.subresource,
             namespace=namespace,
-            name=target.name,
+            name=name,
         )
+
+
+def _selected_name(selector: str) -> str:
+    """Return the one name that a field selector leaves: a list of one object may be allowed by a rule's resourceNames."""
+    try:
+        return parse_fields(selector).exact("metadata.name") or ""
+    except ValueError:
+        return ""
 
 
 def split_query(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
@@ -91,9 +104,8 @@ def split_query(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
 
 def resource_path(path: str) -> ResourcePath | None:
     """Return what the path names, or None when it lies outside of the resource paths."""
-    parts = path.strip("/").split("/")
-    if "%" in path:
-        parts = [unquote(part) for part in parts]
+    # An escaped slash divides, too: no name has one.
+    parts = (unquote(path) if "%" in path else path).strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) > 3:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import string
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
@@ -28,6 +29,9 @@ _CONTINUE_TOO_OLD = (
     "the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the "
     "first chunk was returned and now may show up in the list."
 )
+
+
+_BASE64 = frozenset(string.ascii_letters + string.digits + "-_=")
 
 
 class Match:
@@ -62,6 +66,9 @@ class Match:
 def _field_readers(resource: Resource, fields: FieldSelector) -> dict[str, _Reader]:
     readers: dict[str, _Reader] = {}
     known = strategy_of(*resource.stored_as, is_custom=resource.is_custom).fields
+    if known is not None and resource.group == "events.k8s.io":
+        known = {_EVENT_PATHS.get(path.partition(".")[0], path.partition(".")[0]) + path[len(path.partition(".")[0]) :]: reader
+                 for path, reader in known.items()}  # fmt: skip
     for path in fields.paths:
         if path in {"metadata.name", "metadata.namespace"}:
             continue
@@ -74,6 +81,10 @@ def _field_readers(resource: Resource, fields: FieldSelector) -> dict[str, _Read
         else:
             raise BadRequest(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
     return readers
+
+
+_EVENT_PATHS = {"involvedObject": "regarding", "reportingComponent": "reportingController"}
+"""How the newer group calls what the older one selects by."""
 
 
 def _selectable(path: str) -> _Reader:
@@ -111,7 +122,7 @@ async def list_body(registry: Registry, call: Call, options: ListOptions, view: 
     limit = options.limit
     version = options.resource_version
     if options.continue_:
-        if version:
+        if version not in {"", "0"}:
             raise BadRequest("specifying resource version is not allowed when using continue")
         exact, start = _read_token(options.continue_, call.target.namespace)
     elif version not in {"", "0"}:
@@ -132,6 +143,9 @@ async def list_body(registry: Registry, call: Call, options: ListOptions, view: 
             raise _expired(start, call.target.namespace)
         namespace = call.target.namespace
         records = (record for key, record in snapshot.items() if not namespace or key[0] == namespace)
+    if resource.conversion is not None:
+        records = list(records)
+        await resource.prepare(records)
     return _page(view, match, records, start, limit, revision, call.target.namespace)
 
 
@@ -160,7 +174,8 @@ def parse_version(text: str) -> int:
     """Return a resourceVersion as a number. Raises: BadRequest."""
     if not text.isdigit():
         raise BadRequest(
-            f'invalid resource version: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
+            "invalid syntax"
         )
     return int(text)
 
@@ -168,7 +183,7 @@ def parse_version(text: str) -> int:
 def _expired(start: Key | None, namespace: str) -> APIStatusError:
     if start is None:
         return failures.too_old("The resourceVersion for the provided list is too old.")
-    token = _encode_token(-1, f"/{start[0]}/{start[1]}" if not namespace and start[0] else f"/{start[1]}")
+    token = _encode_token(-1, f"{start[0]}/{start[1]}" if not namespace and start[0] else start[1])
     return failures.too_old(_CONTINUE_TOO_OLD, continue_=token)
 
 
@@ -182,13 +197,28 @@ def _encode_token(revision: int, start: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
+def _decoded(token: str) -> bytes:
+    """Raises: ValueError with the place of the first byte that is none of base64."""
+    bad = next((index for index, char in enumerate(token) if char not in _BASE64), None)
+    try:
+        if bad is not None or len(token.rstrip("=")) % 4 == 1:
+            raise ValueError(f"illegal base64 data at input byte {len(token) if bad is None else bad}")
+        return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except binascii.Error:
+        raise ValueError(f"illegal base64 data at input byte {len(token)}") from None
+
+
 def _read_token(token: str, namespace: str) -> tuple[int, Key]:
     try:
-        value = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        revision, start = int(value["rv"]), str(value["start"])
-        if value.get("v") != "meta.k8s.io/v1" or not start:
-            raise ValueError("server expected a v1 continue key")
-    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+        value = json.loads(_decoded(token))
+        version, revision, start = value.get("v", ""), int(value.get("rv", 0)), str(value.get("start", ""))
+        if version != "meta.k8s.io/v1":
+            raise ValueError(f"server does not recognize this encoded version {version}")
+        if not start:
+            raise ValueError(f"encoded start key empty (version {version})")
+        if ".." in start.split("/"):
+            raise ValueError(start)
+    except (ValueError, TypeError, AttributeError) as error:
         raise BadRequest(f"invalid continue token: continue key is not valid: {error}") from None
     start = start.removeprefix("/")
     if namespace:

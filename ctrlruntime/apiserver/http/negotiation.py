@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from ctrlruntime.apiserver.registry import Resource
 from ctrlruntime.errors import NotAcceptable, UnsupportedMediaType
 
 Form: TypeAlias = Literal["object", "table", "metadata"]
 
-_JSON_TYPES = frozenset({"application/json", "*/*", "application/*"})
+_JSON_TYPES = frozenset({"application/json", "*/*"})
+_PARAMETERS = re.compile(r"""\s*[\w-]+=(?:"[^"]*"|[^\s;"]+)(?:\s*;\s*[\w-]+=(?:"[^"]*"|[^\s;"]+))*\s*;?\s*""")
+_STREAMS = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 _SUPPORTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 
 
@@ -51,7 +55,7 @@ def media_ranges(accept: str) -> Iterator[MediaRange]:
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str) -> Representation:
+def negotiate(accept: str, *, is_collection: bool = False) -> Representation:
     """Return the first representation in the Accept header that the server has. Raises: NotAcceptable."""
     if not accept:
         return Representation()
@@ -68,7 +72,15 @@ def negotiate(accept: str) -> Representation:
         saw_parameters = True
     if saw_parameters:
         raise NotAcceptable(f"only the following media types are accepted: {_SUPPORTED}")
-    raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {_SUPPORTED}")
+    supported = _SUPPORTED + _STREAMS if is_collection else _SUPPORTED
+    raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {supported}")
+
+
+def go_type(resource: Resource, kind: str) -> str:
+    """Return what messages call the type of a kind."""
+    if resource.is_custom:
+        return "*unstructured.UnstructuredList" if kind == resource.list_kind else "*unstructured.Unstructured"
+    return f"*{resource.group.partition('.')[0] or 'core'}.{kind}"
 
 
 def _form(parameters: Mapping[str, str]) -> Form | None:
@@ -88,7 +100,10 @@ def _form(parameters: Mapping[str, str]) -> Form | None:
 
 def body_type(content_type: str) -> Literal["json", "yaml", "protobuf"]:
     """Return how a body is written; none given means JSON. Raises: UnsupportedMediaType."""
-    match content_type.partition(";")[0].strip().lower():
+    name, semicolon, parameters = content_type.partition(";")
+    if semicolon and not _PARAMETERS.fullmatch(parameters):
+        name = "malformed"
+    match name.strip().lower():
         case "" | "application/json" | "*/*":
             return "json"
         case "application/yaml" | "text/yaml" | "application/x-yaml":
@@ -103,7 +118,7 @@ def body_type(content_type: str) -> Literal["json", "yaml", "protobuf"]:
 
 def patch_type(content_type: str, *, is_custom: bool) -> Literal["json", "merge", "strategic", "apply"]:
     """Return which kind of patch a body is. Raises: UnsupportedMediaType."""
-    match content_type.partition(";")[0].strip().lower():
+    match content_type.partition(";")[0].strip():  # in capitals it is no type, other than of other bodies
         case "application/json-patch+json":
             return "json"
         case "application/merge-patch+json":

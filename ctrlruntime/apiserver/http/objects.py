@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -9,22 +10,22 @@ import msgspec
 from aiohttp import web
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.apply import read_configuration
 from ctrlruntime.apiserver.discovery.openapi import patch_schema
-from ctrlruntime.apiserver.encoding import copy_tree, decode, encode
+from ctrlruntime.apiserver.encoding import copy_tree, decode_body, encode, encode_sorted
 from ctrlruntime.apiserver.http.answers import answer, document_answer
-from ctrlruntime.apiserver.http.bodies import read_object, read_tree
+from ctrlruntime.apiserver.http.bodies import read_object, read_tree, was_served
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.lists import Match
-from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, patch_type
+from ctrlruntime.apiserver.http.negotiation import Representation, go_type, negotiate, patch_type
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
 from ctrlruntime.apiserver.http.views import View
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.patch import strategic_merge
-from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions, Written
+from ctrlruntime.apiserver.patch import PatchSchema, go_map, json_patch, restored, strategic_merge
+from ctrlruntime.apiserver.registry import DeleteOptions, Registry, Resource, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Record
 from ctrlruntime.errors import (
     BadRequest,
-    Conflict,
     Invalid,
     NotAcceptable,
     NotFound,
@@ -33,10 +34,24 @@ from ctrlruntime.errors import (
     StatusCause,
     UnsupportedMediaType,
 )
-from ctrlruntime.patch import apply_json_patch, apply_merge_patch
+from ctrlruntime.patch import apply_merge_patch
 
 _WAIT = 3.0
+_CHILDREN_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
+_UNDECODABLE = (
+    "cannot unmarshal",
+    "parsing time",
+    "strict decoding error",
+    "is registered for version",
+    "is missing in",
+    "unknown conversion",
+)
+"""What is said of a patched object that is none; the patch is refused then, and not the object."""
 _LARGEST_PATCH = 10_000
+_LARGEST_COPY = 3 * 1024 * 1024
 
 
 class Reader(Protocol):
@@ -61,9 +76,9 @@ class Objects:
     def single_view(self, call: Call, resource: Resource) -> tuple[View, Representation]:
         representation = negotiate(call.headers.get("Accept", ""))
         if representation.is_list_form:
+            kind = go_type(resource, resource.kind)
             raise NotAcceptable(
-                "only the following media types are accepted: application/json, application/yaml, "
-                "application/vnd.kubernetes.protobuf"
+                f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
             )
         return self.view(call, resource, representation), representation
 
@@ -79,81 +94,125 @@ class Objects:
             if not await self._registry.store.wait_for(wanted, _WAIT):
                 raise failures.too_large_resource_version(wanted, self._registry.store.revision)
         record = self._registry.record(resource, target.namespace, target.name)
+        if resource.conversion is not None:
+            await resource.prepare((record,), is_fresh=True)
         return answer(call, view.single(record), is_yaml=representation.is_yaml)
 
     async def create(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         view, representation = self.single_view(call, resource)
         options = write_options(call, "CreateOptions")
         document = read_object(call, resource, options)
-        return self._written(
-            call, view, representation, self._registry.writer.create(resource, target.namespace, document, options)
-        )
+        written = await self._registry.writer.create(resource, target.namespace, document, options)
+        return await self._written(call, view, representation, written)
 
     async def update(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         view, representation = self.single_view(call, resource)
         options = write_options(call, "UpdateOptions")
-        document = read_object(call, resource, options)
-        if not (document.get("metadata") or {}).get("name"):
-            raise BadRequest("name must be provided")
-        written = self._registry.writer.update(
-            resource, target.namespace, target.name, document, options, target.subresource
+
+        first = read_object(call, resource, options)
+        check_path(first, target)
+        given: Document | None = first
+
+        def edit(old: Document | None) -> Document:
+            nonlocal given
+            if old is None and call.check_create is not None:
+                call.check_create()
+            # What is edited is taken over: another try needs another reading.
+            document, given = given or read_object(call, resource, options), None
+            return document
+
+        written = await self._registry.writer.update(
+            resource, target.namespace, target.name, edit, options, target.subresource
         )
-        return self._written(call, view, representation, written)
+        return await self._written(call, view, representation, written)
 
     async def patch(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         view, representation = self.single_view(call, resource)
+        if is_apply(call, resource):
+            return await self._written(call, view, representation, await self._apply(call, resource, target))
+        form = patch_type(call.headers.get("Content-Type", ""), is_custom=resource.is_custom)
         reader = self.patch_reader(call, resource.group, resource.version, resource.kind, is_custom=resource.is_custom)
         options = write_options(call, "PatchOptions")
         options.is_patch = True
-        record = self._registry.record(resource, target.namespace, target.name)
-        old = resource.tree(record)
-        document = patched(reader, old)
-        _check_head(resource, document, old)
-        written = self._update_patched(resource, target, document, options)
-        return self._written(call, view, representation, written)
 
-    def _update_patched(
-        self, resource: Resource, target: ResourcePath, document: Document, options: WriteOptions
-    ) -> Written:
+        def edit(old: Document | None) -> Document:
+            assert old is not None
+            document = patched(reader, old)
+            _check_head(self._registry, resource, document, old, form)
+            _check_named(document, target.name)
+            return document
+
         try:
-            return self._registry.writer.update(
-                resource, target.namespace, target.name, document, options, target.subresource
+            written = await self._registry.writer.update(
+                resource, target.namespace, target.name, edit, options, target.subresource
             )
         except BadRequest as error:
-            if "cannot unmarshal" not in str(error):
+            if not any(words in str(error) for words in _UNDECODABLE):
                 raise
-            cause = failures.invalid_value("patch", encode(document).decode(), str(error))
+            text = str(error).partition(" cannot be handled as a ")[2].partition(": ")[2] or str(error)
+            if form == "strategic":
+                cause = failures.invalid_value("patch", go_map(decode_body(call.body)), restored(text))
+            else:
+                record = self._registry.record(resource, target.namespace, target.name)
+                tree = patched(reader, resource.tree(record))
+                cause = failures.invalid_value("patch", encode(tree).decode(), text)
             raise failures.invalid("", "", "", [cause]) from None
+        return await self._written(call, view, representation, written)
+
+    async def _apply(self, call: Call, resource: Resource, target: ResourcePath) -> Written:
+        options = write_options(call, "PatchOptions")
+        options.is_patch = options.is_apply = options.creates = True
+        config, force = read_apply(call, options)
+        fields = self._registry.plugins.fields
+        assert fields is not None
+
+        def edit(old: Document | None) -> Document:
+            if old is None:
+                if call.check_create is not None:
+                    call.check_create()
+                _check_new(resource, config, target.name)
+            document = copy_tree(
+                fields.apply(
+                    resource,
+                    old,
+                    config,
+                    manager=options.field_manager,
+                    force=force,
+                    subresource=target.subresource,
+                )
+            )
+            _check_named(document, target.name)
+            if resource.is_custom:
+                _check_nulls(resource, document, old, config)
+            if old is None:
+                document["metadata"].pop("resourceVersion", None)
+            elif uid := (config.get("metadata") or {}).get("uid"):
+                document["metadata"]["uid"] = uid
+            return document
+
+        return await self._registry.writer.update(
+            resource, target.namespace, target.name, edit, options, target.subresource
+        )
 
     def patch_reader(self, call: Call, group: str, version: str, kind: str, *, is_custom: bool) -> Reader:
         """Return the function that applies the body to an object. Raises: BadRequest, UnsupportedMediaType…"""
         form = patch_type(call.headers.get("Content-Type", ""), is_custom=is_custom)
-        if form == "apply":
-            raise UnsupportedMediaType(
-                "server-side apply is not part of this embedded API server yet: use kubectl apply --server-side=false, or a "
-                "merge, JSON or strategic merge patch"
-            )
+        prefix = "" if form == "strategic" else "error decoding patch: "
         try:
-            patch: Any = decode(call.body)
+            patch: Any = decode_body(call.body)
         except (ValueError, msgspec.DecodeError) as error:
-            raise BadRequest(f"error decoding patch: {error}") from None
+            raise BadRequest(f"{prefix}{error}") from None
         if form == "json":
-            if not isinstance(patch, list):
-                raise BadRequest(
-                    "error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
-                )
-            if len(patch) > _LARGEST_PATCH:
-                raise RequestEntityTooLarge(
-                    f"The allowed maximum operations in a JSON patch is {_LARGEST_PATCH}, got {len(patch)}"
-                )
-            return lambda old: _as_object(apply_json_patch(old, patch))
+            operations = _operations(patch)
+            return lambda old: _as_object(json_patch.apply(copy_tree(old), operations, copy_limit=_LARGEST_COPY))
+        if patch is None and form == "strategic":
+            patch = {}
         if not isinstance(patch, dict):
-            raise BadRequest(
-                "Invalid JSON Patch" if patch is None else "error decoding patch: the patch must be an object"
-            )
+            text = f"{prefix}json: cannot unmarshal {_json_name(patch)} into Go value of type map[string]interface {{}}"
+            raise BadRequest("Invalid JSON Patch" if patch is None else text)
         body: Document = patch
         if form == "strategic":
-            schema = patch_schema(group, version, kind)
+            schema = PatchSchema({}, {}) if kind == "Scale" else patch_schema(group, version, kind)
             if schema is None:
                 raise UnsupportedMediaType("415: Unsupported Media Type")
             return lambda old: copy_tree(strategic_merge(old, body, schema))
@@ -162,10 +221,16 @@ class Objects:
     async def delete(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         view, representation = self.single_view(call, resource)
         options = delete_options(call, read_tree(call, "DeleteOptions"))
-        written = self._registry.writer.delete(resource, target.namespace, target.name, options)
+        _warn_of_children(call, resource, options)
+        written = await self._registry.writer.delete(resource, target.namespace, target.name, options)
         if written.status is not None:
             return document_answer(call, written.status, written.code)
-        return self._written(call, view, representation, written)
+        if (
+            options.orphan_dependents is False
+            and (target.namespace, target.name) in self._registry.store.table(*resource.stored_as).records
+        ):
+            written = replace(written, code=202)
+        return await self._written(call, view, representation, written)
 
     async def delete_collection(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         representation = negotiate(call.headers.get("Accept", ""))
@@ -174,19 +239,90 @@ class Objects:
         options = delete_options(call, read_tree(call, "DeleteOptions"))
         match = Match(resource, selected, None)
         table = self._registry.store.table(*resource.stored_as)
+        if resource.conversion is not None:
+            await resource.prepare([table.records[key] for key in table.keys(target.namespace)])
         keys = [key for key in table.keys(target.namespace) if match(table.records[key])]
+        _warn_of_children(call, resource, options)
         deleted: list[Record] = []
+        revision = self._registry.store.revision
+        options.is_collection = True
         for namespace, name in keys[: selected.limit or None]:
-            try:
-                deleted.append(self._registry.writer.delete(resource, namespace, name, options).record)
-            except (NotFound, Conflict):  # another item's deletion, or a precondition, decided about it
+            record = table.records.get((namespace, name))
+            if record is None:
                 continue
-        body = view.list(deleted, {"resourceVersion": str(self._registry.store.revision)})
+            try:
+                await self._registry.writer.delete(resource, namespace, name, options)
+                deleted.append(record)  # shown as it was
+            except NotFound:  # gone already
+                continue
+        if resource.conversion is not None:
+            await resource.prepare(deleted)
+        body = view.list(deleted, {"resourceVersion": str(revision)})
         return answer(call, body, is_yaml=representation.is_yaml)
 
     @staticmethod
-    def _written(call: Call, view: View, representation: Representation, written: Written) -> web.Response:
+    async def _written(call: Call, view: View, representation: Representation, written: Written) -> web.Response:
+        if view.resource.conversion is not None:
+            await view.resource.prepare((written.record,))
         return answer(call, view.single(written.record), written.code, is_yaml=representation.is_yaml)
+
+
+def is_apply(call: Call, resource: Resource) -> bool:
+    """Tell whether the patch is an apply. Raises: UnsupportedMediaType when it is no patch at all."""
+    return patch_type(call.headers.get("Content-Type", ""), is_custom=resource.is_custom) == "apply"
+
+
+def read_apply(call: Call, options: WriteOptions) -> tuple[Document, bool]:
+    """Return the configuration that is applied, and whether it is forced. Raises: BadRequest."""
+    config, repeated = read_configuration(call.body)
+    if repeated and options.field_validation == "Strict":
+        listed = "".join(f"\n  {line}" for line in repeated)
+        raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{listed}")
+    if options.field_validation == "Warn":
+        options.warnings.extend(repeated)
+    return config, call.query.get("force", "").lower() in {"true", "1", "t"}
+
+
+def _check_new(resource: Resource, config: Document, name: str) -> None:
+    """Refuse an apply that would create an object and names one that was there."""
+    metadata = config.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    if uid:
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise failures.conflict(resource.plural, resource.group, name, why)
+
+
+def _check_nulls(resource: Resource, document: Document, old: Document | None, config: Document) -> None:
+    """Refuse nulls that are applied where the schema has none: elsewhere they are dropped, but what was applied is not read again."""
+    if resource.schema is not None and b":null" in encode(config):
+        causes = resource.schema.judge_object(document, old).causes
+        if causes:
+            raise failures.invalid(resource.kind, resource.group, str(document["metadata"].get("name", "")), causes)
+
+
+def check_path(document: Document, target: ResourcePath) -> None:
+    """Refuse a body that is about another object than the path. Raises: BadRequest."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
+    _check_named(document, target.name)
+    if metadata["name"] != target.name:
+        raise BadRequest(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})"
+        )
+    if target.namespace and metadata.get("namespace") not in {None, "", target.namespace}:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def _warn_of_children(call: Call, resource: Resource, options: DeleteOptions) -> None:
+    says_nothing = options.propagation_policy is None and options.orphan_dependents is None
+    if says_nothing and resource.plural == "jobs" and resource.group == "batch":
+        call.warnings.append(_CHILDREN_STAY)
+
+
+def _check_named(document: Document, name: str) -> None:
+    if not (document.get("metadata") or {}).get("name"):
+        raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
 def patched(reader: Reader, old: Document) -> Document:
@@ -200,21 +336,74 @@ def patched(reader: Reader, old: Document) -> Document:
     return document
 
 
-def _check_head(resource: Resource, document: Document, old: Document) -> None:
-    """Refuse a patch that changes what a custom resource is; a built-in object gets its head back."""
-    kind, version = document.get("kind", ""), document.get("apiVersion", "")
+def _operations(patch: Any) -> list[Document]:
+    """Return the operations of a decoded JSON patch. Raises: BadRequest, RequestEntityTooLarge."""
+    if patch is None:
+        return []
+    into = "[]handlers.jsonPatchOp"
+    if not isinstance(patch, list):
+        raise BadRequest(
+            f"error decoding patch: json: cannot unmarshal {_json_name(patch)} into Go value of type {into}"
+        )
+    for operation in patch:
+        if not isinstance(operation, dict):
+            text = f"cannot unmarshal {_json_name(operation)} into Go value of type {into[2:]}"
+            raise BadRequest(f"error decoding patch: json: {text}")
+        for key in ("op", "path", "from"):
+            value = operation.get(key)
+            if not isinstance(value, str | None):
+                text = f"cannot unmarshal {_json_name(value)} into Go struct field jsonPatchOp.{key} of type string"
+                raise BadRequest(f"error decoding patch: json: {text}")
+    if len(patch) > _LARGEST_PATCH:
+        text = f"The allowed maximum operations in a JSON patch is {_LARGEST_PATCH}, got {len(patch)}"
+        raise RequestEntityTooLarge(f"Request entity too large: {text}")
+    return patch
+
+
+def _json_name(value: Any) -> str:
+    match value:
+        case str():
+            return "string"
+        case bool():
+            return "bool"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "number"
+
+
+def _check_head(registry: Registry, resource: Resource, document: Document, old: Document, form: str) -> None:
+    """Refuse a patch that makes another kind of object; a built-in object gets its head back where the patch took it away."""
+    kind, version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
     if (kind, version) == (resource.kind, resource.api_version):
         return
     if not resource.is_custom:
+        if form != "strategic":
+            _check_built_in_head(registry, resource, kind or resource.kind, version or resource.api_version)
         document["kind"], document["apiVersion"] = resource.kind, resource.api_version
-    elif version != resource.api_version:
-        text = (
-            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+        return
+    if not kind:
+        raise BadRequest(f"Object 'Kind' is missing in '{encode_sorted(document).decode()}'")
+    causes: list[StatusCause] = []
+    if kind != resource.kind:
+        causes.append(failures.invalid_value("kind", kind, f"must be {resource.kind}"))
+    if version != resource.api_version:
+        causes.append(failures.invalid_value("apiVersion", version, f"must be {resource.api_version}"))
+    raise failures.invalid(kind, version.rpartition("/")[0], old["metadata"]["name"], causes)
+
+
+def _check_built_in_head(registry: Registry, resource: Resource, kind: str, version: str) -> None:
+    if kind == resource.kind and was_served(resource.group, version):
+        return
+    if version == resource.api_version and registry.find_kind(resource.group, resource.version, kind) is not None:
+        short = resource.group.partition(".")[0] or "core"
+        raise BadRequest(
+            f"{kind} cannot be handled as a {resource.kind}: converting ({resource.version}.{kind}) to "
+            f"({short}.{resource.kind}): unknown conversion"
         )
-        raise BadRequest(text)
-    else:
-        cause = StatusCause("FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}', "kind")
-        raise failures.invalid(resource.kind, resource.group, old["metadata"]["name"], [cause])
+    raise BadRequest(f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"')
 
 
 def _as_object(document: Any) -> Document:

@@ -13,7 +13,7 @@ from ctrlruntime.apiserver.registry import DeleteOptions, WriteOptions
 from ctrlruntime.errors import BadRequest, StatusCause
 from ctrlruntime.selector import FieldSelector, LabelSelector, parse_fields, parse_labels
 
-_POLICIES = ("Background", "Foreground", "Orphan")
+_POLICIES = ("Foreground", "Background", "Orphan")
 _MATCHES = ("Exact", "NotOlderThan")
 
 
@@ -39,7 +39,8 @@ def list_options(call: Call) -> ListOptions:
         labels = parse_labels(query.get("labelSelector", ""))
         fields = parse_fields(query.get("fieldSelector", ""))
     except ValueError as error:
-        raise BadRequest(str(error)) from None
+        # kube-apiserver does not name what is invalid when it is the key.
+        raise BadRequest(str(error).replace("requirement: key: ", "requirement: <nil>: ", 1)) from None
     initial = query.get("sendInitialEvents")
     seconds = query.get("timeoutSeconds")
     options = ListOptions(
@@ -79,11 +80,11 @@ def _list_causes(options: ListOptions) -> list[StatusCause]:
     if not options.match:
         return causes
     path = "resourceVersionMatch"
-    if options.continue_:
-        causes.append(failures.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
     if not options.resource_version:
         text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
         causes.append(failures.forbidden_field(path, text))
+    if options.continue_:
+        causes.append(failures.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
     if options.match not in _MATCHES:
         causes.append(failures.not_supported(path, options.match, ("Exact", "NotOlderThan", "")))
     if options.match == "Exact" and options.resource_version == "0":
@@ -96,53 +97,94 @@ def _watch_causes(options: ListOptions) -> list[StatusCause]:
     causes: list[StatusCause] = []
     path = "resourceVersionMatch"
     if options.initial_events is not None:
-        if not options.match:
+        if options.match != "NotOlderThan":
             text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
             causes.append(failures.forbidden_field(path, text))
-        elif options.match != "NotOlderThan":
+        if options.match not in {"", "NotOlderThan"}:
             causes.append(failures.not_supported(path, options.match, ("NotOlderThan",)))
     elif options.match:
         text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
         causes.append(failures.forbidden_field(path, text))
     if options.continue_:
-        causes.append(failures.forbidden_field("continue", "continue is forbidden for watch"))
+        causes.append(failures.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
     return causes
 
 
 def write_options(call: Call, kind: str) -> WriteOptions:
     """Return the options of a write; `kind` names them in failures (`CreateOptions`, …). Raises: Invalid."""
     query = call.query
-    if not query:
-        return WriteOptions(warnings=call.warnings)
+    is_apply = kind == "PatchOptions" and "apply" in call.headers.get("Content-Type", "")
+    if not query and not is_apply:
+        return WriteOptions(field_manager=_manager(call), user=call.user, warnings=call.warnings)
     causes: list[StatusCause] = []
+    manager = query.get("fieldManager", "")
+    if is_apply and not manager:
+        causes.append(failures.required("fieldManager", "is required for apply patch"))
+    if "force" in query and kind == "PatchOptions" and not is_apply:
+        causes.append(failures.forbidden_field("force", "may not be specified for non-apply patch"))
+    causes += _manager_causes(manager)
     dry_run = _dry_run(call.queries.get("dryRun") or [], causes)
     validation = query.get("fieldValidation") or "Warn"
     if validation not in {"Ignore", "Warn", "Strict"}:
         causes.append(failures.not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
-    manager = query.get("fieldManager", "")
-    if len(manager.encode()) > 128:
-        causes.append(failures.too_long("fieldManager", 128))
-    if not manager.isprintable():
-        causes.append(failures.invalid_value("fieldManager", manager, "should only contain printable characters"))
-    if "force" in query and kind == "PatchOptions" and "apply" not in call.headers.get("Content-Type", ""):
-        causes.append(failures.forbidden_field("force", "may not be specified for non-apply patch"))
     if causes:
         raise failures.bad_option(kind, causes)
-    return WriteOptions(dry_run=dry_run, field_validation=validation, field_manager=manager, warnings=call.warnings)
+    return WriteOptions(
+        dry_run=dry_run,
+        field_validation=validation,
+        field_manager=manager or _manager(call),
+        named_manager=bool(manager),
+        named_validation=query.get("fieldValidation", ""),
+        user=call.user,
+        warnings=call.warnings,
+    )
+
+
+def _manager_causes(manager: str) -> list[StatusCause]:
+    causes = [failures.too_long("fieldManager", 128)] if len(manager.encode()) > 128 else []
+    if not manager.isprintable():
+        for index, letter in enumerate(manager):
+            if not letter.isprintable():
+                place = len(manager[:index].encode())
+                text = (
+                    f"Invalid value: {_go_quoted(manager)}: invalid character U+{ord(letter):04X} (at position {place})"
+                )
+                causes.append(StatusCause("FieldValueInvalid", text, "fieldManager"))
+    return causes
+
+
+def _manager(call: Call) -> str:
+    """Return the field manager of a client that named none: its user agent up to the first slash, printable, 128 bytes at most."""
+    agent = call.headers.get("User-Agent", "").partition("/")[0]
+    return "".join(letter for letter in agent if letter.isprintable())[:128] or "unknown"
 
 
 def _dry_run(values: list[str], causes: list[StatusCause]) -> bool:
-    causes.extend(failures.not_supported("dryRun", value, ("All",)) for value in values if value != "All")
+    if any(value != "All" for value in values):
+        causes.append(failures.not_supported("dryRun", values, ("All",)))
     return bool(values)
+
+
+def _go_quoted(text: str) -> str:
+    """Return a text as Go's %q prints it."""
+    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    shown = (escapes.get(char) or (char if char.isprintable() else f"\\x{ord(char):02x}") for char in text)
+    return f'"{"".join(shown)}"'
 
 
 def delete_options(call: Call, body: Document) -> DeleteOptions:
     """Return the options of a delete: of the body where there is one, else of the query. Raises: BadRequest, Invalid."""
     if body.get("kind") not in {None, "", "DeleteOptions"}:
         raise BadRequest(
-            f"the object provided is unrecognized (must be of type DeleteOptions): couldn't get version/kind; got {body['kind']}"
+            f'no kind "{body["kind"]}" is registered for version "{body.get("apiVersion", "")}" in scheme '
+            '"pkg/runtime/scheme.go:111"'
         )
-    given: Mapping[str, Any] = body or _query_options(call)
+    given: Mapping[str, Any] = body if call.body.strip() else _query_options(call)
+    grace = given.get("gracePeriodSeconds")
+    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
+        raise BadRequest(
+            f"json: cannot unmarshal {_go_kind(grace)} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
+        )
     causes: list[StatusCause] = []
     policy = given.get("propagationPolicy")
     if policy is not None and policy not in _POLICIES:
@@ -156,12 +198,29 @@ def delete_options(call: Call, body: Document) -> DeleteOptions:
     preconditions: Mapping[str, Any] = given.get("preconditions") or {}
     return DeleteOptions(
         dry_run=dry_run,
-        grace_period_seconds=given.get("gracePeriodSeconds"),
+        grace_period_seconds=grace,
         propagation_policy=policy,
         orphan_dependents=given.get("orphanDependents"),
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
+        user=call.user,
+        warnings=call.warnings,
     )
+
+
+def _go_kind(value: object) -> str:
+    """Return how messages call a JSON value."""
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case float():
+            return f"number {value}"
+        case list():
+            return "array"
+        case _:
+            return "object"
 
 
 def _query_options(call: Call) -> Document:
@@ -169,7 +228,7 @@ def _query_options(call: Call) -> Document:
     query = call.query
     if query.get("gracePeriodSeconds"):
         options["gracePeriodSeconds"] = _integer(query["gracePeriodSeconds"])
-    if query.get("propagationPolicy"):
+    if "propagationPolicy" in query:
         options["propagationPolicy"] = query["propagationPolicy"]
     if query.get("orphanDependents"):
         options["orphanDependents"] = _truth(query["orphanDependents"])

@@ -35,6 +35,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DEEPEST: Final = 100
 
 
+class PrefixError(ValueError):
+    """A body that is no protobuf at all: it lacks the four bytes that such bodies begin with."""
+
+
 def decode(body: bytes) -> Document:
     """Return the JSON tree of a protobuf body, apiVersion and kind included.
 
@@ -43,9 +47,7 @@ def decode(body: bytes) -> Document:
 
     """
     if not body.startswith(MAGIC):
-        raise ValueError(
-            "the body does not begin with the protobuf prefix k8s\\0; send JSON with Content-Type application/json"
-        )
+        raise PrefixError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     try:
         return _envelope(memoryview(body)[len(MAGIC) :], 0)
     except (UnicodeDecodeError, struct.error, OverflowError, IndexError) as error:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.authentication import Authenticator
-from ctrlruntime.apiserver.authorization import RBAC, Attributes, User
+from ctrlruntime.apiserver.authentication import Authenticator, TokenRefused
+from ctrlruntime.apiserver.authorization import RBAC, Attributes, User, user_info
+from ctrlruntime.apiserver.encoding import encode, timestamp
 from ctrlruntime.apiserver.http.answers import document_answer
-from ctrlruntime.apiserver.http.bodies import read_object
+from ctrlruntime.apiserver.http.bodies import read_fitted
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.options import write_options
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry import Resource
+from ctrlruntime.apiserver.interfaces import Document, FieldTracker
+from ctrlruntime.apiserver.registry import Resource, WriteOptions
+from ctrlruntime.apiserver.schema.typed import object_meta
 from ctrlruntime.errors import BadRequest, StatusCause
+from ctrlruntime.selector import label_key_problems, label_value_problems, parse_fields, parse_labels
 
-REVIEWS = frozenset(
+REVIEWS: Final = frozenset(
     {
         "selfsubjectreviews",
         "tokenreviews",
@@ -27,73 +32,128 @@ REVIEWS = frozenset(
         "subjectaccessreviews",
     }
 )
+_EVERYTHING: Final = (
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+)
+_ABOUT_ME: Final = frozenset({"selfsubjectreviews", "selfsubjectrulesreviews"})
+"""Those whose answer says nothing of what was sent."""
+_ATTRIBUTES: Final = "spec.resourceAttributes"
+_PATH: Final = "spec.nonResourceAttributes"
+
+
+class Admit(Protocol):
+    """Asks the webhooks about a review, which they may change."""
+
+    async def __call__(
+        self, resource: Resource, namespace: str, document: Document, options: WriteOptions, /
+    ) -> Document: ...
 
 
 class Reviews:
-    """Handlers of the review kinds."""
+    """Handlers of the review kinds. `fields` gives the tracker of managed fields, where there is one; `admit` the webhooks."""
 
-    def __init__(self, rbac: RBAC, authenticator: Authenticator, *, allows_all: bool) -> None:
+    def __init__(
+        self,
+        rbac: RBAC,
+        authenticator: Authenticator,
+        *,
+        allows_all: bool,
+        fields: Callable[[], FieldTracker | None] = lambda: None,
+        admit: Admit | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._rbac = rbac
         self._authenticator = authenticator
         self._allows_all = allows_all
+        self._fields = fields
+        self._admit = admit
+        self._now = now
 
-    def handle(self, call: Call, resource: Resource) -> web.Response:
+    async def handle(self, call: Call, resource: Resource) -> web.Response:
+        """Answer a review. Raises: BadRequest, Invalid."""
         options = write_options(call, "CreateOptions")
-        document = resource.fit(read_object(call, resource, options), [])
+        document = read_fitted(call, resource, options)
+        if resource.plural not in _ABOUT_ME:
+            self._complete_metadata(call, resource, document, options)
+        if self._admit is not None:
+            namespace = call.target.namespace if call.target is not None else ""
+            document = await self._admit(resource, namespace, document, options)
         spec: Document = document.get("spec") or {}
+        head = {"kind": resource.kind, "apiVersion": resource.api_version}
         match resource.plural:
             case "selfsubjectreviews":
-                status: Document = {"userInfo": _info(call.user)}
-            case "tokenreviews":
-                status = self._token(spec)
-            case "selfsubjectaccessreviews":
-                status = self._access(resource, call.user, spec)
+                moment = timestamp(self._now())
+                status: Document = {"userInfo": user_info(call.user)}
+                return document_answer(call, {**head, "metadata": {"creationTimestamp": moment}, "status": status}, 201)
             case "selfsubjectrulesreviews":
                 status = self._rules(call.user, spec)
+                return document_answer(call, {**head, "metadata": {}, "spec": {}, "status": status}, 201)
             case _:
-                status = self._access(resource, self._subject(resource, spec), spec)
+                pass
+        status = self._token(spec) if resource.plural == "tokenreviews" else self._access(call, resource, document)
         return document_answer(call, {**document, "status": status}, 201)
+
+    def _complete_metadata(self, call: Call, resource: Resource, document: Document, options: WriteOptions) -> None:
+        metadata: Document = document.get("metadata") or {}
+        document["metadata"] = metadata
+        for key in ("uid", "creationTimestamp", "selfLink", "managedFields"):
+            metadata.pop(key, None)
+        namespace = call.target.namespace if call.target is not None else ""
+        if not resource.namespaced:
+            metadata.pop("namespace", None)
+        elif metadata.get("namespace", namespace) != namespace:
+            raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+        else:
+            # Read again, for the order of the Go struct.
+            document["metadata"] = object_meta().read({**metadata, "namespace": namespace}, "metadata", [])
+        tracker = self._fields()
+        if tracker is not None:
+            tracker.track(resource, None, document, manager=options.field_manager, subresource="")
+
+    # Whose token is this
 
     def _token(self, spec: Document) -> Document:
         token = spec.get("token")
         if not token:
             raise BadRequest("token is required for TokenReview in authentication")
-        user = self._authenticator.of_token(token)
-        if user is None:
-            return {"user": {}, "error": "invalid bearer token"}
-        status: Document = {"authenticated": True, "user": _info(user)}
-        if spec.get("audiences"):
-            status["audiences"] = spec["audiences"]
+        try:
+            user, audiences = self._authenticator.review(token, spec.get("audiences") or ())
+        except TokenRefused as error:
+            return {"user": {}, "error": str(error)}
+        return {"authenticated": True, "user": user_info(user), "audiences": audiences}
+
+    # May they
+
+    def _access(self, call: Call, resource: Resource, document: Document) -> Document:
+        spec: Document = document.get("spec") or {}
+        is_self = resource.plural == "selfsubjectaccessreviews"
+        causes = [*_spec_causes(spec, is_self=is_self), *_place_causes(resource, document)]
+        if causes:
+            # Upstream makes this failure without saying the kind.
+            raise failures.invalid("", resource.group, "", causes)
+        user = call.user if is_self else _subject(spec)
+        status: Document = {"allowed": True}
+        if not self._allows_all:
+            allowed, reason = self._rbac.allowed(user, _attributes(spec))
+            status = {"allowed": allowed, **({"reason": reason} if reason else {})}
+        problem = _selector_problem(spec.get("resourceAttributes") or {})
+        if problem:
+            status["evaluationError"] = problem
         return status
 
-    @staticmethod
-    def _subject(resource: Resource, spec: Document) -> User:
-        groups: list[str] = spec.get("groups") or []
-        if not spec.get("user") and not groups:
-            text = "at least one of user or group must be specified"
-            cause = failures.invalid_value("spec.user", "", text)
-            raise failures.invalid(resource.kind, resource.group, "", [cause])
-        extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
-        return User(spec.get("user", ""), tuple(groups), spec.get("uid", ""), extra)
-
-    def _access(self, resource: Resource, user: User, spec: Document) -> Document:
-        asked = _attributes(resource, spec)
-        if self._allows_all:
-            return {"allowed": True}
-        allowed, reason = self._rbac.allowed(user, asked)
-        return {"allowed": allowed, **({"reason": reason} if reason else {})}
+    # What may I
 
     def _rules(self, user: User, spec: Document) -> Document:
-        every = [
-            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-            {"verbs": ["*"], "nonResourceURLs": ["*"]},
-        ]
-        if self._allows_all:
-            rules: list[Any] = every
-        else:
-            rules = list(self._rbac.rules(user, spec.get("namespace", "")))
-        return {
-            "resourceRules": [rule for rule in rules if rule.get("resources")],
+        namespace = spec.get("namespace")
+        if not namespace:
+            raise BadRequest("no namespace on request")
+        problem, rules = "", list[Any](_EVERYTHING)
+        if not self._allows_all:
+            held = self._rbac.holdings(user, namespace)
+            problem, rules = held.problem, list(held.rules)
+        status: Document = {
+            "resourceRules": [_resource_rule(rule) for rule in rules if rule.get("resources")],
             "nonResourceRules": [
                 {"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]}
                 for rule in rules
@@ -101,19 +161,109 @@ class Reviews:
             ],
             "incomplete": False,
         }
+        if problem:
+            status["evaluationError"] = problem
+        return status
 
 
-def _attributes(resource: Resource, spec: Document) -> Attributes:
+def _subject(spec: Document) -> User:
+    extra = {key.lower(): tuple(values) for key, values in (spec.get("extra") or {}).items()}
+    return User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), extra)
+
+
+def _spec_causes(spec: Document, *, is_self: bool) -> Iterator[StatusCause]:
     asked: Document | None = spec.get("resourceAttributes")
     path: Document | None = spec.get("nonResourceAttributes")
-    if (asked is None) == (path is None):
+    if asked is not None and path is not None:
+        text = "cannot be specified in combination with resourceAttributes"
+        yield failures.invalid_value(_PATH, _go_path(path), text)
+    elif asked is None and path is None:
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        field = "spec.resourceAttributes"
-        cause = StatusCause("FieldValueInvalid", f"Invalid value: null: {text}", field)
-        raise failures.invalid(resource.kind, resource.group, "", [cause])
+        yield StatusCause("FieldValueInvalid", f"Invalid value: null: {text}", _ATTRIBUTES)
+    for name, needs_label_names in (("fieldSelector", False), ("labelSelector", True)):
+        selector: Document | None = (asked or {}).get(name)
+        if selector is not None:
+            yield from _selector_causes(f"{_ATTRIBUTES}.{name}", selector, needs_label_names=needs_label_names)
+    if not is_self and not spec.get("user") and not spec.get("groups"):
+        yield failures.invalid_value("spec.user", "", "at least one of user or group must be specified")
+
+
+def _selector_causes(where: str, selector: Document, *, needs_label_names: bool) -> Iterator[StatusCause]:
+    raw, requirements = selector.get("rawSelector"), selector.get("requirements") or ()
+    if raw and requirements:
+        text = "may not specified at the same time as requirements"
+        yield failures.invalid_value(f"{where}.rawSelector", raw, text)
+    if not raw and not requirements:
+        text = f"when {where} is specified, requirements or rawSelector is required"
+        yield failures.required(f"{where}.requirements", text)
+    for index, requirement in enumerate(requirements):
+        place = f"{where}.requirements[{index}]"
+        key, values = requirement.get("key", ""), requirement.get("values") or ()
+        if not key and not needs_label_names:
+            yield failures.required(f"{place}.key", "must be specified")
+        operator = requirement.get("operator")
+        if operator in {"In", "NotIn"} and not values:
+            yield failures.required(f"{place}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        if operator in {"Exists", "DoesNotExist"} and values:
+            text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield failures.forbidden_field(f"{place}.values", text)
+        if needs_label_names:
+            for problem in label_key_problems(key):
+                yield failures.invalid_value(f"{place}.key", key, problem)
+            for number, value in enumerate(values):
+                for problem in label_value_problems(value):
+                    yield failures.invalid_value(f"{place}.values[{number}]", value, problem)
+
+
+def _place_causes(resource: Resource, document: Document) -> Iterator[StatusCause]:
+    """Yield what is wrong with the metadata, which may say nothing, or for a local review only the namespace."""
+    metadata: Document = document["metadata"]
+    is_local = resource.namespaced
+    if any(
+        value for key, value in metadata.items() if key != "managedFields" and not (is_local and key == "namespace")
+    ):
+        text = "must be empty except for namespace" if is_local else "must be empty"
+        yield StatusCause("FieldValueInvalid", f"Invalid value: {encode(metadata).decode()}: {text}", "metadata")
+    if not is_local:
+        return
+    spec: Document = document.get("spec") or {}
+    asked: Document | None = spec.get("resourceAttributes")
+    path: Document | None = spec.get("nonResourceAttributes")
+    if asked is not None and asked.get("namespace", "") != metadata["namespace"]:
+        text = "must match metadata.namespace"
+        yield failures.invalid_value(f"{_ATTRIBUTES}.namespace", asked.get("namespace", ""), text)
+    if path is not None:
+        yield failures.invalid_value(_PATH, _go_path(path), "disallowed on this kind of request")
+
+
+def _go_path(path: Document) -> Document:
+    """Return the attributes of a path by the names of their Go fields, as upstream's message has them."""
+    return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+
+
+def _selector_problem(asked: Document) -> str:
+    """Return what an access review says of a selector it cannot use: it decides as if there were none."""
+    problems: list[str] = []
+    for name, operators in (
+        ("fieldSelector", {"In", "NotIn"}),
+        ("labelSelector", {"In", "NotIn", "Exists", "DoesNotExist"}),
+    ):
+        selector: Document = asked.get(name) or {}
+        is_broken = any(one.get("operator") not in operators for one in selector.get("requirements") or ())
+        try:
+            (parse_fields if name == "fieldSelector" else parse_labels)(selector.get("rawSelector", ""))
+        except ValueError:
+            is_broken = True
+        if is_broken:
+            problems.append(f"{_ATTRIBUTES}.{name} ignored due to parse error")
+    return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]" if problems else ""
+
+
+def _attributes(spec: Document) -> Attributes:
+    path: Document | None = spec.get("nonResourceAttributes")
     if path is not None:
         return Attributes(verb=path.get("verb", ""), path=path.get("path", ""))
-    assert asked is not None
+    asked: Document = spec.get("resourceAttributes") or {}
     return Attributes(
         verb=asked.get("verb", ""),
         group=asked.get("group", ""),
@@ -122,15 +272,12 @@ def _attributes(resource: Resource, spec: Document) -> Attributes:
         subresource=asked.get("subresource", ""),
         namespace=asked.get("namespace", ""),
         name=asked.get("name", ""),
+        is_resource=True,
     )
 
 
-def _info(user: User) -> Document:
-    info: Document = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
+def _resource_rule(rule: Any) -> Document:
+    found: Document = {"verbs": rule["verbs"], "apiGroups": rule.get("apiGroups") or [], "resources": rule["resources"]}
+    if rule.get("resourceNames"):
+        found["resourceNames"] = rule["resourceNames"]
+    return found

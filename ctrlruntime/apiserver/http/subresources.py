@@ -1,41 +1,60 @@
-"""Subresources that are not the object itself: scale, binding, eviction, token; and those that need a kubelet, refused honestly."""
+"""Subresources that are not the object itself: binding, eviction, token; and those that need a kubelet, refused honestly."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 import time
 from collections.abc import Callable
-from typing import Any
 
 from aiohttp import web
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.encoding import encode
+from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.http.answers import document_answer
-from ctrlruntime.apiserver.http.bodies import read_object, read_tree
+from ctrlruntime.apiserver.http.bodies import read_tree
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.objects import Objects, patched
+from ctrlruntime.apiserver.http.evictions import Evictions
+from ctrlruntime.apiserver.http.logs import container_of, log_answer
+from ctrlruntime.apiserver.http.objects import Objects
 from ctrlruntime.apiserver.http.options import delete_options, write_options
+from ctrlruntime.apiserver.http.scale import Scales
+from ctrlruntime.apiserver.http.tokens import Tokens
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
-from ctrlruntime.errors import APIStatusError, BadRequest, StatusCause, TooManyRequests
-from ctrlruntime.selector import from_label_selector, from_labels
+from ctrlruntime.errors import APIStatusError, BadRequest
 
-_NO_KUBELET = frozenset({"log", "exec", "attach", "portforward", "proxy"})
+_NO_KUBELET = frozenset({"exec", "attach", "portforward", "proxy"})
 _LIKE_STATUS = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
+
+
+_CONNECTIONS = {
+    ("pods", "exec"): "PodExecOptions",
+    ("pods", "attach"): "PodAttachOptions",
+    ("pods", "portforward"): "PodPortForwardOptions",
+    ("pods", "proxy"): "PodProxyOptions",
+    ("services", "proxy"): "ServiceProxyOptions",
+    ("nodes", "proxy"): "NodeProxyOptions",
+}
+_CONNECTION_FIELDS = (
+    ("stdin", True),
+    ("stdout", True),
+    ("stderr", True),
+    ("tty", True),
+    ("container", False),
+    ("path", False),
+)
 
 
 class Subresources:
     """Handlers of paths below an object."""
 
     def __init__(
-        self, registry: Registry, objects: Objects, secret: bytes, now: Callable[[], float] = time.time
+        self, registry: Registry, objects: Objects, tokens: Tokens, now: Callable[[], float] = time.time
     ) -> None:
         self._registry = registry
         self._objects = objects
-        self._secret = secret
+        self._scales = Scales(registry, objects)
+        self._tokens = tokens
+        self._evictions = Evictions(registry, now)
         self._now = now
 
     async def handle(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
@@ -43,15 +62,19 @@ class Subresources:
         if name in _LIKE_STATUS:
             return await self._like_status(call, resource, target)
         if name == "scale":
-            return await self._scale(call, resource, target)
+            return await self._scales.handle(call, resource, target)
+        if name == "log":
+            pod = resource.tree(self._registry.record(resource, target.namespace, target.name))
+            return log_answer(call, pod, self._now())
         if name in _NO_KUBELET:
-            raise self._refusal(resource, target)
+            await self._admit_connection(call, resource, target)
+            raise self._refusal(call, resource, target)
         if name == "binding":
-            return self.bind(call, resource, target.namespace, target.name, read_tree(call, "Binding"))
+            return await self.bind(call, resource, target.namespace, target.name, read_tree(call, "Binding"))
         if name == "eviction":
-            return self._evict(call, resource, target)
+            return await self._evict(call, resource, target)
         if name == "token":
-            return self._token(call, resource, target)
+            return await self._tokens.request(call, resource, target)
         raise failures.no_such_resource()
 
     async def _like_status(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
@@ -65,14 +88,16 @@ class Subresources:
             case _:
                 raise failures.method_not_allowed()
 
-    def _refusal(self, resource: Resource, target: ResourcePath) -> APIStatusError:
-        record = self._registry.record(resource, target.namespace, target.name)
-        spec: Document = resource.tree(record).get("spec") or {}
-        if resource.kind == "Pod" and not spec.get("nodeName") and target.subresource != "log":
+    def _refusal(self, call: Call, resource: Resource, target: ResourcePath) -> APIStatusError:
+        document = resource.tree(self._registry.record(resource, target.namespace, target.name))
+        spec: Document = document.get("spec") or {}
+        if target.subresource in {"exec", "attach"}:
+            container_of(call, document)
+        if resource.kind == "Pod" and target.subresource == "proxy" and not spec.get("nodeName"):
+            return BadRequest("address not allowed")
+        if resource.kind == "Pod" and not spec.get("nodeName"):
             return BadRequest(f"pod {target.name} does not have a host assigned")
-        what = {"log": "there are no logs", "proxy": "nothing can be proxied"}.get(
-            target.subresource, "nothing runs there"
-        )
+        what = "nothing can be proxied" if target.subresource == "proxy" else "nothing runs there"
         message = (
             f'{target.subresource} of {resource.plural} "{target.name}" is not available: the embedded API server simulates '
             f"Pods and runs no containers, so {what}"
@@ -80,170 +105,86 @@ class Subresources:
         error = failures.plain_internal(message, 501)
         return APIStatusError.from_status({**error.status, "reason": "NotImplemented"})
 
-    # Scale
-
-    async def _scale(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
-        record = self._registry.record(resource, target.namespace, target.name)
-        document = resource.tree(record)
-        match call.method:
-            case "GET":
-                return document_answer(call, _scale_of(resource, document))
-            case "PUT":
-                options = write_options(call, "UpdateOptions")
-                scale = read_object(call, resource, options, kind="Scale", api_version="autoscaling/v1")
-            case "PATCH":
-                options = write_options(call, "PatchOptions")
-                reader = self._objects.patch_reader(call, "autoscaling", "v1", "Scale", is_custom=resource.is_custom)
-                scale = patched(reader, _scale_of(resource, document))
-            case _:
-                raise failures.method_not_allowed()
-        replicas: Any = (scale.get("spec") or {}).get("replicas", 0)
-        if not isinstance(replicas, int) or isinstance(replicas, bool):
-            raise BadRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer')
-        if replicas < 0:
-            text = "must be greater than or equal to 0"
-            cause = failures.invalid_value("spec.replicas", replicas, text)
-            raise failures.invalid("Scale", "autoscaling", target.name, [cause])
-        version = (scale.get("metadata") or {}).get("resourceVersion", "")
-        _set(document, resource.scale.spec_replicas if resource.scale else ".spec.replicas", replicas)
-        document["metadata"]["resourceVersion"] = version
-        options.is_patch = True
-        options.field_validation = "Ignore"
-        written = self._registry.writer.update(resource, target.namespace, target.name, document, options)
-        return document_answer(call, _scale_of(resource, resource.tree(written.record)))
+    async def _admit_connection(self, call: Call, resource: Resource, target: ResourcePath) -> None:
+        """Ask the webhooks about what is to be opened (`CONNECT`), though nothing runs that could be."""
+        kind = _CONNECTIONS.get((resource.plural, target.subresource))
+        if kind is None:
+            return
+        shown: Document = {"kind": kind, "apiVersion": "v1"}
+        for field, is_truth in _CONNECTION_FIELDS:
+            if field in call.query:
+                shown[field] = call.query[field] in {"1", "true"} if is_truth else call.query[field]
+        if "command" in call.queries:
+            shown["command"] = call.queries["command"]
+        options = WriteOptions(user=call.user, warnings=call.warnings)
+        await self._registry.writer.admit(
+            resource,
+            target.namespace,
+            target.name,
+            shown,
+            options,
+            subresource=target.subresource,
+            operation="CONNECT",
+        )
 
     # Pods
 
-    def bind(self, call: Call, resource: Resource, namespace: str, name: str, binding: Document) -> web.Response:
+    async def bind(self, call: Call, resource: Resource, namespace: str, name: str, binding: Document) -> web.Response:
         """Assign a pod to a node."""
         if (binding.get("metadata") or {}).get("name") != name:
             raise BadRequest("name in URL does not match name in Binding object")
-        node = str((binding.get("target") or {}).get("name", ""))
-        if not node:
-            raise failures.invalid("Binding", "", name, [failures.required("target.name")])
-        pods = self._registry.canonical("", "pods")
-        document = pods.tree(self._registry.record(pods, namespace, name))
-        assigned = document["spec"].get("nodeName")
-        if assigned:
-            raise failures.conflict("pods/binding", "", name, f'pod {name} is already assigned to node "{assigned}"')
-        document["spec"]["nodeName"] = node
         options = write_options(call, "CreateOptions")
         options.is_patch = True
-        self._registry.writer.update(pods, namespace, name, document, options)
-        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._now()))
+        part = "binding" if resource.plural == "pods" else ""
+        whole = {"kind": "Binding", "apiVersion": "v1", **binding}
+        whole["metadata"] = {**binding["metadata"], "namespace": namespace}
+        binding = await self._registry.writer.admit(resource, namespace, name, whole, options, subresource=part)
+        kind = (binding.get("target") or {}).get("kind", "")
+        if kind not in {"", "Node"}:
+            raise failures.plain_internal(
+                f'target.kind: Unsupported value: {failures.shown(kind)}: supported values: "Node", "<empty>"'
+            )
+        node = str((binding.get("target") or {}).get("name", ""))
+        if not node:
+            raise failures.plain_internal("target.name: Required value")
+        pods = self._registry.canonical("", "pods")
+        moment = timestamp(self._now())
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": moment}
-        document = pods.tree(self._registry.record(pods, namespace, name))
-        conditions = [c for c in document["status"].get("conditions") or () if c["type"] != "PodScheduled"]
-        document["status"]["conditions"] = [*conditions, scheduled]
-        self._registry.writer.update(pods, namespace, name, document, WriteOptions(is_patch=True), "status")
+
+        def edit(pod: Document | None) -> Document:
+            assert pod is not None
+            assigned = pod["spec"].get("nodeName")
+            if assigned:
+                why = f'pod {name} is already assigned to node "{assigned}"'
+                raise failures.conflict("pods/binding", "", name, why)
+            pod["spec"]["nodeName"] = node
+            conditions = [c for c in pod["status"].get("conditions") or () if c["type"] != "PodScheduled"]
+            pod["status"]["conditions"] = [*conditions, scheduled]
+            return pod
+
+        self._registry.writer.update_directly(pods, namespace, name, edit, options, "binding")
         return document_answer(call, _success(), 201)
 
-    def _evict(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
-        eviction = read_tree(call, "Eviction")
-        record = self._registry.record(resource, target.namespace, target.name)
-        for budget in self._registry.list("policy", "poddisruptionbudgets", target.namespace):
-            selector = from_label_selector(budget["spec"].get("selector"))
-            if selector.matches(record.labels) and not (budget.get("status") or {}).get("disruptionsAllowed"):
-                text = "Cannot evict pod as it would violate the pod's disruption budget."
-                name = budget["metadata"]["name"]
-                cause = StatusCause("DisruptionBudget", f"The disruption budget {name} does not allow an eviction now")
-                raise TooManyRequests(text, causes=[cause], retry_after=10)
+    async def _evict(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
+        eviction: Document = {"kind": "Eviction", "apiVersion": "policy/v1", **read_tree(call, "Eviction")}
+        if (eviction.get("metadata") or {}).get("name") != target.name:
+            raise BadRequest("name in URL does not match name in Eviction object")
+        eviction["metadata"] = {**(eviction.get("metadata") or {}), "namespace": target.namespace}
+        eviction = await self._registry.writer.admit(
+            resource,
+            target.namespace,
+            target.name,
+            eviction,
+            write_options(call, "CreateOptions"),
+            subresource="eviction",
+        )
         options = delete_options(call, eviction.get("deleteOptions") or {})
-        self._registry.writer.delete(resource, target.namespace, target.name, options)
+        self._evictions.evict(resource, target.namespace, target.name, options)
         return document_answer(call, _success(), 201)
-
-    # Service account tokens
-
-    def _token(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
-        record = self._registry.record(resource, target.namespace, target.name)
-        request = read_tree(call, "TokenRequest")
-        spec: Document = request.get("spec") or {}
-        seconds: int = spec.get("expirationSeconds") or 3600
-        issued = int(self._now())
-        audiences = spec.get("audiences") or ["https://kubernetes.default.svc.cluster.local"]
-        claims = {
-            "aud": audiences,
-            "exp": issued + seconds,
-            "iat": issued,
-            "iss": "https://kubernetes.default.svc.cluster.local",
-            "nbf": issued,
-            "sub": f"system:serviceaccount:{target.namespace}:{target.name}",
-            "kubernetes.io": {
-                "namespace": target.namespace,
-                "serviceaccount": {"name": target.name, "uid": record.uid},
-            },
-        }
-        expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(issued + seconds))
-        answer = {
-            "kind": "TokenRequest",
-            "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {"name": target.name, "namespace": target.namespace},
-            "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
-            "status": {"token": sign_token(claims, self._secret), "expirationTimestamp": expires},
-        }
-        return document_answer(call, answer, 201)
-
-
-def sign_token(claims: Document, secret: bytes) -> str:
-    """Return a JWT for a service account, signed with the server's own secret (HS256: nobody else checks it)."""
-    head = _base64(encode({"alg": "HS256", "typ": "JWT"}))
-    signed = f"{head}.{_base64(encode(claims))}"
-    return f"{signed}.{_base64(hmac.new(secret, signed.encode(), hashlib.sha256).digest())}"
-
-
-def _base64(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def _success() -> Document:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def _value_at(document: Any, path: str) -> Any:
-    node = document
-    for key in path.lstrip(".").split("."):
-        node = node.get(key) if isinstance(node, dict) else None
-    return node
-
-
-def _set(document: Document, path: str, value: Any) -> None:
-    *parents, last = path.lstrip(".").split(".")
-    node = document
-    for key in parents:
-        node = node.setdefault(key, {})
-    node[last] = value
-
-
-def _scale_of(resource: Resource, document: Document) -> Document:
-    metadata: Document = document["metadata"]
-    shown = {
-        key: metadata[key]
-        for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-        if key in metadata
-    }
-    if resource.scale is not None:
-        replicas = _value_at(document, resource.scale.spec_replicas)
-        if replicas is None:
-            raise failures.plain_internal(
-                f'the spec replicas field "{resource.scale.spec_replicas}" does not exist in {resource.kind} {metadata["name"]}'
-            )
-        current = _value_at(document, resource.scale.status_replicas) or 0
-        selector = _value_at(document, resource.scale.label_selector) if resource.scale.label_selector else None
-    else:
-        replicas = document["spec"].get("replicas", 0)
-        current = (document.get("status") or {}).get("replicas", 0)
-        selector = _selector_text(resource, document["spec"].get("selector"))
-    status: Document = {"replicas": current}
-    if selector:
-        status["selector"] = selector
-    spec = {"replicas": replicas} if replicas else {}
-    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": shown, "spec": spec, "status": status}
-
-
-def _selector_text(resource: Resource, selector: Any) -> str:
-    if not selector:
-        return ""
-    return str(from_labels(selector) if resource.kind == "ReplicationController" else from_label_selector(selector))
-
-
-__all__ = ["Subresources", "sign_token"]
+__all__ = ["Subresources"]

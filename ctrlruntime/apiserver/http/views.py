@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from ctrlruntime.apiserver import tables
+from ctrlruntime.apiserver import failures, tables
 from ctrlruntime.apiserver.encoding import decode, encode
 from ctrlruntime.apiserver.http.negotiation import Form
 from ctrlruntime.apiserver.interfaces import Document
@@ -25,7 +25,10 @@ class View:
 
     def __init__(self, resource: Resource, form: Form, include: str, now: Callable[[], datetime]) -> None:
         if include not in {"", "None", "Metadata", "Object"}:
-            raise BadRequest(f"unrecognized includeObject value: {include!r}".replace("'", '"'))
+            raise BadRequest(
+                f"Unable to convert to Table as requested: includeObject: Invalid value: {failures.shown(include)}: must be "
+                "'Metadata', 'Object', 'None', or empty"
+            )
         self.resource = resource
         self.form = form
         self._include = include or "Metadata"
@@ -44,11 +47,20 @@ class View:
         if self.form == "table":
             return encode(self.table(records, metadata))
         resource = self.resource
-        meta = encode(metadata)
         if self.form == "metadata":
+            meta = encode(metadata)
             items = b",".join([resource.metadata_body(record) for record in records])
+            if not items:
+                return (
+                    b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
+                    + meta
+                    + b',"items":null}'
+                )
             head = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
             return b"".join((head, meta, b',"items":[', items, b"]}"))
+        if resource.is_custom:
+            metadata = dict(sorted({"continue": "", **metadata}.items()))
+        meta = encode(metadata)
         items = b",".join([resource.item(record) for record in records])
         kind, version = encode(resource.list_kind), encode(resource.api_version)
         if resource.is_custom:
@@ -63,7 +75,13 @@ class View:
         """Return a watch frame for an event, kept with the event for the other watchers."""
         if self.form == "table":
             return b"".join(
-                (b'{"type":"', type.encode(), b'","object":', encode(self.table([record], {}, columns=False)), b"}\n")
+                (
+                    b'{"type":"',
+                    type.encode(),
+                    b'","object":',
+                    encode(self.table([record], {"resourceVersion": str(record.revision)}, columns=False)),
+                    b"}\n",
+                )
             )
         key = (self.resource, self.form, type, record.revision)
         frames = event.frames
@@ -88,12 +106,14 @@ class View:
             head = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
         body: Document = {**head, "metadata": metadata}
         if self.form == "table":
+            cells = self._cells(body)
+            body = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
             body = {
                 "kind": "Table",
                 "apiVersion": "meta.k8s.io/v1",
                 "metadata": {"resourceVersion": str(revision)},
                 "columnDefinitions": None,
-                "rows": [{"cells": [], "object": body}],
+                "rows": [{"cells": cells, "object": body}],
             }
         return encode({"type": "BOOKMARK", "object": body}) + b"\n"
 
@@ -116,22 +136,25 @@ class View:
     def _row(self, record: Record) -> Document:
         resource = self.resource
         document: Document = decode(resource.body(record))
-        if resource.is_custom:
-            cells = tables.custom_cells(resource.printer_columns, document, self._now())
-        else:
-            cells = tables.cells(resource.group, resource.version, resource.plural, document, self._now())
-        row: Document = {"cells": cells}
+        row: Document = {"cells": self._cells(document)}
         if self._include == "Object":
             row["object"] = document
         elif self._include == "Metadata":
-            row["object"] = {
-                "kind": "PartialObjectMetadata",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": document.get("metadata", {}),
-            }
+            metadata = document.get("metadata", {})
+            if resource.kind == "DaemonSet":  # an annotation that only the versioned object has
+                metadata.get("annotations", {}).pop("deprecated.daemonset.template.generation", None)
+                if not metadata.get("annotations", True):
+                    del metadata["annotations"]
+            row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
         else:
             row["object"] = None
         return row
+
+    def _cells(self, document: Document) -> Sequence[Any]:
+        resource = self.resource
+        if resource.is_custom:
+            return tables.custom_cells(resource.printer_columns, document, self._now())
+        return tables.cells(resource.group, resource.version, resource.plural, document, self._now())
 
 
 def error_frame(status: Any) -> bytes:

@@ -7,10 +7,12 @@ is too slow, when its resource goes or changes, or when the server stops.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from random import Random
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.http.answers import failure_status
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.lists import Match, named_key
 from ctrlruntime.apiserver.http.options import ListOptions
@@ -53,13 +55,17 @@ class Watch:
         self._interval = bookmark_interval
         self._start = self._parse(options.resource_version)
         self._sent_columns = False
+        self.cut: Callable[[], object] = lambda: None
+        """Called when the watcher is too slow: ends its connection."""
 
     @staticmethod
     def _parse(version: str) -> int:
         if version in {"", "0"}:
             return 0
         if not version.isdigit():
-            text = f'invalid resource version: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+            text = (
+                f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+            )
             raise failures.plain_internal(text)
         return int(version)
 
@@ -67,11 +73,14 @@ class Watch:
         """Yield chunks of whole frames until the watch ends."""
         begin = self._clock()
         subscription = self._table.subscribe(self._namespace, self._key)
+        subscription.cut = self.cut
         try:
             try:
+                if self._view.resource.conversion is not None:
+                    await self._prepare_beginning(subscription)
                 pending = self._beginning()
             except APIStatusError as error:
-                yield error_frame(error.status)
+                yield error_frame(failure_status(error))
                 return
             for chunk in pending:
                 yield chunk
@@ -79,6 +88,18 @@ class Watch:
                 yield chunk
         finally:
             self._table.unsubscribe(subscription)
+
+    async def _prepare_beginning(self, subscription: Subscription) -> None:
+        """Let the webhook convert what the beginning will show; events that come meanwhile become part of it."""
+        resource = self._view.resource
+        while True:
+            records = [self._table.records[key] for key in self._table.keys(self._namespace)]
+            missed = (self._table.since(self._start) or []) if self._start else []
+            records += [record for event in missed for record in (event.record, event.old) if record is not None]
+            if not resource.needs_preparation(records):
+                subscription.clear()
+                return
+            await resource.prepare(records)
 
     def _beginning(self) -> Iterator[bytes]:
         """Return what comes before live events, as chunks; taken now, so that later writes come from the subscription."""
@@ -94,10 +115,14 @@ class Watch:
             if missed is None:
                 text = f"too old resource version: {self._start} ({self._table.compacted})"
                 raise failures.too_old(text)
-            frames = [frame for event in missed if (frame := self._render(event))]
+            frames = [frame for event in missed if self._concerns(event) and (frame := self._render(event))]
         if initial and options.allows_bookmarks:
             frames.append(self._view.bookmark(self._store.revision, ends_initial=True))
         return _chunks(frames)
+
+    def _concerns(self, event: Event) -> bool:
+        key = event.record.key
+        return key == self._key if self._key is not None else not self._namespace or key[0] == self._namespace
 
     def _state(self) -> list[bytes]:
         records = self._table.records
@@ -114,13 +139,18 @@ class Watch:
 
     async def _live(self, subscription: Subscription, end: float) -> AsyncIterator[bytes]:
         options = self._options
-        next_bookmark = min(self._clock() + self._interval, max(end - 2.0, self._clock()))
+        # A bookmark shortly before the end; a watch that is too short for that has none.
+        next_bookmark = self._clock() + self._interval
+        if self._clock() < end - 2.0 < next_bookmark:
+            next_bookmark = end - 2.0
         while True:
             events = subscription.events
             if events:
+                if self._view.resource.conversion is not None and not await self._prepare_events(events):
+                    return
                 frames: list[bytes] = []
                 while events:
-                    event = events.popleft()
+                    event = subscription.take()
                     if event.revision > self._start:
                         frame = self._render(event)
                         if frame:
@@ -142,6 +172,18 @@ class Watch:
             subscription.wake.clear()
             until = min(end, next_bookmark) if options.allows_bookmarks else end
             await _wait(subscription.wake, until - now)
+
+    async def _prepare_events(self, events: deque[Event]) -> bool:
+        """Let the webhook convert what the events show; where it fails the watch ends, and the client's next list says why."""
+        resource = self._view.resource
+        while True:
+            records = [record for event in events for record in (event.record, event.old) if record is not None]
+            if not resource.needs_preparation(records):
+                return True
+            try:
+                await resource.prepare(records)
+            except APIStatusError:
+                return False
 
     def _render(self, event: Event) -> bytes | None:
         """Return the event as this watcher's selectors see it: an object that leaves them is deleted, one that enters added."""

@@ -1,5 +1,6 @@
-"""Patches that need to know a kind: strategic merge. (JSON patch and merge patch are plain functions in `ctrlruntime.patch`.)"""
+"""Patches as kube-apiserver applies them: JSON Patch, strategic merge. (The merge patch is a plain function in `ctrlruntime.patch`.)"""
 
-from ctrlruntime.apiserver.patch.strategic import PatchSchema, strategic_merge
+from ctrlruntime.apiserver.patch import json_patch
+from ctrlruntime.apiserver.patch.strategic import PatchSchema, go_map, restored, strategic_merge
 
-__all__ = ["PatchSchema", "strategic_merge"]
+__all__ = ["PatchSchema", "go_map", "json_patch", "restored", "strategic_merge"]

@@ -6,12 +6,23 @@ a list come before the server's own, unless an element order says otherwise, as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ctrlruntime.apiserver.failures import plain_internal
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.errors import BadRequest
 
+_UNFIT = re.compile(r"json: cannot unmarshal (?:number )?(?P<given>\S+) into Go struct field \S+ of type (?P<kind>.+)")
+_FOUND = {
+    "string": "string",
+    "bool": "bool",
+    "object": "map[string]interface {}",
+    "array": "[]interface {}",
+    "number": "int64",
+}
+_SCALARS = frozenset({"string", "bool", "int", "int32", "int64", "float64"})
 _DELETE_PRIMITIVES = "$deleteFromPrimitiveList/"
 _ORDER = "$setElementOrder/"
 
@@ -68,19 +79,18 @@ def _merge_map(original: Document, patch: Document, schema: PatchSchema) -> Docu
             return _cleaned({key: value for key, value in patch.items() if key != "$patch"}, schema)
         if directive == "delete":
             return {}
-        if directive != "merge":
-            raise plain_internal(f"unknown patch type: {directive} in map: {go_map(patch)}")
+        raise plain_internal(f"unknown patch type: {_go_text(directive)} in map: {go_map(patch)}")
     result = dict(original)
     retained = patch.get("$retainKeys")
     if retained is not None:
-        for key in patch:
-            if not key.startswith("$") and patch[key] is not None and key not in retained:
-                raise plain_internal("patch contains a key that is not in $retainKeys")
+        given = [key for key in patch if not key.startswith("$") and patch[key] is not None]
+        if not isinstance(retained, list) or any(key not in retained for key in given):
+            raise BadRequest("invalid patch format of retainKeys")
         result = {key: value for key, value in result.items() if key in retained}
     for key, value in patch.items():
         if key.startswith(_DELETE_PRIMITIVES):
             name = key.removeprefix(_DELETE_PRIMITIVES)
-            if isinstance(result.get(name), list):
+            if isinstance(result.get(name), list) and isinstance(value, list):
                 result[name] = [item for item in result[name] if item not in value]
     for key, value in patch.items():
         if key.startswith(("$patch", "$retainKeys", _DELETE_PRIMITIVES, _ORDER)):
@@ -129,6 +139,8 @@ def _merge_list(server: list[Any], patch: list[Any], schema: PatchSchema, order:
         return _ordered(merged, list(keys), server, "")
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [item for item in patch if not (isinstance(item, dict) and "$patch" in item)]
+    if order is not None:
+        _check_order(patch, order, key)
     merged = list(server)
     for item in patch:
         if not isinstance(item, dict):
@@ -148,6 +160,16 @@ def _merge_list(server: list[Any], patch: list[Any], schema: PatchSchema, order:
     chosen = [item for item in patch if isinstance(item, dict) and item.get("$patch") != "delete"]
     keys = [_key_of(item, key) for item in (order if order is not None else chosen)]
     return _ordered(merged, keys, server, key)
+
+
+def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
+    """Refuse an element order that lacks an item of the patch, or has them in another order."""
+    wanted = [_key_of(item, key) for item in patch if not (isinstance(item, dict) and item.get("$patch") == "delete")]
+    listed = iter([_key_of(item, key) for item in order])
+    if any(one not in listed for one in wanted):  # each is looked for after the one before
+        raise plain_internal(
+            f"The order in patch list:\n{go_map(patch)}\n doesn't match $setElementOrder list:\n{go_map(order)}\n"
+        )
 
 
 def _key_of(item: Any, merge_key: str) -> Any:
@@ -170,6 +192,30 @@ def _ordered(merged: list[Any], keys: list[Any], server: list[Any], merge_key: s
         else:
             result.append(ours.pop(0))
     return [*result, *ours, *theirs]
+
+
+def restored(text: str) -> str:
+    """Return what is said of a value of a wrong type in a patched tree, made of what is said of one in a JSON body."""
+    match = _UNFIT.fullmatch(text)
+    if match is None:
+        return text
+    given, kind = match["given"], match["kind"]
+    found = _FOUND.get(given, "float64" if "." in given else "int64")
+    if kind.startswith("[]"):
+        return f"cannot restore slice from {found.partition('[')[0] or 'slice'}"
+    if kind.startswith("map["):
+        return f"cannot restore map from {found.partition('[')[0] or 'slice'}"
+    if kind in _SCALARS:
+        return f"cannot convert {found} to {kind}"
+    return f"cannot restore struct from: {found.partition('[')[0] or 'slice'}"
+
+
+def _go_text(value: Any) -> str:
+    """Return a value as Go's %s prints it where a text should be."""
+    if isinstance(value, str):
+        return value
+    kind = "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float64"
+    return f"%!s({kind}={go_map(value)})"
 
 
 def go_map(value: Any) -> str:

@@ -2,6 +2,6 @@
 
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource, Subresource
-from ctrlruntime.apiserver.registry.writer import DeleteOptions, WriteOptions, Written
+from ctrlruntime.apiserver.registry.writes import DeleteOptions, Edit, Lens, WriteOptions, Written
 
-__all__ = ["DeleteOptions", "Registry", "Resource", "Subresource", "WriteOptions", "Written"]
+__all__ = ["DeleteOptions", "Edit", "Lens", "Registry", "Resource", "Subresource", "WriteOptions", "Written"]

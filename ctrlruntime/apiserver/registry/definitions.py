@@ -1,7 +1,7 @@
 """CustomResourceDefinitions as live kinds.
 
 A definition is checked, its names are accepted, and its versions are served before the answer to its create leaves. A changed spec
-closes the watches of its resources; deletion takes the instances first. CEL rules are stored and published, and not evaluated yet.
+closes the watches of its resources; deletion takes the instances first. `definition_checks` judges what is written.
 """
 
 from __future__ import annotations
@@ -9,22 +9,26 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Protocol
 
-from ctrlruntime.apiserver.failures import invalid_value, not_supported, required
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.interfaces import DEFINITIONS, Document
+from ctrlruntime.apiserver.registry.definition_checks import (
+    check_definition,
+    check_status,
+    definition_warnings,
+)
 from ctrlruntime.apiserver.registry.resources import Resource, ScalePaths, Subresource
-from ctrlruntime.apiserver.registry.writer import DEFINITIONS, DeleteOptions, Hook, WriteOptions, Writer
+from ctrlruntime.apiserver.registry.webhook_conversion import Caller, WebhookConversion
+from ctrlruntime.apiserver.registry.writer import Writer
+from ctrlruntime.apiserver.registry.writes import DeleteOptions, Hook, WriteOptions
 from ctrlruntime.apiserver.schema import compile_schema
-from ctrlruntime.apiserver.schema.definition_rules import check_schema
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.errors import APIStatusError, StatusCause
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _SUBRESOURCE_VERBS = ("get", "patch", "update")
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?\Z")
-_DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
 
 
 class Served(Protocol):
@@ -49,15 +53,18 @@ class Definitions(Hook):
         self._writer = writer
         self._store = store
         self._now = now
+        self.caller: Caller | None = None
+        """Who calls conversion webhooks; None converts by the apiVersion alone."""
 
     # Steps of a write
 
     def prepare(self, document: Document, old: Document | None) -> None:
-        spec: Document = document.get("spec") or {}
+        spec: Document = document.setdefault("spec", {})
         names: Document = spec.setdefault("names", {})
         kind: str = names.get("kind", "")
-        names.setdefault("singular", kind.lower())
-        names.setdefault("listKind", f"{kind}List")
+        if kind:
+            names["singular"] = names.get("singular") or kind.lower()
+            names["listKind"] = names.get("listKind") or f"{kind}List"
         if not spec.get("conversion"):
             spec["conversion"] = {"strategy": "None"}
         for version in spec.get("versions") or ():
@@ -71,25 +78,33 @@ class Definitions(Hook):
             status["conditions"] = None
             status["acceptedNames"] = {"plural": "", "kind": ""}
         stored: list[str] = status.get("storedVersions") or []
-        if storage and storage[0] not in stored:
+        if storage and storage[0] not in stored and (not stored or old is None or old["spec"] != spec):
             status["storedVersions"] = [*stored, storage[0]]
 
     def validate(self, document: Document, old: Document | None) -> list[StatusCause]:
-        return list(_check_definition(document, old))
+        if old is not None and old["spec"] == document["spec"]:
+            return check_status(document)
+        return check_definition(document, old)
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return definition_warnings(document, old)
 
     def written(self, document: Document, old: Document | None) -> None:
         name: str = document["metadata"]["name"]
         if "deletionTimestamp" in document["metadata"]:
             self._delete_instances(document)
             return
+        has_new_spec = old is None or old["spec"] != document["spec"]
         status = self._accepted(document)
         present: Document = document["status"]
-        ours = ("conditions", "acceptedNames")
-        is_new = old is None or old["spec"] != document["spec"]
-        if is_new and any(status.get(key) != present.get(key) for key in ours):
+        if not has_new_spec and status["acceptedNames"] == present.get("acceptedNames"):
+            status = present  # what a client did to the conditions stays until the names are looked at again
+        if any(status.get(key) != present.get(key) for key in ("conditions", "acceptedNames")):
             self._update_status(document, status)
             document = {**document, "status": status}
-        self._serve(document, closes_watches=old is not None and old["spec"] != document["spec"], name=name)
+        self._serve(document, closes_watches=old is not None and has_new_spec, name=name)
+        if has_new_spec:
+            self._settle_others(document)
 
     def deleting(self, document: Document) -> None:
         finalizers: list[str] = document["metadata"].setdefault("finalizers", [])
@@ -105,6 +120,7 @@ class Definitions(Hook):
         if document.get("kind") == "CustomResourceDefinition":
             for resource in self._served.stop_serving(document["metadata"]["name"]):
                 self._store.drop(self._store.table(*resource.stored_as))
+            self._settle_others(document)
             return
         group = document["apiVersion"].rpartition("/")[0]
         for resource in list(self._served.all_resources()):
@@ -112,29 +128,58 @@ class Definitions(Hook):
                 self._finish_deletion(resource.definition_name)
                 return
 
+    # A start with what an earlier run left
+
+    def restore(self, document: Document) -> None:
+        """Serve a stored definition as it was served before."""
+        self._serve(document, closes_watches=False, name=document["metadata"]["name"])
+
+    def resume_deletion(self, document: Document) -> None:
+        """Go on with a deletion that had begun."""
+        self._delete_instances(document)
+
     # Names and serving
 
     def _accepted(self, document: Document) -> Document:
-        """Return the status with the names accepted or refused."""
-        spec, status = document["spec"], dict(document["status"])
-        wanted: Document = spec["names"]
-        problem = self._clash(document["metadata"]["name"], spec["group"], wanted)
-        accepted = dict(status.get("acceptedNames") or {"plural": "", "kind": ""})
-        if problem is None:
-            accepted = dict(wanted)
-            names = self._condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
-            text = "the initial names have been accepted"
-            established = self._condition("Established", "True", "InitialNamesAccepted", text)
-        else:
+        """Return the status with the names accepted or refused, each by itself; short names go together."""
+        wanted: Document = document["spec"]["names"]
+        status = dict(document["status"])
+        present: Document = status.get("acceptedNames") or {}
+        accepted: Document = {"plural": "", "kind": "", **present}
+        problem: tuple[str, str] | None = None
+        plurals, kinds = self._taken(document)
+        for reason, key, taken in (
+            ("PluralConflict", "plural", plurals),
+            ("SingularConflict", "singular", plurals),
+            ("ShortNamesConflict", "shortNames", plurals),
+            ("KindConflict", "kind", kinds),
+            ("ListKindConflict", "listKind", kinds),
+        ):
+            clashes = _clashes(wanted.get(key), present.get(key), taken)
+            if clashes:
+                problem = (reason, clashes[0] if len(clashes) == 1 else f"[{', '.join(clashes)}]")
+            elif wanted.get(key):
+                accepted[key] = wanted[key]
+            else:
+                accepted.pop(key, None)
+        accepted.pop("categories", None)
+        if wanted.get("categories"):
+            accepted["categories"] = wanted["categories"]
+        status["acceptedNames"] = accepted
+        self._set_conditions(status, problem)
+        return status
+
+    def _set_conditions(self, status: Document, problem: tuple[str, str] | None) -> None:
+        names = self._condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
+        text = "the initial names have been accepted"
+        established = self._condition("Established", "True", "InitialNamesAccepted", text)
+        if problem is not None:
             names = self._condition("NamesAccepted", "False", *problem)
-            text = "not all names are accepted"
-            established = self._condition("Established", "False", "NotAccepted", text)
-            if _is_true(status, "Established"):
-                established = _find(status, "Established") or established
+            established = self._condition("Established", "False", "NotAccepted", "not all names are accepted")
+        if _is_true(status, "Established"):
+            established = _find(status, "Established") or established
         kept = [c for c in status.get("conditions") or () if c["type"] not in {"NamesAccepted", "Established"}]
         status["conditions"] = [*(self._kept(status, c) for c in (names, established)), *kept]
-        status["acceptedNames"] = accepted
-        return status
 
     @staticmethod
     def _kept(status: Document, condition: Document) -> Document:
@@ -143,46 +188,78 @@ class Definitions(Hook):
         same = present is not None and all(present.get(k) == condition[k] for k in ("status", "reason", "message"))
         return present if same and present is not None else condition
 
-    def _clash(self, name: str, group: str, names: Document) -> tuple[str, str] | None:
-        others = [r for r in self._served.all_resources() if r.group == group and r.definition_name != name]
-        plurals = {name for r in others for name in (r.plural, r.singular, *r.short_names)}
-        kinds = {name for r in others for name in (r.kind, r.list_kind)}
-        wanted = [("PluralConflict", names["plural"], plurals), ("SingularConflict", names["singular"], plurals)]
-        wanted += [("ShortNamesConflict", short, plurals) for short in names.get("shortNames") or ()]
-        wanted += [("KindConflict", names["kind"], kinds), ("ListKindConflict", names["listKind"], kinds)]
-        clashes = [(reason, f'"{value}" is already in use') for reason, value, taken in wanted if value in taken]
-        return clashes[-1] if clashes else None  # upstream overwrites the reason with each clash it finds
+    def _others(self, document: Document) -> Iterator[Document]:
+        """Yield the other definitions of the group."""
+        definitions = self._served.canonical(*DEFINITIONS)
+        name, group = document["metadata"]["name"], document["spec"]["group"]
+        for record in list(self._store.table(*DEFINITIONS).records.values()):
+            if record.key[1] != name:
+                other = definitions.tree(record)
+                if other["spec"]["group"] == group:
+                    yield other
+
+    def _taken(self, document: Document) -> tuple[set[str], set[str]]:
+        """Return the names other definitions of the group hold: of resources, and of kinds."""
+        plurals: set[str] = set()
+        kinds: set[str] = set()
+        for other in self._others(document):
+            held: Document = (other.get("status") or {}).get("acceptedNames") or {}
+            plurals.update((held.get("plural", ""), held.get("singular", ""), *(held.get("shortNames") or ())))
+            kinds.update((held.get("kind", ""), held.get("listKind", "")))
+        return plurals - {""}, kinds - {""}
+
+    def _settle_others(self, document: Document) -> None:
+        """Look again at the definitions of the group whose names were refused: names may have become free."""
+        for other in self._others(document):
+            condition = _find(other["status"], "NamesAccepted")
+            if condition is None or condition["status"] != "False" or "deletionTimestamp" in other["metadata"]:
+                continue
+            status = self._accepted(other)
+            if status != other["status"]:
+                self._update_status(other, status)
+                self._serve({**other, "status": status}, closes_watches=False, name=other["metadata"]["name"])
 
     def _update_status(self, document: Document, status: Document) -> None:
         definitions = self._served.canonical(*DEFINITIONS)
         name: str = document["metadata"]["name"]
-        self._writer.update(definitions, "", name, {**document, "status": status}, WriteOptions(), "status")
+        changed = {**document, "status": status}
+        self._writer.update_directly(definitions, "", name, lambda _: changed, WriteOptions(), "status")
 
     def _serve(self, document: Document, *, closes_watches: bool, name: str) -> None:
         status: Document = document["status"]
-        if not (_is_true(status, "Established") and _is_true(status, "NamesAccepted")):
+        if not _is_true(status, "Established"):
             self._served.stop_serving(name)
             return
         if closes_watches or not self._served.served_by(name):
-            self._served.serve(name, list(resources_of(document)))
+            self._served.serve(name, self._with_conversion(document, list(resources_of(document))))
         if closes_watches:
             spec = document["spec"]
             self._store.table(spec["group"], spec["names"]["plural"]).close_subscriptions()
+
+    def _with_conversion(self, document: Document, resources: list[Resource]) -> list[Resource]:
+        """Give the versions the definition's conversion webhook, where it has one."""
+        conversion: Document = document["spec"].get("conversion") or {}
+        if conversion.get("strategy") != "Webhook" or self.caller is None or not resources:
+            return resources
+        webhook = WebhookConversion(self.caller, conversion.get("webhook") or {})
+        for resource in (*resources, resources[0].storage):
+            resource.conversion = webhook
+        return resources
 
     # Deletion
 
     def _delete_instances(self, document: Document) -> None:
         name: str = document["metadata"]["name"]
         resources = self._served.served_by(name)
-        for resource in resources:
+        stored = resources[0].storage if resources else None
+        for resource in (*resources, *([stored] if stored is not None else ())):
             resource.is_terminating = True
         spec = document["spec"]
         table = self._store.table(spec["group"], spec["names"]["plural"])
-        stored = resources[0] if resources else None
         for namespace, key in list(table.records):
             if stored is not None and (namespace, key) in table.records:
                 try:
-                    self._writer.delete(stored, namespace, key, DeleteOptions())
+                    self._writer.delete_directly(stored, namespace, key, DeleteOptions())
                 except APIStatusError:  # a finalizer's owner may have removed it meanwhile
                     continue
         if not table.records:
@@ -198,11 +275,20 @@ class Definitions(Hook):
         if left == document["metadata"].get("finalizers"):
             return
         document["metadata"]["finalizers"] = left
-        self._writer.update(definitions, "", name, document, WriteOptions(is_patch=True))
+        self._writer.update_directly(definitions, "", name, lambda _: document, WriteOptions(is_patch=True))
 
     def _condition(self, type: str, status: str, reason: str, message: str) -> Document:
-        moment = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        moment = timestamp(self._now())
         return {"type": type, "status": status, "lastTransitionTime": moment, "reason": reason, "message": message}
+
+
+def _clashes(wanted: object, present: object, taken: set[str]) -> list[str]:
+    """Return what stands against names: those that somebody else holds."""
+    names: list[str] = (
+        [name for name in wanted if isinstance(name, str)] if isinstance(wanted, list) else [str(wanted or "")]
+    )
+    held = present if isinstance(present, list) else [present]
+    return [f'"{name}" is already in use' for name in names if name in taken and name not in held]
 
 
 def _find(status: Document, type: str) -> Document | None:
@@ -284,125 +370,6 @@ def _deprecation(spec: Document, version: Document, names: Document, best: str) 
         return str(version["deprecationWarning"])
     text = f"{spec['group']}/{version['name']} {names['kind']} is deprecated"
     return f"{text}; use {spec['group']}/{best} {names['kind']}" if best != version["name"] else text
-
-
-def _check_definition(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    spec: Document = document["spec"]
-    names: Document = spec["names"]
-    group, plural = spec.get("group", ""), names.get("plural", "")
-    name = document["metadata"]["name"]
-    if name != f"{plural}.{group}":
-        yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
-    if not group:
-        yield required("spec.group")
-    elif "." not in group:
-        yield invalid_value("spec.group", group, "should be a domain with at least one dot")
-    annotations = document["metadata"].get("annotations") or {}
-    if (group.endswith((".k8s.io", ".kubernetes.io"))) and not annotations.get("api-approved.kubernetes.io"):
-        yield required(
-            "metadata.annotations[api-approved.kubernetes.io]",
-            'protected groups must have approval annotation "api-approved.kubernetes.io", '
-            "see https://github.com/kubernetes/enhancements/pull/1111",
-        )
-    if spec.get("scope") not in {"Cluster", "Namespaced"}:
-        if spec.get("scope"):
-            yield not_supported("spec.scope", spec["scope"], ["Cluster", "Namespaced"])
-        else:
-            yield required("spec.scope")
-    if spec.get("preserveUnknownFields"):
-        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        yield invalid_value("spec.preserveUnknownFields", True, text)
-    for key in ("plural", "singular", "kind", "listKind"):
-        value: str = names.get(key, "")
-        if not value:
-            yield required(f"spec.names.{key}")
-        elif not _DNS_LABEL.match(value.lower() if "ind" in key else value):
-            yield invalid_value(f"spec.names.{key}", value, "a DNS-1035 label must consist of lower case alphanumeric "
-                                "characters or '-', start with an alphabetic character, and end with an alphanumeric "
-                                "character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-                                "'[a-z]([-a-z0-9]*[a-z0-9])?')")  # fmt: skip
-    yield from _check_versions(document)
-    yield from _check_conversion(spec)
-    if old is not None:
-        yield from _check_change(spec, old["spec"], document)
-
-
-def _check_versions(document: Document) -> Iterator[StatusCause]:
-    versions: list[Document] = document["spec"].get("versions") or []
-    if sum(bool(version.get("storage")) for version in versions) != 1:
-        text = "must have exactly one version marked as storage version"
-        yield invalid_value("spec.versions", versions, text)
-    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
-    is_shared = bool(schemas) and all(schema == schemas[0] for schema in schemas)
-    seen: set[str] = set()
-    for index, version in enumerate(versions):
-        path = f"spec.versions[{index}]"
-        name: str = version.get("name", "")
-        if name in seen:
-            text = "must contain unique version names"
-            yield invalid_value("spec.versions", versions, text)
-        seen.add(name)
-        if not _DNS_LABEL.match(name):
-            yield invalid_value(f"{path}.name", name, "must be a DNS-1035 label")
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is None:
-            yield required(f"{path}.schema.openAPIV3Schema")
-        elif not is_shared:
-            yield from _check_schema(version, schema, f"{path}.schema.openAPIV3Schema")
-        elif index == 0:  # upstream moves a schema that all versions share to the top
-            yield from _check_schema(version, schema, "spec.validation.openAPIV3Schema")
-        scale = (version.get("subresources") or {}).get("scale")
-        if scale is not None:
-            for key in ("specReplicasPath", "statusReplicasPath"):
-                prefix = ".spec." if key.startswith("spec") else ".status."
-                value: str = scale.get(key, "")
-                where = f"{path}.subresources.scale.{key}"
-                if not value:
-                    yield required(where)
-                elif not value.startswith(prefix):
-                    yield invalid_value(where, value, f"should be a json path under {prefix.rstrip('.')}")
-        for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
-            where = f"{path}.additionalPrinterColumns[{number}]"
-            for key in ("name", "type", "jsonPath"):
-                if not column.get(key):
-                    yield required(f"{where}.{key}")
-
-
-def _check_schema(version: Document, schema: Document, path: str) -> Iterator[StatusCause]:
-    if "status" in (version.get("subresources") or {}) and schema.get("type") != "object":
-        text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
-        yield invalid_value(f"{path}.type", schema.get("type", ""), text)
-    yield from check_schema(schema, path)
-
-
-def _check_conversion(spec: Document) -> Iterator[StatusCause]:
-    conversion: Document = spec.get("conversion") or {}
-    strategy = conversion.get("strategy", "")
-    if strategy not in {"None", "Webhook"}:
-        yield not_supported("spec.conversion.strategy", strategy, ["None", "Webhook"])
-    if strategy == "Webhook":
-        webhook: Any = conversion.get("webhook") or {}
-        if not webhook.get("clientConfig"):
-            text = "required when strategy is set to Webhook"
-            yield required("spec.conversion.webhookClientConfig", text)
-        if not webhook.get("conversionReviewVersions"):
-            yield required("spec.conversion.conversionReviewVersions")
-
-
-def _check_change(spec: Document, old: Document, document: Document) -> Iterator[StatusCause]:
-    for key in ("group", "scope"):
-        if spec.get(key) != old.get(key):
-            yield invalid_value(f"spec.{key}", spec.get(key, ""), "field is immutable")
-    for key in ("plural", "kind"):
-        if spec["names"].get(key) != old["names"].get(key):
-            yield invalid_value(f"spec.names.{key}", spec["names"].get(key, ""), "field is immutable")
-    present = {version["name"] for version in spec.get("versions") or ()}
-    for index, stored in enumerate(document["status"].get("storedVersions") or ()):
-        if stored not in present:
-            text = f"missing from spec.versions; {stored} was previously a storage version, and must remain in spec.versions "
-            text += "until a storage migration ensures no data remains persisted in " + stored
-            text += f" and removes {stored} from status.storedVersions"
-            yield invalid_value(f"status.storedVersions[{index}]", stored, text)
 
 
 __all__ = ["FINALIZER", "Definitions", "resources_of", "version_priority"]

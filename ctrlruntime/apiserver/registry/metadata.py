@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from random import Random
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, required
+from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, required
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.values import key_problems, label_problems, labels_causes, subdomain_problems
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.selector import label_key_problems, label_value_problems
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
-_SERVICE = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
-_SUBDOMAIN_TEXT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
-    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_LABEL_TEXT = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-_SERVICE_TEXT = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end "
-    "with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
+_LABEL_NAMED = frozenset({("", "Namespace"), ("", "Service"), ("apps", "StatefulSet")})
+"""Kinds whose names become DNS labels."""
 _PATH_SEGMENT = frozenset(
     {
         ("rbac.authorization.k8s.io", "Role"),
@@ -35,6 +19,7 @@ _PATH_SEGMENT = frozenset(
         ("rbac.authorization.k8s.io", "ClusterRole"),
         ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
         ("certificates.k8s.io", "CertificateSigningRequest"),
+        ("apiregistration.k8s.io", "APIService"),
     }
 )
 _ANNOTATIONS_LIMIT = 262_144
@@ -52,38 +37,35 @@ def name_problems(group: str, kind: str, name: str) -> list[str]:
         if name in {".", ".."}:
             return [f"may not be '{name}'"]
         return [f"may not contain '{character}'" for character in "/%" if character in name]
-    if (group, kind) == ("", "Namespace"):
-        return (
-            []
-            if _LABEL.match(name) and len(name) <= 63
-            else [_LABEL_TEXT if len(name) <= 63 else "must be no more than 63 bytes"]
-        )
-    if (group, kind) == ("", "Service"):
-        return [] if _SERVICE.match(name) and len(name) <= 63 else [_SERVICE_TEXT]
-    problems: list[str] = []
-    if len(name) > 253:
-        problems.append("must be no more than 253 bytes")
-    if not _SUBDOMAIN.match(name):
-        problems.append(_SUBDOMAIN_TEXT)
-    return problems
+    if (group, kind) in _LABEL_NAMED:
+        return label_problems(name)
+    return subdomain_problems(name)
 
 
 def validate_metadata(group: str, kind: str, metadata: Document) -> list[StatusCause]:
     """Return what is wrong with the metadata of an object that is about to be stored."""
     causes: list[StatusCause] = []
-    name = metadata.get("name", "")
+    name, base = metadata.get("name", ""), metadata.get("generateName")
+    if base:  # it ends where the random letters begin
+        problems = name_problems(group, kind, f"{base}a" if base.endswith("-") else base)
+        causes.extend(invalid_value("metadata.generateName", base, problem) for problem in problems)
     if not name:
         causes.append(required("metadata.name", "name or generateName is required"))
     else:
         causes.extend(invalid_value("metadata.name", name, problem) for problem in name_problems(group, kind, name))
-    causes.extend(_labels(metadata.get("labels")))
+    generation = metadata.get("generation")
+    if type(generation) is int and generation < 0:
+        causes.append(invalid_value("metadata.generation", generation, "must be greater than or equal to 0"))
+    causes.extend(labels_causes(metadata.get("labels"), "metadata.labels"))
     causes.extend(_annotations(metadata.get("annotations")))
     if metadata.get("ownerReferences"):
         causes.extend(_owners(metadata["ownerReferences"]))
     for finalizer in metadata.get("finalizers") or ():
-        causes.extend(
-            invalid_value("metadata.finalizers", finalizer, problem) for problem in label_key_problems(finalizer)
-        )
+        causes.extend(invalid_value("metadata.finalizers", finalizer, problem) for problem in key_problems(finalizer))
+    finalizers = metadata.get("finalizers")
+    if finalizers and {"orphan", "foregroundDeletion"} <= set(finalizers):
+        text = "finalizer orphan and foregroundDeletion cannot be both set"
+        causes.append(invalid_value("metadata.finalizers", finalizers, text))
     return causes
 
 
@@ -92,12 +74,13 @@ def finalizer_problems(is_custom: bool, metadata: Document) -> tuple[list[Status
     causes: list[StatusCause] = []
     warnings: list[str] = []
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-        if "/" in finalizer or finalizer in _STANDARD_FINALIZERS:
+        if "/" in finalizer or finalizer in _STANDARD_FINALIZERS or (is_custom and not finalizer):
             continue
         if is_custom:
+            path = " including a path (/)" if "." in finalizer else ""
             warnings.append(
-                f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name including a path (/) '
-                "to avoid accidental conflicts with other finalizer writers"
+                f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name{path} to avoid accidental '
+                "conflicts with other finalizer writers"
             )
         elif finalizer.count(".") < 1:
             text = "name is neither a standard finalizer name nor is it fully qualified"
@@ -105,35 +88,55 @@ def finalizer_problems(is_custom: bool, metadata: Document) -> tuple[list[Status
     return causes, warnings
 
 
+def drop_repeated_owners(metadata: Document) -> list[str]:
+    """Leave of owner references that say the same only the first; return the warning about it, if there were any."""
+    owners: list[Document] = metadata.get("ownerReferences") or []
+    if len(owners) < 2:
+        return []
+    kept: list[Document] = []
+    repeated: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            repeated.append(str(owner.get("uid", "")))
+        else:
+            kept.append(owner)
+    if not repeated:
+        return []
+    metadata["ownerReferences"] = kept
+    text = (
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+        "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+    )
+    return [text + ", ".join(dict.fromkeys(repeated))]
+
+
 def validate_metadata_update(metadata: Document, old: Document) -> list[StatusCause]:
     """Return what an update may not do to metadata."""
     causes: list[StatusCause] = []
-    if metadata.get("uid") and metadata["uid"] != old.get("uid"):
-        causes.append(invalid_value("metadata.uid", metadata["uid"], "field is immutable"))
     if old.get("deletionTimestamp"):
         added = [name for name in metadata.get("finalizers") or () if name not in (old.get("finalizers") or ())]
         if added:
             listed = ", ".join(f'"{name}"' for name in added)
             text = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
-            causes.append(forbidden_field("metadata.finalizers", text))
+            causes += [forbidden_field("metadata.finalizers", text)] * 2  # it is looked at twice, and said twice
     return causes
 
 
-def _labels(labels: dict[str, str] | None) -> list[StatusCause]:
-    causes: list[StatusCause] = []
-    for key, value in (labels or {}).items():
-        causes.extend(invalid_value("metadata.labels", key, problem) for problem in label_key_problems(key))
-        causes.extend(invalid_value("metadata.labels", value, problem) for problem in label_value_problems(value))
-    return causes
+def identity_causes(metadata: Document, old: Document) -> list[StatusCause]:
+    """Return what a patch may not do to what makes an object this one; a PUT that tries is a conflict, and never comes here."""
+    changed = [
+        invalid_value(f"metadata.{key}", metadata[key], "field is immutable")
+        for key in ("uid", "deletionTimestamp")
+        if metadata.get(key) and metadata[key] != old.get(key)
+    ]
+    return changed * 2  # it is looked at twice, and said twice
 
 
 def _annotations(annotations: dict[str, str] | None) -> list[StatusCause]:
     causes: list[StatusCause] = []
     size = 0
     for key, value in (annotations or {}).items():
-        causes.extend(
-            invalid_value("metadata.annotations", key, problem) for problem in label_key_problems(key.lower())
-        )
+        causes.extend(invalid_value("metadata.annotations", key, problem) for problem in key_problems(key.lower()))
         size += len(key) + len(value)
     if size > _ANNOTATIONS_LIMIT:
         text = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
@@ -150,6 +153,10 @@ def _owners(owners: list[Document]) -> list[StatusCause]:
                           ("name", "must not be empty"), ("uid", "must not be empty")):  # fmt: skip
             if not owner.get(key):
                 causes.append(invalid_value(f"{path}.{key}", owner.get(key, ""), text))
+        if str(owner.get("apiVersion", "")).count("/") > 1:
+            causes.append(invalid_value(f"{path}.apiVersion", owner["apiVersion"], "version must not be empty"))
+        if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+            causes.append(invalid_value(path, owner, "/v1, Kind=Event is disallowed from being an owner"))
         if owner.get("controller"):
             controllers.append(owner)
     if len(controllers) > 1:
@@ -159,6 +166,4 @@ def _owners(owners: list[Document]) -> list[StatusCause]:
             f"{first.get('name')} and {second.get('kind')}/{second.get('name')}"
         )
         causes.append(invalid_value("metadata.ownerReferences", owners, text))
-    if len({owner.get("uid") for owner in owners}) != len(owners):
-        causes.append(duplicate("metadata.ownerReferences", [owner.get("uid") for owner in owners]))
     return causes

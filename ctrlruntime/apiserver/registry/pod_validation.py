@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import (
-    duplicate,
-    forbidden_field,
-    invalid_value,
-    not_supported,
-    required,
-    shown,
-)
+from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import parse
+from ctrlruntime.apiserver.quantity import canonical, parse
+from ctrlruntime.apiserver.registry.values import (
+    NON_NEGATIVE,
+    PORT_RANGE,
+    address_causes,
+    choice_causes,
+    go_struct,
+    label_causes,
+    label_problems,
+    labels_causes,
+    not_negative,
+    port_name_causes,
+    port_or_name_causes,
+    qualified_name_causes,
+    selector_causes,
+    subdomain_causes,
+)
+from ctrlruntime.apiserver.registry.volume_validation import env_causes, mount_causes, volume_causes
 from ctrlruntime.errors import StatusCause
 
-NON_NEGATIVE: Final = "must be greater than or equal to 0"
-PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-LABEL_TEXT: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
-    "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+_POLICIES: Final = ("Always", "OnFailure", "Never")
+_ID_RANGE: Final = "must be between 0 and 2147483647, inclusive"
+_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_STANDARD_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+_SECURITY: Final = (
+    "Capabilities",
+    "Privileged",
+    "SELinuxOptions",
+    "WindowsOptions",
+    "RunAsUser",
+    "RunAsGroup",
+    "RunAsNonRoot",
+    "ReadOnlyRootFilesystem",
+    "AllowPrivilegeEscalation",
+    "ProcMount",
+    "SeccompProfile",
+    "AppArmorProfile",
 )
 _UNCHANGEABLE: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -34,47 +54,221 @@ _UNCHANGEABLE: Final = (
 )
 
 
+_TOLERATION_TEXT: Final = "existing toleration can not be modified except its tolerationSeconds"
+
+
 def pod_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     spec: Document = document.get("spec") or {}
-    yield from pod_spec_causes(spec, "spec")
     if old is not None:
-        before: Document = old.get("spec") or {}
-        if _fixed(spec, before) != _fixed(before, before):
-            yield forbidden_field("spec", _UNCHANGEABLE)
+        yield from _update_causes(spec, old.get("spec") or {})
+        return
+    if spec.get("ephemeralContainers"):
+        yield forbidden_field("spec.ephemeralContainers", "cannot be set on create")
+    yield from pod_spec_causes(spec, "spec")
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        yield forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
+
+
+def _update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
+    yield from pod_spec_causes(spec, "spec")
+    for name in ("containers", "initContainers"):
+        if len(spec.get(name) or ()) != len(before.get(name) or ()):
+            yield forbidden_field(f"spec.{name}", "pod updates may not add or remove containers")
+            return
+    if any(not one.get("image") for name in ("containers", "initContainers") for one in spec.get(name) or ()):
+        return
+    yield from _deadline_causes(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
+    tolerations = [_untimed(item) for item in spec.get("tolerations") or ()]
+    if any(_untimed(item) not in tolerations for item in before.get("tolerations") or ()):
+        yield forbidden_field("spec.tolerations", _TOLERATION_TEXT)
+    if _fixed(spec, before) != _fixed(before, before):
+        yield forbidden_field("spec", _UNCHANGEABLE)
+
+
+def _deadline_causes(seconds: int | None, before: int | None) -> Iterator[StatusCause]:
+    if before is None:
+        return
+    if seconds is None:
+        text = "must not update from a positive integer to nil value"
+        yield invalid_value("spec.activeDeadlineSeconds", None, text)
+    elif seconds > before:
+        yield invalid_value("spec.activeDeadlineSeconds", seconds, "must be less than or equal to previous value")
+
+
+def resize_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
+    """What a resize may not do to the resources of containers, beyond the quality of service that must stay."""
+    for name in ("containers", "initContainers"):
+        held = {container["name"]: container.get("resources") or {} for container in before.get(name) or ()}
+        for index, container in enumerate(spec.get(name) or ()):
+            resources, earlier = container.get("resources") or {}, held.get(container["name"], {})
+            for side in ("limits", "requests"):
+                removed = set(earlier.get(side) or {}) - set(resources.get(side) or {})
+                if removed & {"cpu", "memory"}:
+                    path = f"spec.{name}[{index}].resources.{side}"
+                    yield forbidden_field(path, f"resource {side} cannot be removed")
+            if _extended(resources) != _extended(earlier):
+                yield forbidden_field("spec", "only cpu and memory resources are mutable")
+                return
+
+
+def _extended(resources: Document) -> list[Document]:
+    sides = [resources.get(side) or {} for side in ("limits", "requests")]
+    return [{name: amount for name, amount in side.items() if name not in {"cpu", "memory"}} for side in sides]
+
+
+def _untimed(toleration: Document) -> Document:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+
+
+def pod_warnings(document: Document, name_what: str = "the Pod's hostname") -> Iterator[str]:
+    """Yield what kube-apiserver warns about on a Pod."""
+    meta = document["metadata"]
+    problems = label_problems(str(meta.get("name", "")))
+    if problems and "." in meta["name"]:
+        why = "which can result in surprising behavior; a DNS label is recommended"
+        yield f"metadata.name: this is used in {name_what}, {why}: [{', '.join(problems)}]"
+    yield from pod_spec_warnings(document.get("spec") or {}, "spec")
+
+
+def pod_spec_warnings(spec: Document, path: str) -> Iterator[str]:
+    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if not secret.get("name"):
+            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        if constraint.get("labelSelector") is None:
+            text = "a null labelSelector results in matching no pod"
+            yield f"{path}.topologySpreadConstraints[{index}].labelSelector: {text}"
+    for name in ("os", "arch"):
+        if f"beta.kubernetes.io/{name}" in (spec.get("nodeSelector") or {}):
+            where = f"{path}.nodeSelector[beta.kubernetes.io/{name}]"
+            yield f'{where}: deprecated since v1.14; use "kubernetes.io/{name}" instead'
+    for where, container in (*_indexed(spec, path, "initContainers"), *_indexed(spec, path, "containers")):
+        seen: dict[str, Document] = {}
+        for index, variable in enumerate(container.get("env") or ()):
+            name = variable.get("name", "")
+            if seen.get(name, variable) != variable:
+                text = "which may be dropped when using apply"
+                yield f'{where}.env[{index}]: hides previous definition of "{name}", {text}'
+            seen[name] = variable
 
 
 def pod_spec_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     """Yield what is wrong with a pod's or a template's spec."""
     volumes = spec.get("volumes") or ()
     yield from _names(volumes, f"{path}.volumes")
+    for index, volume in enumerate(volumes):
+        yield from volume_causes(volume, f"{path}.volumes[{index}]", spec.get("serviceAccountName", ""))
     if not spec.get("containers"):
         yield required(f"{path}.containers")
-    volume_names = {volume.get("name") for volume in volumes}
-    containers = [*_indexed(spec, path, "containers"), *_indexed(spec, path, "initContainers")]
-    yield from _names([container for _, container in containers], "", [where for where, _ in containers])
-    for where, container in containers:
-        yield from _container_causes(container, where, volume_names)
-    policy = spec.get("restartPolicy")
-    if policy not in {"Always", "OnFailure", "Never"}:
-        yield (
-            not_supported(f"{path}.restartPolicy", policy, ("Always", "OnFailure", "Never"))
-            if policy
-            else required(f"{path}.restartPolicy")
-        )
-    deadline = spec.get("activeDeadlineSeconds")
+    names = [volume.get("name") for volume in volumes]
+    running, initial = _indexed(spec, path, "containers"), _indexed(spec, path, "initContainers")
+    yield from _names([container for _, container in (*running, *initial)], "", [w for w, _ in (*running, *initial)])
+    for where, container in running:
+        yield from _container_causes(container, where, names, spec)
+    for where, container in initial:
+        yield from _init_causes(container, where)
+        yield from _container_causes(container, where, names, spec)
+    yield from _policy_causes(spec, path)
+    yield from labels_causes(spec.get("nodeSelector"), f"{path}.nodeSelector")
+    yield from _security_causes(spec, path)
+    yield from _placement_causes(spec, path)
+    yield from _host_causes(spec, path)
+
+
+def _policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    policy, deadline = spec.get("restartPolicy"), spec.get("activeDeadlineSeconds")
+    if not policy:
+        yield required(f"{path}.restartPolicy")
+    else:
+        yield from choice_causes(policy, f"{path}.restartPolicy", _POLICIES)
+    dns = spec.get("dnsPolicy", "ClusterFirst")
+    yield from choice_causes(dns, f"{path}.dnsPolicy", ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
     if deadline is not None and not 1 <= deadline < 2**31:
         yield invalid_value(f"{path}.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive")
-    if spec.get("dnsPolicy") not in {None, "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"}:
-        supported = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
-        yield not_supported(f"{path}.dnsPolicy", spec["dnsPolicy"], supported)
+    if dns == "None" and not spec.get("dnsConfig"):
+        yield required(f"{path}.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
 
 
-def label_causes(value: Any, path: str) -> Iterator[StatusCause]:
-    """Yield what keeps a value from being a DNS label."""
-    if len(str(value)) > 63:
-        yield invalid_value(path, value, "must be no more than 63 bytes")
-    if not _LABEL.fullmatch(str(value)):
-        yield invalid_value(path, value, LABEL_TEXT)
+def _security_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    context = spec.get("securityContext") or {}
+    for name in ("fsGroup", "runAsUser", "runAsGroup"):
+        yield from _id_causes(context, f"{path}.securityContext", name)
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        text = "ShareProcessNamespace and HostPID cannot both be enabled"
+        yield invalid_value(f"{path}.securityContext.shareProcessNamespace", True, text)
+
+
+def _id_causes(context: Document, path: str, name: str) -> Iterator[StatusCause]:
+    number = context.get(name)
+    if number is not None and not 0 <= number < 2**31:
+        yield invalid_value(f"{path}.{name}", number, _ID_RANGE)
+
+
+def _host_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    if spec.get("serviceAccountName"):
+        yield from subdomain_causes(spec["serviceAccountName"], f"{path}.serviceAccountName")
+    for name in ("hostname", "subdomain"):
+        if spec.get(name):
+            yield from label_causes(spec[name], f"{path}.{name}")
+    for index, toleration in enumerate(spec.get("tolerations") or ()):
+        yield from _toleration_causes(toleration, f"{path}.tolerations[{index}]")
+    for index, alias in enumerate(spec.get("hostAliases") or ()):
+        where = f"{path}.hostAliases[{index}]"
+        yield from address_causes(str(alias.get("ip", "")), f"{where}.ip")
+        for number, host in enumerate(alias.get("hostnames") or ()):
+            yield from subdomain_causes(host, f"{where}.hostnames[{number}]")
+    for index, gate in enumerate(spec.get("readinessGates") or ()):
+        yield from qualified_name_causes(gate.get("conditionType", ""), f"{path}.readinessGates[{index}].conditionType")
+    seen: set[str] = set()
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        yield from qualified_name_causes(gate.get("name", ""), f"{path}.schedulingGates[{index}]")
+        if gate.get("name") in seen:
+            yield duplicate(f"{path}.schedulingGates[{index}]", gate["name"])
+        seen.add(gate.get("name", ""))
+
+
+def _toleration_causes(toleration: Document, path: str) -> Iterator[StatusCause]:
+    operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
+    if toleration.get("key"):
+        yield from qualified_name_causes(toleration["key"], f"{path}.key")
+    elif operator != "Exists":
+        text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid_value(f"{path}.operator", operator, text)
+    if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+        yield invalid_value(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+    if operator == "Exists":
+        if toleration.get("value"):
+            yield invalid_value(
+                f"{path}.operator", toleration["value"], "value must be empty when `operator` is 'Exists'"
+            )
+    elif operator not in {"", "Equal"}:
+        yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
+    if effect:
+        yield from choice_causes(effect, f"{path}.effect", ("NoSchedule", "PreferNoSchedule", "NoExecute"))
+
+
+def _placement_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    affinity = spec.get("affinity") or {}
+    required_terms = "requiredDuringSchedulingIgnoredDuringExecution"
+    needed = (affinity.get("nodeAffinity") or {}).get(required_terms)
+    if needed is not None and not needed.get("nodeSelectorTerms"):
+        where = f"{path}.affinity.nodeAffinity.{required_terms}.nodeSelectorTerms"
+        yield required(where, "must have at least one node selector term")
+    for kind in ("podAffinity", "podAntiAffinity"):
+        for index, term in enumerate((affinity.get(kind) or {}).get(required_terms) or ()):
+            where = f"{path}.affinity.{kind}.{required_terms}[{index}]"
+            yield from selector_causes(term.get("labelSelector"), f"{where}.labelSelector")
+            if not term.get("topologyKey"):
+                yield required(f"{where}.topologyKey", "can not be empty")
+            yield from qualified_name_causes(term.get("topologyKey", ""), f"{where}.topologyKey")
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        where = f"{path}.topologySpreadConstraints[{index}]"
+        if constraint.get("maxSkew", 0) <= 0:
+            yield invalid_value(f"{where}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero")
+        if not constraint.get("topologyKey"):
+            yield required(f"{where}.topologyKey", "can not be empty")
+        when = constraint.get("whenUnsatisfiable", "")
+        yield from choice_causes(when, f"{where}.whenUnsatisfiable", ("DoNotSchedule", "ScheduleAnyway"))
 
 
 def _indexed(spec: Document, path: str, name: str) -> list[tuple[str, Document]]:
@@ -95,25 +289,77 @@ def _names(items: Sequence[Document], path: str, places: Sequence[str] | None = 
         seen.add(name)
 
 
-def _container_causes(container: Document, path: str, volumes: set[Any]) -> Iterator[StatusCause]:
+def _init_causes(container: Document, path: str) -> Iterator[StatusCause]:
+    """Hooks and probes are for init containers that stay."""
+    policy = container.get("restartPolicy")
+    if policy is not None:
+        yield from choice_causes(policy, f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
+    if policy == "Always":
+        return
+    for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+        if container.get(name) is not None:
+            yield forbidden_field(f"{path}.{name}", "may not be set for init containers without restartPolicy=Always")
+
+
+def _container_causes(container: Document, path: str, volumes: Sequence[Any], spec: Document) -> Iterator[StatusCause]:
     image = container.get("image") or ""
     if not image:
         yield required(f"{path}.image")
     elif image != image.strip():
         yield invalid_value(f"{path}.image", image, "must not have leading or trailing whitespace")
-    if container.get("imagePullPolicy") not in {"Always", "IfNotPresent", "Never"}:
-        yield not_supported(
-            f"{path}.imagePullPolicy", container.get("imagePullPolicy", ""), ("Always", "IfNotPresent", "Never")
-        )
-    yield from _container_port_causes(container.get("ports") or (), f"{path}.ports")
-    for index, variable in enumerate(container.get("env") or ()):
-        if not variable.get("name"):
-            yield required(f"{path}.env[{index}].name")
-    yield from _mount_causes(container.get("volumeMounts") or (), f"{path}.volumeMounts", volumes)
+    policy = container.get("imagePullPolicy", "")
+    yield from choice_causes(policy, f"{path}.imagePullPolicy", ("Always", "IfNotPresent", "Never"))
+    is_host_network = bool(spec.get("hostNetwork"))
+    yield from _container_port_causes(container.get("ports") or (), f"{path}.ports", is_host_network=is_host_network)
+    yield from env_causes(container, path)
+    yield from mount_causes(container.get("volumeMounts") or (), f"{path}.volumeMounts", volumes)
+    yield from _lifecycle_causes(container, path)
     yield from _resource_causes(container.get("resources") or {}, f"{path}.resources")
+    yield from _container_security_causes(container.get("securityContext") or {}, f"{path}.securityContext")
 
 
-def _container_port_causes(ports: Iterable[Document], path: str) -> Iterator[StatusCause]:
+def _lifecycle_causes(container: Document, path: str) -> Iterator[StatusCause]:
+    for hook in ("postStart", "preStop"):
+        action = (container.get("lifecycle") or {}).get(hook)
+        if action is not None:
+            yield from _handler_causes(action, f"{path}.lifecycle.{hook}")
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        probe = container.get(name)
+        if probe is None:
+            continue
+        where = f"{path}.{name}"
+        yield from _handler_causes(probe, where)
+        yield from not_negative(
+            probe, where, "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold",
+            "failureThreshold",
+        )  # fmt: skip
+        if name != "readinessProbe" and probe.get("successThreshold", 1) > 1:
+            yield invalid_value(f"{where}.successThreshold", probe["successThreshold"], "must be 1")
+
+
+def _handler_causes(tree: Document, path: str) -> Iterator[StatusCause]:
+    present = [name for name in _HANDLERS if tree.get(name) is not None]
+    if not present:
+        yield required(path, "must specify a handler type")
+        return
+    for index, name in enumerate(present):
+        if index:
+            yield forbidden_field(f"{path}.{name}", "may not specify more than 1 handler type")
+            continue
+        action, where = tree[name], f"{path}.{name}"
+        match name:
+            case "exec" if not action.get("command"):
+                yield required(f"{where}.command")
+            case "httpGet":
+                yield from port_or_name_causes(action.get("port", 0), f"{where}.port")
+                yield from choice_causes(action.get("scheme", "HTTP"), f"{where}.scheme", ("HTTP", "HTTPS"))
+            case "tcpSocket" | "grpc":
+                yield from port_or_name_causes(action.get("port", 0), f"{where}.port")
+            case _:
+                pass
+
+
+def _container_port_causes(ports: Iterable[Document], path: str, *, is_host_network: bool) -> Iterator[StatusCause]:
     names: set[str] = set()
     for index, port in enumerate(ports):
         where, number = f"{path}[{index}]", port.get("containerPort", 0)
@@ -129,62 +375,58 @@ def _container_port_causes(ports: Iterable[Document], path: str) -> Iterator[Sta
         host = port.get("hostPort", 0)
         if host and not 0 < host < 65536:
             yield invalid_value(f"{where}.hostPort", host, PORT_RANGE)
-        if port.get("protocol") not in PROTOCOLS:
-            yield not_supported(f"{where}.protocol", port.get("protocol", ""), PROTOCOLS)
-
-
-def port_name_causes(name: str, path: str) -> Iterator[StatusCause]:
-    if len(name) > 15:
-        yield invalid_value(path, name, "must be no more than 15 characters")
-    if not re.fullmatch(r"[-a-z0-9]+", name):
-        yield invalid_value(path, name, "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not re.search(r"[a-z]", name):
-        yield invalid_value(path, name, "must contain at least one letter (a-z)")
-    if "--" in name:
-        yield invalid_value(path, name, "must not contain consecutive hyphens")
-    if name[:1] == "-" or name[-1:] == "-":
-        yield invalid_value(path, name, "must not begin or end with a hyphen")
-
-
-def _mount_causes(mounts: Iterable[Document], path: str, volumes: set[Any]) -> Iterator[StatusCause]:
-    seen: set[str] = set()
-    for index, mount in enumerate(mounts):
-        where, name, target = f"{path}[{index}]", mount.get("name") or "", mount.get("mountPath") or ""
-        if not name:
-            yield required(f"{where}.name")
-        if name not in volumes:
-            yield StatusCause("FieldValueNotFound", f"Not found: {shown(name)}", f"{where}.name")
-        if not target:
-            yield required(f"{where}.mountPath")
-        if target in seen:
-            yield invalid_value(f"{where}.mountPath", target, "must be unique")
-        seen.add(target)
+        elif is_host_network and host != number:
+            yield invalid_value(f"{where}.hostPort", host, "must match `containerPort` when `hostNetwork` is true")
+        yield from choice_causes(port.get("protocol", ""), f"{where}.protocol", PROTOCOLS)
 
 
 def _resource_causes(resources: Document, path: str) -> Iterator[StatusCause]:
-    limits = {name: parse(value) for name, value in (resources.get("limits") or {}).items()}
-    for side in ("limits", "requests"):
-        for name, text in (resources.get(side) or {}).items():
-            amount = parse(text)
-            if amount < 0:
-                yield invalid_value(f"{path}.{side}[{name}]", text, NON_NEGATIVE)
-            if side == "requests" and amount > limits.get(name, Decimal("Infinity")):
-                limit = resources["limits"][name]
-                yield invalid_value(f"{path}.requests", text, f"must be less than or equal to {name} limit of {limit}")
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for side, amounts in (("limits", limits), ("requests", requests)):
+        for name, text in amounts.items():
+            where = f"{path}.{side}[{name}]"
+            yield from resource_name_causes(name, where, "containers")
+            if parse(text) < 0:
+                yield invalid_value(where, text, NON_NEGATIVE)
+            if "/" in name and parse(text) % 1:
+                yield invalid_value(where, canonical(text), "must be an integer")
+    for name, text in requests.items():
+        if name in limits:
+            yield from _request_causes(name, text, limits[name], f"{path}.requests")
+        elif "/" in name:
+            yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+
+
+def _request_causes(name: str, request: Any, limit: Any, path: str) -> Iterator[StatusCause]:
+    if "/" in name and parse(request) != parse(limit):
+        yield invalid_value(path, request, f"must be equal to {name} limit of {limit}")
+    elif parse(request) > (parse(limit) if limit is not None else Decimal("Infinity")):
+        yield invalid_value(path, request, f"must be less than or equal to {name} limit of {limit}")
+
+
+def resource_name_causes(name: str, path: str, what: str) -> Iterator[StatusCause]:
+    """The name of a resource amount."""
+    yield from qualified_name_causes(name, path)
+    if "/" not in name and name not in _STANDARD_RESOURCES and not name.startswith("hugepages-"):
+        yield invalid_value(path, name, "must be a standard resource type or fully qualified")
+        yield invalid_value(path, name, f"must be a standard resource for {what}")
+
+
+def _container_security_causes(context: Document, path: str) -> Iterator[StatusCause]:
+    for name in ("runAsUser", "runAsGroup"):
+        yield from _id_causes(context, path, name)
+    if context.get("privileged") and context.get("allowPrivilegeEscalation") is False:
+        text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+        yield invalid_value(path, go_struct(context, *_SECURITY), text)
 
 
 def _fixed(spec: Document, before: Document) -> Document:
     """Return the part of a spec that an update may not change; what it may change is taken from `before`."""
-    free = {"activeDeadlineSeconds", "ephemeralContainers", "terminationGracePeriodSeconds"}
-    fixed = {name: value for name, value in spec.items() if name not in free}
-    if not before.get("nodeName"):
-        fixed.pop("nodeName", None)  # the binding subresource writes it through here
+    fixed = {name: value for name, value in spec.items() if name not in {"activeDeadlineSeconds", "tolerations"}}
     for name in ("containers", "initContainers"):
         if spec.get(name):
             fixed[name] = [{**container, "image": ""} for container in spec[name]]
-    tolerations, gates = spec.get("tolerations") or [], spec.get("schedulingGates") or []
-    earlier_gates = before.get("schedulingGates") or []
-    fixed["tolerations"] = [item for item in before.get("tolerations") or [] if item not in tolerations]
+    gates, earlier_gates = spec.get("schedulingGates") or [], before.get("schedulingGates") or []
     fixed["schedulingGates"] = [gate for gate in gates if gate not in earlier_gates]
     if earlier_gates:
         fixed.pop("nodeSelector", None)

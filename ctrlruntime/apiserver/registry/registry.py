@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from random import Random
 from typing import Generic, TypeAlias, TypeVar
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.authorization import User
 from ctrlruntime.apiserver.encoding import copy_tree
-from ctrlruntime.apiserver.interfaces import Change, Document
+from ctrlruntime.apiserver.interfaces import DEFINITIONS, Change, Document
 from ctrlruntime.apiserver.registry.definitions import Definitions, version_priority
+from ctrlruntime.apiserver.registry.plugins import Plugins
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
-from ctrlruntime.apiserver.registry.writer import DEFINITIONS, DeleteOptions, WriteOptions, Writer, Written
+from ctrlruntime.apiserver.registry.services import ServiceAddresses
+from ctrlruntime.apiserver.registry.writer import Writer
+from ctrlruntime.apiserver.registry.writes import DeleteOptions, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Record, Store
 from ctrlruntime.patch import apply_merge_patch
 
 T = TypeVar("T")
+_CONTROLLER = User("system:kube-controller-manager", ("system:authenticated",))
+"""Who writes through the inside door."""
 Listed: TypeAlias = list[T]
 """`list` inside the class is its method."""
 
@@ -28,9 +34,11 @@ class Registry:
 
     def __init__(self, store: Store, *, now: Callable[[], float] = time.time, rng: Random | None = None) -> None:
         self.store = store
-        self.writer = Writer(store, self, now=now, rng=rng)
+        rng = rng or Random()  # noqa: S311 - name suffixes, not secrets
+        self.plugins = Plugins(ServiceAddresses(rng=rng))
+        self.writer = Writer(store, self, self.plugins, now=now, rng=rng)
         self.definitions = Definitions(self, self.writer, store, now=now)
-        self.writer.hooks[DEFINITIONS] = self.definitions
+        self.plugins.hooks[DEFINITIONS] = self.definitions
         self.generation = 0
         """Counts changes of what is served; discovery and OpenAPI are cached by it."""
         self._served: dict[tuple[str, str, str], Resource] = {}
@@ -59,14 +67,24 @@ class Registry:
             raise failures.no_such_resource()
         return resource
 
+    def equivalents(self, resource: Resource) -> Listed[Resource]:
+        """Return every served version of the objects that `resource` serves."""
+        return [other for other in self._served.values() if other.stored_as == resource.stored_as]
+
+    def served_together(self, group: str, plural: str) -> Listed[tuple[str, str]]:
+        """Return the (group, plural) pairs under which the same objects are served, e.g. of events."""
+        tables = {r.stored_as for r in self._served.values() if (r.group, r.plural) == (group, plural)}
+        return sorted({(r.group, r.plural) for r in self._served.values() if r.stored_as in tables})
+
     def all_resources(self) -> Iterator[Resource]:
         return iter(self._served.values())
 
     def custom_resources(self) -> list[Resource]:
         return [resource for resources in self._by_definition.values() for resource in resources]
 
-    def serves_group(self, group: str, version: str = "") -> bool:
-        return any(r.group == group and version in {"", r.version} for r in self._served.values())
+    def has_built_in(self, group: str) -> bool:
+        """Tell whether a group is one of the server's own, and not only of definitions."""
+        return any(not resource.is_custom and resource.group == group for resource in self._served.values())
 
     def serve(self, definition: str, resources: list[Resource]) -> None:
         """Replace what a definition serves."""
@@ -77,6 +95,8 @@ class Registry:
         for resource in resources:
             self._served[resource.group, resource.version, resource.plural] = resource
         stored = min(resources, key=lambda resource: version_priority(resource.version))
+        if stored.conversion is not None:
+            stored = stored.storage  # the inside reads without asking a webhook
         self._canonical[stored.group, stored.plural] = stored
         self.generation += 1
 
@@ -91,6 +111,14 @@ class Registry:
 
     def served_by(self, definition: str) -> list[Resource]:
         return self._by_definition.get(definition, [])
+
+    def leave_out(self, names: Collection[str]) -> None:
+        """Stop serving built-in group versions (`batch/v1`) and resources of them (`batch/v1/cronjobs`). The inside still reads them."""
+        wanted = set(names)
+        for key, resource in list(self._served.items()):
+            if wanted & {resource.api_version, f"{resource.api_version}/{resource.plural}"}:
+                del self._served[key]
+                self.generation += 1
 
     def record(self, resource: Resource, namespace: str, name: str) -> Record:
         """Return the stored record. Raises: NotFound."""
@@ -143,7 +171,7 @@ class Registry:
         def listener(group: str, plural: str, change: Change) -> None:
             queue.put((group, plural, change))
 
-        self.writer.on_change.append(listener)
+        self.plugins.on_change.append(listener)
         try:
             for group, plural in self.resources():
                 found = self.canonical(group, plural)
@@ -153,18 +181,19 @@ class Registry:
             while True:
                 yield await queue.take()
         finally:
-            self.writer.on_change.remove(listener)
+            self.plugins.on_change.remove(listener)
 
     async def create(self, group: str, resource: str, namespace: str, document: Document) -> Document:
         found = self.canonical(group, resource)
-        return self._answer(found, self.writer.create(found, namespace, _headed(found, document), WriteOptions()))
+        written = await self.writer.create(found, namespace, _headed(found, document), self._options())
+        return self._answer(found, written)
 
     async def update(self, group: str, resource: str, document: Document, *, subresource: str = "") -> Document:
         found = self.canonical(group, resource)
         metadata = document.get("metadata") or {}
-        namespace = metadata.get("namespace", "")
-        written = self.writer.update(
-            found, namespace, metadata.get("name", ""), _headed(found, document), WriteOptions(), subresource
+        namespace, name = metadata.get("namespace", ""), metadata.get("name", "")
+        written = await self.writer.update(
+            found, namespace, name, lambda _: _headed(found, document), self._options(), subresource
         )
         return self._answer(found, written)
 
@@ -172,8 +201,19 @@ class Registry:
         self, group: str, resource: str, namespace: str, name: str, patch: Document, *, subresource: str = ""
     ) -> Document:
         found = self.canonical(group, resource)
-        document = copy_tree(apply_merge_patch(found.tree(self.record(found, namespace, name)), patch))
-        written = self.writer.update(found, namespace, name, document, WriteOptions(is_patch=True), subresource)
+
+        def edit(old: Document | None) -> Document:
+            return copy_tree(apply_merge_patch(old or {}, patch))
+
+        options = self._options()
+        options.is_patch = True
+        if subresource == "binding":  # webhooks see a Binding, as when a scheduler posts one
+            target = {"kind": "Node", "name": (patch.get("spec") or {}).get("nodeName", "")}
+            metadata = {"name": name, "namespace": namespace}
+            binding = {"kind": "Binding", "apiVersion": "v1", "metadata": metadata, "target": target}
+            await self.writer.admit(found, namespace, name, binding, options, subresource=subresource)
+            return self._answer(found, self.writer.update_directly(found, namespace, name, edit, options, subresource))
+        written = await self.writer.update(found, namespace, name, edit, options, subresource)
         return self._answer(found, written)
 
     async def delete(
@@ -189,9 +229,16 @@ class Registry:
     ) -> Document:
         found = self.canonical(group, resource)
         options = DeleteOptions(
-            uid=uid or None, grace_period_seconds=grace_period_seconds, propagation_policy=propagation_policy
+            uid=uid or None,
+            grace_period_seconds=grace_period_seconds,
+            propagation_policy=propagation_policy,
+            user=_CONTROLLER,
         )
-        return self._answer(found, self.writer.delete(found, namespace, name, options))
+        return self._answer(found, await self.writer.delete(found, namespace, name, options))
+
+    @staticmethod
+    def _options() -> WriteOptions:
+        return WriteOptions(field_manager="kube-controller-manager", user=_CONTROLLER, is_inside=True)
 
     @staticmethod
     def _answer(resource: Resource, written: Written) -> Document:

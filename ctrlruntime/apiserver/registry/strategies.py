@@ -17,14 +17,15 @@ class Strategy:
 
     has_generation: bool = False
     generation_counts_annotations: bool = False
+    generation_counts_labels: bool = False
     creates_on_update: bool = False
     needs_version: bool = False
     """A PUT without resourceVersion is refused."""
     answers_with_object: bool = False
     """A finished delete answers with the object, not with a Status."""
     orphans_by_default: bool = False
-    status_writes_metadata: bool = False
-    status_keeps_labels: bool = True
+    status_keeps: tuple[str, ...] = ()
+    """Metadata that a write of the status leaves alone."""
     fields: Fields | None = None
 
 
@@ -71,8 +72,9 @@ _EVENT_FIELDS: Fields = {
     ),
     "source": lambda event: _at("source.component")(event) or _at("reportingComponent")(event),
 }
+METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+"""What a client may set of the metadata, beside the name."""
 _GENERATION = Strategy(has_generation=True)
-_LOCKED = Strategy(needs_version=True)
 _LOCKED_GENERATION = Strategy(has_generation=True, needs_version=True)
 _UPSERT = Strategy(creates_on_update=True)
 _ANSWERS = Strategy(answers_with_object=True)
@@ -81,8 +83,7 @@ _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "pods"): Strategy(
         has_generation=True,
         answers_with_object=True,
-        status_writes_metadata=True,
-        status_keeps_labels=False,
+        status_keeps=("ownerReferences",),
         fields=_POD_FIELDS,
     ),
     ("", "replicationcontrollers"): Strategy(
@@ -91,8 +92,6 @@ _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "podtemplates"): Strategy(has_generation=True, answers_with_object=True),
     ("", "namespaces"): Strategy(answers_with_object=True, fields=_fields("status.phase")),
     ("", "nodes"): Strategy(
-        status_writes_metadata=True,
-        status_keeps_labels=False,
         fields={"spec.unschedulable": _at("spec.unschedulable", "false")},
     ),
     ("", "services"): Strategy(
@@ -106,7 +105,9 @@ _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "events"): Strategy(creates_on_update=True, fields=_EVENT_FIELDS),
     ("", "endpoints"): _UPSERT,
     ("", "limitranges"): _UPSERT,
-    ("apps", "deployments"): Strategy(has_generation=True, generation_counts_annotations=True),
+    ("apps", "deployments"): Strategy(
+        has_generation=True, generation_counts_annotations=True, status_keeps=("labels",)
+    ),
     ("apps", "replicasets"): Strategy(has_generation=True, fields=_fields("status.replicas", replicas="0")),
     ("apps", "statefulsets"): _GENERATION,
     ("apps", "daemonsets"): _GENERATION,
@@ -122,25 +123,32 @@ _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("rbac.authorization.k8s.io", "clusterroles"): _UPSERT,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): _UPSERT,
     ("coordination.k8s.io", "leases"): Strategy(creates_on_update=True, needs_version=True),
-    ("discovery.k8s.io", "endpointslices"): _GENERATION,
+    ("discovery.k8s.io", "endpointslices"): Strategy(has_generation=True, generation_counts_labels=True),
     ("policy", "poddisruptionbudgets"): _LOCKED_GENERATION,
     ("apiextensions.k8s.io", "customresourcedefinitions"): _LOCKED_GENERATION,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): _LOCKED_GENERATION,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): _LOCKED_GENERATION,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): _LOCKED_GENERATION,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): Strategy(
+        has_generation=True, needs_version=True, status_keeps=METADATA
+    ),
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): _LOCKED_GENERATION,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): _LOCKED_GENERATION,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): _LOCKED_GENERATION,
     ("scheduling.k8s.io", "priorityclasses"): _GENERATION,
-    ("node.k8s.io", "runtimeclasses"): Strategy(has_generation=True, creates_on_update=True, needs_version=True),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"): _GENERATION,
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): _GENERATION,
+    ("node.k8s.io", "runtimeclasses"): Strategy(creates_on_update=True, needs_version=True),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): Strategy(has_generation=True, status_keeps=METADATA),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): Strategy(
+        has_generation=True, status_keeps=METADATA
+    ),
     ("certificates.k8s.io", "certificatesigningrequests"): Strategy(fields=_fields("spec.signerName")),
     ("storage.k8s.io", "storageclasses"): _ANSWERS,
     ("storage.k8s.io", "csinodes"): Strategy(needs_version=True, answers_with_object=True),
-    ("storage.k8s.io", "csidrivers"): Strategy(has_generation=True, needs_version=True, answers_with_object=True),
+    ("storage.k8s.io", "csidrivers"): Strategy(needs_version=True, answers_with_object=True),
     ("storage.k8s.io", "csistoragecapacities"): Strategy(needs_version=True, answers_with_object=True),
-    ("storage.k8s.io", "volumeattachments"): Strategy(needs_version=True, answers_with_object=True),
+    ("storage.k8s.io", "volumeattachments"): Strategy(
+        needs_version=True, answers_with_object=True, status_keeps=METADATA
+    ),
+    ("apiregistration.k8s.io", "apiservices"): Strategy(status_keeps=METADATA),
     ("resource.k8s.io", "resourceclaims"): _ANSWERS,
     ("resource.k8s.io", "resourceclaimtemplates"): _ANSWERS,
     ("resource.k8s.io", "deviceclasses"): _ANSWERS,

@@ -1,159 +1,380 @@
-"""The rules a CRD's schema must keep to be structural, with upstream's texts and paths."""
+"""The rules a CRD's schema must keep, with upstream's texts and paths.
+
+Four steps, each only when the ones before found nothing (the first two go together): what OpenAPI allows here, what makes the schema
+structural, whether defaults fit, whether the CEL rules compile and cost little enough.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, required
-from ctrlruntime.apiserver.schema.structural import Structural, compile_pattern
+from ctrlruntime.apiserver.encoding import copy_tree
+from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.schema.formats import recognized
+from ctrlruntime.apiserver.schema.rule_checks import check_rules
+from ctrlruntime.apiserver.schema.rules import RULES, children, has_rules
+from ctrlruntime.apiserver.schema.structural import Structural, compile_pattern, compile_schema
 from ctrlruntime.errors import StatusCause
 
-_VALUE_KEYS = ("description", "type", "default", "additionalProperties", "nullable")
-_TYPES = frozenset({"array", "boolean", "integer", "number", "object", "string"})
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_UNSUPPORTED = ("$ref", "id", "patternProperties", "definitions", "dependencies", "additionalItems")
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED = "x-kubernetes-embedded-resource"
+_INT_OR_STRING = "x-kubernetes-int-or-string"
+_LIST, _KEYS, _MAP = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"
 
 
 def check_schema(schema: Mapping[str, Any], path: str) -> list[StatusCause]:
-    """Return what keeps the schema at `path` from being structural; empty when it is."""
-    causes: list[StatusCause] = []
+    """Return what is wrong with the schema at `path`; empty when it can be served."""
+    causes = list(_openapi(schema, path, "root"))
+    if not causes and _mentions(schema, "$schema"):
+        return [invalid_value(path, "", "OpenAPIV3Schema 'schema' is not supported")]
+    if not any(_mentions(schema, key) for key in (*_UNSUPPORTED, "$schema")) and not _has_item_lists(schema):
+        causes += _structural(schema, path, "root")
+    if causes:
+        return causes
+    if schema.get("default") is not None:
+        schema = {**schema, _EMBEDDED: True}  # a default of the whole object must say what the object is
+    return list(_defaults(schema, path)) or check_rules(schema, path)
+
+
+def unrecognized_formats(schema: Mapping[str, Any]) -> list[str]:
+    """Return the formats the server does not check, in order."""
+    found: list[str] = []
+    if schema.get("format") and not recognized(schema.get("type", ""), schema["format"]):
+        found.append(schema["format"])
+    for _, child in _all_children(schema):
+        found.extend(unrecognized_formats(child))
+    return sorted(set(found))
+
+
+def _all_children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield from children(schema)
+    for name in ("allOf", "oneOf", "anyOf"):
+        for index, child in enumerate(schema.get(name) or ()):
+            yield f".{name}[{index}]", child
+    if isinstance(schema.get("not"), Mapping):
+        yield ".not", schema["not"]
+
+
+def _mentions(schema: Mapping[str, Any], key: str) -> bool:
+    return bool(schema.get(key)) or any(_mentions(child, key) for _, child in _all_children(schema))
+
+
+def _has_item_lists(schema: Mapping[str, Any]) -> bool:
+    return isinstance(schema.get("items"), list) or any(_has_item_lists(child) for _, child in _all_children(schema))
+
+
+# What OpenAPI allows here
+
+
+def _openapi(schema: Mapping[str, Any], path: str, place: str) -> Iterator[StatusCause]:
     kind = schema.get("type", "")
-    if not kind:
-        causes.append(required(f"{path}.type", "must not be empty at the root"))
-    elif kind != "object":
-        causes.append(invalid_value(f"{path}.type", kind, "must be object at the root"))
-    if "x-kubernetes-preserve-unknown-fields" in schema and schema["x-kubernetes-preserve-unknown-fields"] is not True:
-        causes.append(invalid_value(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
-    _check_metadata(schema, path, causes)
-    _check_node(schema, path, causes)
-    if not causes:
-        _check_defaults(schema, path, causes)
-    return causes
-
-
-def _check_metadata(schema: Mapping[str, Any], path: str, causes: list[StatusCause]) -> None:
-    metadata = (schema.get("properties") or {}).get("metadata")
-    if not isinstance(metadata, Mapping):
-        return
-    where = f"{path}.properties[metadata]"
-    if metadata.get("type", "object") != "object":
-        causes.append(invalid_value(f"{where}.type", metadata["type"], "must be object"))
-    if set(metadata.get("properties") or {}) - {"name", "generateName"}:
-        text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
-        causes.append(forbidden_field(where, text))
-
-
-def _check_node(schema: Mapping[str, Any], path: str, causes: list[StatusCause]) -> None:
-    kind = schema.get("type", "")
-    if kind and kind not in _TYPES:
-        listed = ", ".join(f'"{name}"' for name in sorted(_TYPES))
-        text = f'Unsupported value: "{kind}": supported values: {listed}'
-        causes.append(StatusCause("FieldValueNotSupported", text, f"{path}.type"))
-    if schema.get("$ref"):
-        causes.append(forbidden_field(f"{path}.$ref", "$ref is not supported"))
+    for key in _UNSUPPORTED:
+        if schema.get(key):
+            yield forbidden_field(f"{path}.{key}", f"{key} is not supported")
     if schema.get("uniqueItems"):
         text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        causes.append(forbidden_field(f"{path}.uniqueItems", text))
+        yield forbidden_field(f"{path}.uniqueItems", text)
+    if kind == "null":
+        yield forbidden_field(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
+    if kind and kind not in _TYPES:
+        yield not_supported(f"{path}.type", kind, _TYPES)
+    extra = schema.get("additionalProperties")
+    if extra is not None and extra is not True and schema.get("properties"):
+        text = "additionalProperties and properties are mutual exclusive"
+        yield forbidden_field(f"{path}.additionalProperties", text)
+    if isinstance(schema.get("items"), list):
+        yield forbidden_field(f"{path}.items", "items must be a schema object and not an array")
+    if schema.get(_PRESERVE) is False:
+        yield invalid_value(f"{path}.{_PRESERVE}", False, "must be true or undefined")
+    yield from _maps(schema, kind, path)
+    yield from _lists(schema, kind, path)
+    yield from _forbidden_default(schema, path, place)
+    for below, child in _all_children(schema):
+        yield from _openapi(child, path + below, _place(schema, place, below))
+
+
+def _place(schema: Mapping[str, Any], place: str, below: str) -> str:
+    """Return what is special about a child: where it lies in a resource's own fields."""
+    if place == "metadata" and below == ".additionalProperties":
+        return "inside additionalProperties applying to object metadata"
+    if place in {"metadata", "own metadata"}:
+        return place
+    for name in ("metadata", "apiVersion", "kind"):
+        if below == f".properties[{name}]":
+            if place == "root":
+                return "own metadata" if name == "metadata" else f"own {name}"
+            if schema.get(_EMBEDDED) and name == "metadata":
+                return "metadata"
+    return ""
+
+
+def _forbidden_default(schema: Mapping[str, Any], path: str, place: str) -> Iterator[StatusCause]:
+    if schema.get("default") is None:
+        return
+    if place.startswith("own "):
+        yield forbidden_field(f"{path}.default", f"must not be set in top-level {place.removeprefix('own ')}")
+    elif place.startswith("inside"):
+        yield forbidden_field(f"{path}.default", f"must not be set {place}")
+
+
+def _maps(schema: Mapping[str, Any], kind: str, path: str) -> Iterator[StatusCause]:
+    map_type = schema.get(_MAP)
+    if map_type is None:
+        return
+    if kind != "object":
+        yield _wrong_type(path, kind, f"must be object if {_MAP} is specified")
+    if map_type not in {"atomic", "granular"}:
+        yield not_supported(f"{path}.{_MAP}", map_type, ["atomic", "granular"])
+
+
+def _wrong_type(path: str, kind: str, text: str) -> StatusCause:
+    return invalid_value(f"{path}.type", kind, text) if kind else required(f"{path}.type", text)
+
+
+def _lists(schema: Mapping[str, Any], kind: str, path: str) -> Iterator[StatusCause]:
+    list_type, keys = schema.get(_LIST), schema.get(_KEYS) or []
+    if list_type is not None:
+        if kind != "array":
+            yield _wrong_type(path, kind, f"must be array if {_LIST} is specified")
+        if list_type not in {"atomic", "set", "map"}:
+            yield not_supported(f"{path}.{_LIST}", list_type, ["atomic", "set", "map"])
+    if keys and list_type is None:
+        yield required(f"{path}.{_LIST}", f"must be map if {_KEYS} is non-empty")
+    elif keys and list_type != "map":
+        yield invalid_value(f"{path}.{_LIST}", list_type, f"must be map if {_KEYS} is non-empty")
+    items = schema.get("items")
+    if list_type == "map":
+        yield from _map_list(schema, keys, path)
+    elif list_type == "set" and isinstance(items, Mapping):
+        yield from _set_items(items, f"{path}.items")
+
+
+def _map_list(schema: Mapping[str, Any], keys: list[str], path: str) -> Iterator[StatusCause]:
+    if not keys:
+        yield required(f"{path}.{_KEYS}", f"must not be empty if {_LIST} is map")
+    items = schema.get("items")
+    if items is None:
+        yield required(f"{path}.items", f"must have a schema if {_LIST} is map")
+    if not isinstance(items, Mapping):
+        return
+    if items.get("type") != "object":
+        text = f"must be object if parent array's {_LIST} is map"
+        yield invalid_value(f"{path}.items.type", items.get("type", ""), text)
+        return
+    properties: Mapping[str, Any] = items.get("properties") or {}
+    for key in keys:
+        if key not in properties:
+            yield invalid_value(f"{path}.{_KEYS}", keys, "entries must all be names of item properties")
+        elif properties[key].get("type") in {"array", "object"}:
+            text = f"must be a scalar type if parent array's {_LIST} is map"
+            yield invalid_value(f"{path}.items.properties[{key}].type", items["type"], text)
+    if len(set(keys)) < len(keys):
+        yield invalid_value(f"{path}.{_KEYS}", keys, "must not contain duplicate entries")
+    if items.get("nullable"):
+        yield forbidden_field(f"{path}.items.nullable", f"cannot be nullable when {_LIST} is map")
+    for key in dict.fromkeys(keys):
+        if key in properties:
+            yield from _map_key(properties[key], key, items, f"{path}.items.properties[{key}]")
+
+
+def _map_key(schema: Mapping[str, Any], key: str, items: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+    if key not in (items.get("required") or ()) and schema.get("default") is None:
+        text = f"this property is in {_KEYS}, so it must have a default or be a required property"
+        yield required(f"{path}.default", text)
+    if schema.get("nullable"):
+        yield forbidden_field(f"{path}.nullable", f"this property is in {_KEYS}, so it cannot be nullable")
+
+
+def _set_items(items: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+    if items.get("nullable"):
+        yield forbidden_field(f"{path}.nullable", f"cannot be nullable when {_LIST} is set")
+    match items.get("type"):
+        case "object":
+            if items.get(_MAP) != "atomic":
+                text = f"must be atomic as item of a list with {_LIST}=set"
+                yield invalid_value(f"{path}.{_MAP}", items.get(_MAP), text)
+        case "array":
+            if items.get(_LIST) not in {None, "atomic"}:
+                text = f"must be atomic as item of a list with {_LIST}=set"
+                yield invalid_value(f"{path}.{_LIST}", items.get(_LIST), text)
+        case _:
+            pass
+
+
+# What makes a schema structural
+
+
+_PLACES = {
+    "items": "must not be empty for specified array items",
+    "field": "must not be empty for specified object fields",
+    "root": "must not be empty at the root",
+}
+
+
+def _structural(schema: Mapping[str, Any], path: str, level: str) -> Iterator[StatusCause]:
+    kind = schema.get("type", "")
+    if kind == "array" and schema.get("items") is None:
+        yield required(f"{path}.items", "must be specified")
+    typeless = schema.get(_INT_OR_STRING) or schema.get(_PRESERVE)
+    if not kind and not typeless:
+        if schema.get(_EMBEDDED):
+            yield required(f"{path}.type", f"must be object if {_EMBEDDED} is true")
+        else:
+            yield required(f"{path}.type", _PLACES[level])
+    elif level == "root" and kind and kind != "object":
+        yield invalid_value(f"{path}.type", kind, "must be object at the root")
+    yield from _extensions(schema, kind, path, level)
+    if level == "root" or schema.get(_EMBEDDED):
+        yield from _own_fields(schema, path, level)
+    yield from _values(schema, path, skips=_int_or_string_branches(schema))
+    for below, child in children(schema):
+        yield from _structural(child, path + below, "items" if below == ".items" else "field")
+
+
+def _extensions(schema: Mapping[str, Any], kind: str, path: str, level: str) -> Iterator[StatusCause]:
+    text = f"must be false if {_INT_OR_STRING} is true"
+    if schema.get(_INT_OR_STRING):
+        for key in (_PRESERVE, _EMBEDDED):
+            if schema.get(key):
+                yield invalid_value(f"{path}.{key}", True, text)
+    if schema.get(_EMBEDDED):
+        if not schema.get(_PRESERVE) and not schema.get("properties"):
+            text = f"must not be empty if {_EMBEDDED} is true without {_PRESERVE}"
+            yield required(f"{path}.properties", text)
+        if kind != "object" and (kind or schema.get(_INT_OR_STRING) or schema.get(_PRESERVE)):
+            yield _wrong_type(path, kind, f"must be object if {_EMBEDDED} is true")
+    if schema.get("additionalProperties"):
+        if level == "root":
+            yield forbidden_field(f"{path}.additionalProperties", "must not be used at the root")
+        elif schema.get(_EMBEDDED):
+            yield forbidden_field(f"{path}.additionalProperties", f"must not be used if {_EMBEDDED} is set")
+    if level == "root" and schema.get("nullable"):
+        yield forbidden_field(f"{path}.nullable", "nullable cannot be true at the root")
+
+
+def _own_fields(schema: Mapping[str, Any], path: str, level: str) -> Iterator[StatusCause]:
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    for name, wanted in (("metadata", "object"), ("apiVersion", "string"), ("kind", "string")):
+        if name in properties and properties[name].get("type", "") != wanted:
+            where = f"{path}.properties[{name}].type"
+            yield invalid_value(where, properties[name].get("type", ""), f"must be {wanted}")
+    metadata = properties.get("metadata")
+    if level == "root" and metadata is not None:
+        other = {key: value for key, value in metadata.items() if value and key not in {"type", "default"}}
+        other["properties"] = set(metadata.get("properties") or {}) - {"name", "generateName"}
+        if any(other.values()):
+            text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+            yield forbidden_field(f"{path}.properties[metadata]", text)
+    if level == "root" and metadata is None:
+        for where, _ in _nested_metadata(schema, path):
+            yield required(f"{path}.properties[metadata]", f"because it is defined in {where}")
+
+
+def _nested_metadata(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for below, child in _value_children(schema):
+        found = (child.get("properties") or {}).get("metadata")
+        if found is not None:
+            yield f"{path}{below}.properties[metadata]", found
+
+
+def _value_children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name in ("allOf", "anyOf", "oneOf"):
+        for index, child in enumerate(schema.get(name) or ()):
+            yield f".{name}[{index}]", child
+    if isinstance(schema.get("not"), Mapping):
+        yield ".not", schema["not"]
+
+
+_INT_OR_STRING_BRANCHES = [{"type": "integer"}, {"type": "string"}]
+
+
+def _int_or_string_branches(schema: Mapping[str, Any]) -> set[str]:
+    """Return where an int-or-string may say its two types: `anyOf`, or an `anyOf` as the first of `allOf`."""
+    if not schema.get(_INT_OR_STRING):
+        return set()
+    if schema.get("anyOf") == _INT_OR_STRING_BRANCHES:
+        return {".anyOf"}
+    all_of = schema.get("allOf") or [{}]
+    return {".allOf[0].anyOf"} if all_of[0].get("anyOf") == _INT_OR_STRING_BRANCHES else set()
+
+
+def _values(schema: Mapping[str, Any], path: str, *, skips: set[str]) -> Iterator[StatusCause]:
+    """Check the parts that judge values: patterns, and the branches of allOf, anyOf, oneOf and not."""
     if schema.get("pattern"):
         try:
             compile_pattern(schema["pattern"])
         except ValueError as error:
             text = f"must be a valid regular expression, but isn't: {error}"
-            causes.append(invalid_value(f"{path}.pattern", schema["pattern"], text))
-    _check_list(schema, kind, path, causes)
-    if schema.get("additionalProperties") and schema.get("properties"):
-        text = "additionalProperties and properties are mutual exclusive"
-        causes.append(forbidden_field(f"{path}.additionalProperties", text))
-    if schema.get("x-kubernetes-embedded-resource"):
-        if kind != "object":
-            causes.append(
-                invalid_value(f"{path}.type", kind, "must be object if x-kubernetes-embedded-resource is true")
-            )
-        if not schema.get("x-kubernetes-preserve-unknown-fields") and not schema.get("properties"):
-            text = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
-            causes.append(required(f"{path}.properties", text))
-    for name, child in (schema.get("properties") or {}).items():
-        _check_child(child, f"{path}.properties[{name}]", "must not be empty for specified object fields", causes)
-    items = schema.get("items")
-    if isinstance(items, Mapping):
-        _check_child(items, f"{path}.items", "must not be empty for specified array items", causes)
-    elif isinstance(items, list):
-        causes.append(forbidden_field(f"{path}.items", "items must be a schema object and not an array"))
-    extra = schema.get("additionalProperties")
-    if isinstance(extra, Mapping):
-        _check_child(extra, f"{path}.additionalProperties", "must not be empty for specified object fields", causes)
-    for name in ("allOf", "anyOf", "oneOf"):
-        for index, child in enumerate(schema.get(name) or ()):
-            _check_value_only(child, f"{path}.{name}[{index}]", bool(schema.get("x-kubernetes-int-or-string")), causes)
-    if isinstance(schema.get("not"), Mapping):
-        _check_value_only(schema["not"], f"{path}.not", False, causes)
+            yield invalid_value(f"{path}.pattern", schema["pattern"], text)
+    for below, child in _value_children(schema):
+        inner = {skip.removeprefix(below) for skip in skips if skip.startswith(f"{below}.")}
+        is_named = below.partition("[")[0] in skips
+        yield from _value_only(child, path + below, skips=inner, may_have_type=is_named)
 
 
-def _check_child(child: Mapping[str, Any], path: str, message: str, causes: list[StatusCause]) -> None:
-    typeless = child.get("x-kubernetes-int-or-string") or child.get("x-kubernetes-preserve-unknown-fields")
-    if not child.get("type") and not typeless:
-        causes.append(required(f"{path}.type", message))
-    if child.get("type") and child.get("x-kubernetes-int-or-string"):
-        text = "must be empty if x-kubernetes-int-or-string is true"
-        causes.append(invalid_value(f"{path}.type", child["type"], text))
-    _check_node(child, path, causes)
+_NOTHING = "must be {} to be structural"
 
 
-def _check_list(schema: Mapping[str, Any], kind: str, path: str, causes: list[StatusCause]) -> None:
-    if kind == "array" and schema.get("items") is None and not schema.get("x-kubernetes-preserve-unknown-fields"):
-        causes.append(required(f"{path}.items", "must be specified"))
-    list_type = schema.get("x-kubernetes-list-type")
-    if list_type is None:
-        return
-    if list_type not in {"atomic", "set", "map"}:
-        text = f'Unsupported value: "{list_type}": supported values: "atomic", "map", "set"'
-        causes.append(StatusCause("FieldValueNotSupported", text, f"{path}.x-kubernetes-list-type"))
-    if kind != "array":
-        causes.append(invalid_value(f"{path}.type", kind, "must be array if x-kubernetes-list-type is specified"))
-    keys = schema.get("x-kubernetes-list-map-keys") or ()
-    if list_type == "map":
-        if not keys:
-            text = "must not be empty if x-kubernetes-list-type is map"
-            causes.append(required(f"{path}.x-kubernetes-list-map-keys", text))
-        properties = (schema.get("items") or {}).get("properties") or {}
-        needed = (schema.get("items") or {}).get("required") or ()
-        for index, key in enumerate(keys):
-            where = f"{path}.x-kubernetes-list-map-keys[{index}]"
-            if key not in properties:
-                text = "entries must all be names of item properties"
-                causes.append(invalid_value(where, key, text))
-            elif key not in needed and "default" not in properties[key]:
-                text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
-                causes.append(required(f"{path}.items.properties[{key}].default", text))
-    elif keys:
-        text = "must be empty if x-kubernetes-list-type is not map"
-        causes.append(forbidden_field(f"{path}.x-kubernetes-list-map-keys", text))
-
-
-def _check_value_only(schema: Mapping[str, Any], path: str, int_or_string: bool, causes: list[StatusCause]) -> None:
+def _value_only(
+    schema: Mapping[str, Any], path: str, *, skips: set[str], may_have_type: bool = False
+) -> Iterator[StatusCause]:
     """Below allOf, anyOf, oneOf and not a schema may judge values and not describe structure."""
-    for key in _VALUE_KEYS:
-        if not schema.get(key) or (int_or_string and key == "type"):
-            continue
-        causes.append(forbidden_field(f"{path}.{key}", "must be empty to be structural"))
+    for key in ("type", "title", "description"):
+        if schema.get(key) and not (key == "type" and may_have_type):
+            yield forbidden_field(f"{path}.{key}", _NOTHING.format("empty"))
+    for key in ("default", "additionalProperties", _LIST, _MAP):
+        if schema.get(key) is not None:
+            yield forbidden_field(f"{path}.{key}", _NOTHING.format("undefined"))
+    for key in ("nullable", _PRESERVE, _EMBEDDED, _INT_OR_STRING):
+        if schema.get(key):
+            yield forbidden_field(f"{path}.{key}", _NOTHING.format("false"))
+    for key in (_KEYS, RULES):
+        if schema.get(key):
+            yield forbidden_field(f"{path}.{key}", _NOTHING.format("empty"))
+    if "metadata" in (schema.get("properties") or {}):
+        yield forbidden_field(f"{path}.properties[metadata]", "must not be specified in a nested context")
+    yield from _values(schema, path, skips=skips)
     for name, child in (schema.get("properties") or {}).items():
-        _check_value_only(child, f"{path}.properties[{name}]", False, causes)
+        yield from _value_only(child, f"{path}.properties[{name}]", skips=set())
     if isinstance(schema.get("items"), Mapping):
-        _check_value_only(schema["items"], f"{path}.items", False, causes)
+        yield from _value_only(schema["items"], f"{path}.items", skips=set())
 
 
-def _check_defaults(schema: Mapping[str, Any], path: str, causes: list[StatusCause]) -> None:
-    if "default" in schema:
-        node = Structural(schema)
-        causes.extend(
-            StatusCause(cause.reason, cause.message.replace(" in body", ""), f"{path}.default{_below(cause.field)}")
-            for cause in node.validate(schema["default"], "")
-        )
+# Whether defaults fit
+
+
+def _defaults(schema: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+    if schema.get("default") is not None:
+        yield from _default(schema, schema["default"], f"{path}.default")
+        return
     for name, child in (schema.get("properties") or {}).items():
-        _check_defaults(child, f"{path}.properties[{name}]", causes)
-    for name in ("items", "additionalProperties"):
-        if isinstance(schema.get(name), Mapping):
-            _check_defaults(schema[name], f"{path}.{name}", causes)
+        yield from _defaults(child, f"{path}.properties[{name}]")
+    if isinstance(schema.get("items"), Mapping):
+        yield from _defaults(schema["items"], f"{path}.items")
+
+
+def _default(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[StatusCause]:
+    if schema.get(_INT_OR_STRING):
+        return  # upstream does not look at these
+    node = Structural(schema)
+    fitted = copy_tree(value)
+    unknown: list[str] = []
+    node.fit(fitted, "", unknown, defaults=False)
+    if any("metadata." not in field for field in unknown):  # of embedded metadata any field is taken
+        yield invalid_value(path, value, "must not have unknown fields")
+        return
+    causes = node.validate(fitted, "")
+    if not causes and has_rules(schema):
+        rules = compile_schema(schema).rules
+        if rules is not None:
+            causes = rules.check(fitted, fitted, ratchets=False)[0]
+    for cause in causes:
+        yield StatusCause(cause.reason, cause.message, path + _below(cause.field))
 
 
 def _below(field: str) -> str:
-    return f".{field}" if field and not field.startswith("[") else field
+    field = "" if field == "<nil>" else field.removeprefix(".")
+    return f".{field}" if field else ""

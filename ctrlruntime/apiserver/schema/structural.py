@@ -1,24 +1,54 @@
 """Structural schemas of custom resources: prune, default and validate trees, with upstream's messages.
 
 A schema is compiled once for a version of a CRD. `fit` prunes unknown fields and sets defaults in place, in one walk; `validate` reports
-what is wrong, and tolerates on an update what was wrong before and did not change (ratcheting). CEL rules
-(`x-kubernetes-validations`) are accepted and not evaluated here; they belong to a later storey.
+what is wrong, and tolerates on an update what was wrong before and did not change (ratcheting). `judge_object` is the whole judgement
+about an object, in upstream's order: the schema, the uniqueness of lists, then the CEL rules, which `rules` knows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ctrlruntime.apiserver.encoding import copy_tree
-from ctrlruntime.apiserver.failures import duplicate, invalid_value, not_supported, required, too_long, too_many
+from ctrlruntime.apiserver.encoding import copy_tree, encode, encode_sorted
+from ctrlruntime.apiserver.failures import (
+    bad_request,
+    duplicate,
+    invalid_value,
+    not_supported,
+    required,
+    shown,
+    too_long,
+    too_many,
+)
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.schema.formats import is_valid
+from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules
+from ctrlruntime.apiserver.schema.typed import Misfit, object_meta
+from ctrlruntime.cel import patterns
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.generate.fitting import json_type
 
 _MISSING: Any = object()
+_BLOCKING = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
+"""What keeps the CEL rules from being looked at."""
 _RESERVED = frozenset({"apiVersion", "kind", "metadata"})
+
+
+class Verdict(NamedTuple):
+    """What is wrong with an object, and what is only worth a warning because it was so before."""
+
+    causes: list[StatusCause]
+    warnings: list[str]
 
 
 class Structural:
@@ -35,6 +65,7 @@ class Structural:
         "extra",
         "format",
         "has_defaults",
+        "has_keyed_lists",
         "int_or_string",
         "items",
         "keys",
@@ -58,6 +89,7 @@ class Structural:
         "preserve",
         "properties",
         "required",
+        "rules",
         "type",
     )
 
@@ -112,6 +144,12 @@ class Structural:
             child.default is not _MISSING or child.has_defaults for child in self.properties.values()
         ) or any(child is not None and child.has_defaults for child in (self.items, self.extra))
 
+        self.has_keyed_lists: bool = self.list_type in {"set", "map"} or any(
+            child is not None and child.has_keyed_lists for child in (*self.properties.values(), self.items, self.extra)
+        )
+        self.rules: RuleNode | None = None
+        """The CEL rules of the whole schema, at its root."""
+
     def defaults_of(self, name: str) -> bool:
         """Tell whether an absent property gets a default."""
         child = self.properties.get(name)
@@ -120,7 +158,22 @@ class Structural:
     # Prune and default
 
     def fit(self, value: Any, path: str, unknown: list[str], *, is_root: bool = False, defaults: bool = True) -> None:
-        """Remove fields the schema does not have and set its defaults, in place; report removed fields by path."""
+        """Remove fields the schema does not have and set its defaults, in place; report removed fields by path.
+
+        Raises: BadRequest for an embedded object whose own fields have a wrong type.
+        """
+        if is_root:
+            removed: list[str] = []
+            try:
+                self._fit(value, path, removed, is_root=True, defaults=defaults)
+            except Misfit as misfit:
+                kind, version = value.get("kind", ""), str(value.get("apiVersion", "")).rpartition("/")[2]
+                raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {misfit}') from None
+            unknown.extend(name.removeprefix(_LAST) for name in sorted(removed))
+        else:
+            self._fit(value, path, unknown, is_root=False, defaults=defaults)
+
+    def _fit(self, value: Any, path: str, unknown: list[str], *, is_root: bool, defaults: bool) -> None:
         if type(value) is dict:
             self._fit_object(value, path, unknown, is_root, defaults)
         elif type(value) is list and self.items is not None:
@@ -134,12 +187,18 @@ class Structural:
             ):
                 for index, item in enumerate(value):
                     items.fit(item, f"{path}[{index}]", unknown, defaults=defaults)
+            else:
+                for index, item in enumerate(value):
+                    if type(item) is float and item.is_integer() and -(2**63) <= item < 2**63:
+                        value[index] = int(item)
         elif type(value) is list and not self.preserve:
             for index, item in enumerate(value):
                 _NOTHING_KNOWN.fit(item, f"{path}[{index}]", unknown)
 
     def _fit_object(self, value: Document, path: str, unknown: list[str], is_root: bool, defaults: bool) -> None:
         prefix = f"{path}." if path else ""
+        if self.embedded and not is_root:
+            _fit_embedded(value, prefix, unknown)
         if self.extra is not None:
             for key, item in list(value.items()):
                 if type(item) is dict or type(item) is list:
@@ -163,12 +222,66 @@ class Structural:
                 item = child.default
                 value[name] = item = copy_tree(item) if type(item) in {dict, list} else item
             if type(item) is dict or type(item) is list:
-                if not (is_root and name == "metadata"):
+                if name != "metadata" or not (is_root or self.embedded):
                     child.fit(item, prefix + name, unknown, defaults=defaults)
-            elif type(item) is float and item.is_integer():
+            elif type(item) is float and item.is_integer() and -(2**63) <= item < 2**63:
                 value[name] = int(item)  # Go writes 1.0 as 1
 
     # Validate
+
+    def judge_object(self, document: Document, old: Document | None) -> Verdict:
+        """Return what is wrong with a whole object; `old` is what it replaces."""
+        body = self._judged(document)
+        before = self._judged(old) if old is not None else _MISSING
+        verdict = Verdict(self.validate(body, "", before), [])
+        if self.has_keyed_lists and not (old is not None and self.duplicates(before)):
+            verdict.causes.extend(self.duplicates(body))
+        if self.rules is not None:
+            self._apply_rules(self.rules, document, old, verdict)
+        return verdict
+
+    def _judged(self, document: Document) -> Document:
+        """Return the part of an object the schema judges: of the metadata only the names, where it mentions them."""
+        body = {key: value for key, value in document.items() if key != "metadata"}
+        metadata = self.properties.get("metadata")
+        if metadata is not None and metadata.properties:
+            own: Document = document["metadata"]
+            body["metadata"] = {key: own[key] for key in metadata.properties if key in own}
+        return body
+
+    @staticmethod
+    def _apply_rules(rules: RuleNode, document: Document, old: Document | None, verdict: Verdict) -> None:
+        if any(cause.reason in _BLOCKING for cause in verdict.causes):
+            text = "some validation rules were not checked because the object was invalid; "
+            text += "correct the existing errors to complete validation"
+            verdict.causes.append(invalid_value("<nil>", None, text))
+            return
+        causes, warnings = rules.check(document, old)
+        verdict.causes.extend(causes)
+        verdict.warnings.extend(warnings)
+
+    def duplicates(self, value: Any) -> list[StatusCause]:
+        """Return the items that lists of type set and map have twice."""
+        causes: list[StatusCause] = []
+        self.find_duplicates(value, "", causes)
+        return causes
+
+    def find_duplicates(self, value: Any, path: str, causes: list[StatusCause]) -> None:
+        """Add the items that a list of type set or map has twice."""
+        if type(value) is dict:
+            prefix = f"{path}." if path else ""
+            for name, item in value.items():
+                child = self.properties.get(name)
+                if child is not None and child.has_keyed_lists:
+                    child.find_duplicates(item, prefix + name, causes)
+                elif child is None and self.extra is not None and self.extra.has_keyed_lists:
+                    self.extra.find_duplicates(item, f"{path}[{name}]", causes)
+        elif type(value) is list:
+            if self.list_type in {"set", "map"}:
+                self._check_unique(value, path, causes)
+            if self.items is not None and self.items.has_keyed_lists:
+                for index, item in enumerate(value):
+                    self.items.find_duplicates(item, f"{path}[{index}]", causes)
 
     def validate(self, value: Any, path: str, old: Any = _MISSING) -> list[StatusCause]:
         """Return what is wrong with the value at `path`; what was wrong in `old` and did not change is tolerated."""
@@ -188,62 +301,73 @@ class Structural:
                 return
         if old is not _MISSING and value == old and kind is type(old):
             return
-        found: list[StatusCause] = []
-        if not self._check_type(value, path, found):
-            causes.extend(found)
+        if value is None:
+            if not self.nullable and (self.type or self.int_or_string):
+                causes.append(_type_error(path, self.type or "integer,string", "null"))
             return
-        if kind is dict:
-            self._validate_object(value, path, old, found)
-        elif kind is list:
-            self._validate_list(value, path, old, found)
-        elif kind is str:
-            self._check_string(value, path, found)
-        elif kind is int or kind is float:
-            self._check_number(value, path, found)
+        if self._check_type(value, path, causes):
+            if kind is dict:
+                self._validate_object(value, path, old, causes)
+            elif kind is list:
+                self._validate_list(value, path, old, causes)
+            elif kind is str:
+                self._check_string(value, path, causes)
+            elif kind is int or kind is float:
+                self._check_number(value, path, causes)
         if self.enum is not None and not any(_same(value, allowed) for allowed in self.enum):
-            found.append(not_supported(path, value, self.enum))
+            causes.append(not_supported(path, value, [_enum_text(allowed) for allowed in self.enum]))
         if not self.plain:
-            self._check_combinations(value, path, found)
-        causes.extend(found)
+            self._check_combinations(value, path, causes)
 
     def _check_type(self, value: Any, path: str, causes: list[StatusCause]) -> bool:
-        if value is None:
-            if self.nullable or not (self.type or self.int_or_string):
-                return False
-            wanted = self.type or "integer,string"
-            causes.append(_type_error(path, wanted, "null"))
-            return False
-        actual = _type_of(value)
+        actual = json_type(value)
         if self.int_or_string and not self.type:
             if actual not in {"integer", "string"}:
                 causes.append(_type_error(path, "integer,string", actual))
                 return False
             return True
         wanted = self.type
+        if wanted == "integer" and actual in {"integer", "number"}:
+            return self._check_integer(value, path, causes)
         if not wanted or actual == wanted or (wanted == "number" and actual == "integer"):
-            return True
-        if wanted == "integer" and type(value) is float and value.is_integer():
+            if self.format == "float" and actual == "number" and abs(value) > _LARGEST_FLOAT:
+                causes.append(_unfit(f"Checked value must be of type number with format float in {path}"))
+                return False
             return True
         causes.append(_type_error(path, wanted, actual))
-        if wanted == "integer" and actual == "number":
-            text = f'Invalid value: "": Checked value must be of type integer (default format) in {path}'
-            causes.append(StatusCause("FieldValueInvalid", text, "<nil>"))
+        return False
+
+    def _check_integer(self, value: float, path: str, causes: list[StatusCause]) -> bool:
+        fits = -(2**63) <= value < 2**63
+        if type(value) is float and not (fits and value.is_integer()):
+            fits = False
+        name = f"with format {self.format}" if self.format in {"int32", "int64"} else "(default format)"
+        if self.format == "int32" and fits and not -(2**31) <= value < 2**31:
+            causes.append(_unfit(f"Checked value must be of type integer {name} in {path}"))
+            return False
+        if fits:
+            return True
+        if self.format == "int64":
+            causes.append(_type_error(path, "int64", "float64"))
+        else:
+            causes.append(_type_error(path, "integer", "number"))
+        causes.append(_unfit(f"Checked value must be of type integer {name} in {path}"))
         return False
 
     def _validate_object(self, value: Document, path: str, old: Any, causes: list[StatusCause]) -> None:
         before: Document = old if type(old) is dict else {}
         prefix = f"{path}." if path else ""
         properties = self.properties
-        causes.extend(required(prefix + name) for name in self.required if name not in value)
         if self.min_properties is not None and len(value) < self.min_properties:
             text = f"{path} in body should have at least {self.min_properties} properties"
-            causes.append(invalid_value(path, value, text))
+            causes.append(invalid_value(path, len(value), text))
         if self.max_properties is not None and len(value) > self.max_properties:
             causes.append(too_many(path, len(value), self.max_properties))
         for name, item in value.items():
             child = properties.get(name) or self.extra
             if child is not None:
                 child.judge(item, prefix + name, before.get(name, _MISSING), causes)
+        causes.extend(required(prefix + name) for name in self.required if name not in value)
         if self.embedded:
             _validate_embedded(value, path, causes)
 
@@ -257,35 +381,33 @@ class Structural:
         if self.items is not None:
             earlier = self._earlier_items(old)
             for index, item in enumerate(value):
-                self.items.judge(item, f"{path}[{index}]", earlier(index, item), causes)
-        if self.list_type in {"set", "map"}:
-            self._check_unique(value, path, causes)
+                self.items.judge(item, f"{path}[{index}]", earlier(item), causes)
 
-    def _earlier_items(self, old: Any) -> Any:
-        """Return how an item finds its old self: by keys in a map list, by position in others."""
-        if type(old) is not list:
-            return lambda _index, _item: _MISSING
-        if self.list_type == "map":
-            by_key = {self._item_key(item): item for item in old if type(item) is dict}
-            return lambda _index, item: by_key.get(self._item_key(item), _MISSING) if type(item) is dict else _MISSING
-        return lambda index, _item: old[index] if index < len(old) else _MISSING
+    def _earlier_items(self, old: Any) -> Callable[[Any], Any]:
+        """Return how an item finds its old self: by keys in a map list, not at all in others."""
+        if type(old) is not list or self.list_type != "map":
+            return lambda _item: _MISSING
+        by_key = {self._item_key(item): item for item in old if type(item) is dict}
+        return lambda item: by_key.get(self._item_key(item), _MISSING) if type(item) is dict else _MISSING
 
     def _item_key(self, item: Document) -> tuple[str, ...]:
         return tuple(repr(item.get(key)) for key in self.map_keys)
 
     def _check_unique(self, value: list[Any], path: str, causes: list[StatusCause]) -> None:
-        seen: set[Any] = set()
+        seen: dict[Any, int] = {}
         for index, item in enumerate(value):
             if self.list_type == "map":
                 if type(item) is not dict:
+                    text = "must be an object for an array of list-type map"
+                    causes.append(invalid_value(f"{path}[{index}]", item, text))
                     continue
-                shown: Any = {key: item[key] for key in self.map_keys if key in item}
+                item_key: Any = {key: item[key] for key in sorted(self.map_keys) if key in item}
                 key: Any = self._item_key(item)
             else:
-                shown, key = item, repr(item)
-            if key in seen:
-                causes.append(duplicate(f"{path}[{index}]", shown))
-            seen.add(key)
+                item_key, key = item, repr(item)
+            seen[key] = seen.get(key, 0) + 1
+            if seen[key] == 2:  # a third one is not told
+                causes.append(duplicate(f"{path}[{index}]", item_key))
 
     def _check_string(self, value: str, path: str, causes: list[StatusCause]) -> None:
         if self.max_length is not None and len(value) > self.max_length:
@@ -299,25 +421,22 @@ class Structural:
             causes.append(invalid_value(path, value, text, reason="FieldValueTypeInvalid"))
 
     def _check_number(self, value: float, path: str, causes: list[StatusCause]) -> None:
-        if self.type == "integer" and (value >= 2**63 or value < -(2**63)):
-            causes.append(_type_error(path, "integer", "number"))
-            return
-        if self.maximum is not None and (value > self.maximum or (self.exclusive_maximum and value == self.maximum)):
+        minimum, maximum = self.minimum, self.maximum
+        if type(value) is int:  # upstream compares whole numbers with whole bounds, and cuts them down to that
+            minimum, maximum = _as_int64(minimum), _as_int64(maximum)
+        if maximum is not None and (value > maximum or (self.exclusive_maximum and value == maximum)):
             words = "less than" if self.exclusive_maximum else "less than or equal to"
-            causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(self.maximum)}"))
-        if self.minimum is not None and (value < self.minimum or (self.exclusive_minimum and value == self.minimum)):
+            causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(maximum)}"))
+        if minimum is not None and (value < minimum or (self.exclusive_minimum and value == minimum)):
             words = "greater than" if self.exclusive_minimum else "greater than or equal to"
-            causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(self.minimum)}"))
+            causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(minimum)}"))
         if self.multiple_of is not None and abs(value / self.multiple_of - round(value / self.multiple_of)) > 1e-9:
             text = f"{path} in body should be a multiple of {_number(self.multiple_of)}"
             causes.append(invalid_value(path, value, text))
-        if self.format == "int32" and not -(2**31) <= value < 2**31:
-            text = f"{path} in body must be of type int32: {shown_number(value)!r}"
-            causes.append(invalid_value(path, value, text.replace("'", '"')))
 
     def _check_combinations(self, value: Any, path: str, causes: list[StatusCause]) -> None:
         if self.any_of and all(child.validate(value, path) for child in self.any_of):
-            causes.append(_combination(path, value, "must validate at least one schema (anyOf)"))
+            causes.append(_combination(path, "must validate at least one schema (anyOf)"))
             causes.extend(self.any_of[0].validate(value, path))
         if self.one_of:
             failures = [child.validate(value, path) for child in self.one_of]
@@ -325,68 +444,117 @@ class Structural:
             if valid != 1:
                 found = "none valid" if not valid else f"{valid} valid alternatives"
                 text = f"must validate one and only one schema (oneOf). Found {found}"
-                causes.append(_combination(path, value, text))
+                causes.append(_combination(path, text))
                 if not valid:
                     causes.extend(failures[0])
         if self.all_of:
             failed = [cause for child in self.all_of for cause in child.validate(value, path)]
             if failed:
-                causes.append(_combination(path, value, "must validate all the schemas (allOf)"))
                 causes.extend(failed)
+                causes.append(_combination(path, "must validate all the schemas (allOf)"))
         if self.not_ is not None and not self.not_.validate(value, path):
-            causes.append(_combination(path, value, "must not validate the schema (not)"))
+            causes.append(_combination(path, "must not validate the schema (not)"))
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Structural:
     """Return the compiled `openAPIV3Schema` of one version; it must have passed the checks of a definition."""
-    return Structural(schema)
+    compiled = Structural(schema)
+    compiled.rules = compile_rules(schema, is_resource=True)
+    return compiled
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a Go (RE2) pattern as Python's. Raises: ValueError, also for what RE2 does not have (look-around, back references)."""
-    if re.search(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\(\?P=", pattern):
-        raise ValueError("error parsing regexp: invalid or unsupported Perl syntax")
-    text = re.sub(r"\\z", r"\\Z", pattern).replace("[[:alpha:]]", "[A-Za-z]").replace("[[:digit:]]", "[0-9]")
-    text = text.replace("[:alnum:]", "A-Za-z0-9").replace("[:lower:]", "a-z").replace("[:upper:]", "A-Z")
-    text = re.sub(r"(?<!\\)\$(?=$|\)|\|)", r"\\Z", text)  # `$` is the very end of the text in RE2
+    """Return a Go (RE2) pattern as Python's. Raises: ValueError with Go's words."""
+    return patterns.compile_pattern(pattern)
+
+
+_LAST = "\x7f"
+"""Begins the names of unknown fields in the metadata of embedded objects: they are told after all others."""
+
+
+def _fit_embedded(value: Document, prefix: str, unknown: list[str]) -> None:
+    """Give an embedded object's own fields the types every object's have. Raises: Misfit."""
+    for name in ("apiVersion", "kind"):
+        if name in value and type(value[name]) is not str:
+            raise Misfit(f"{prefix}{name}: Invalid value: {shown(value[name])}: must be a string")
+    metadata = value.get("metadata")
+    if metadata is None:
+        return
+    if type(metadata) is not dict:
+        kind = {"array": "array", "string": "string", "boolean": "bool"}.get(json_type(metadata), "number")
+        text = f"json: cannot unmarshal {kind} into Go value of type v1.ObjectMeta"
+        raise Misfit(f"{prefix}metadata: Invalid value: {shown(metadata)}: {text}")
+    given = encode_sorted(metadata).decode()
+    own: list[str] = []
     try:
-        return re.compile(text, re.ASCII)
-    except re.error as error:
-        raise ValueError(f"error parsing regexp: {error}") from None
-
-
-def shown_number(value: float) -> str:
-    return _number(value)
+        value["metadata"] = object_meta().read(metadata, "", own)
+    except Misfit as misfit:
+        raise Misfit(f"{prefix}metadata: Invalid value: {given}: {misfit}") from None
+    unknown.extend(f"{_LAST}{prefix}metadata.{name}" for name in own)
 
 
 _NOTHING_KNOWN = Structural({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
 
 
 def _validate_embedded(value: Document, path: str, causes: list[StatusCause]) -> None:
-    missing = [name for name in ("apiVersion", "kind") if not value.get(name)]
-    causes.extend(required(f"{path}.{name}") for name in missing)
+    causes.extend(required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in value)
+    version, kind = value.get("apiVersion"), value.get("kind")
+    if type(version) is str:
+        if not version:
+            causes.append(invalid_value(f"{path}.apiVersion", version, "must not be empty"))
+        elif version.count("/") > 1:
+            text = f"unexpected GroupVersion string: {version}"
+            causes.append(invalid_value(f"{path}.apiVersion", version, text))
+    if type(kind) is str:
+        if not kind:
+            causes.append(invalid_value(f"{path}.kind", kind, "must not be empty"))
+        elif not _KIND.match(kind.lower()):
+            causes.append(invalid_value(f"{path}.kind", kind, _KIND_TEXT))
+    metadata = value.get("metadata")
+    if type(metadata) is dict and (metadata.get("labels") or metadata.get("annotations")):
+        _validate_embedded_names(metadata, f"{path}.metadata", causes)
 
 
-def _combination(path: str, value: Any, text: str) -> StatusCause:
-    return invalid_value(path or "<nil>", value, f'"{path}" {text}')
+def _validate_embedded_names(metadata: Document, path: str, causes: list[StatusCause]) -> None:
+    from ctrlruntime.cel.library.kubernetes import FORMATS
+
+    for field in ("labels", "annotations"):
+        for key, value in sorted((metadata.get(field) or {}).items()):
+            name = key if field == "labels" else key.lower()
+            causes.extend(invalid_value(f"{path}.{field}", key, text) for text in FORMATS["qualifiedName"].check(name))
+            if field == "labels":
+                problems = FORMATS["labelValue"].check(value)
+                causes.extend(invalid_value(f"{path}.{field}", value, text) for text in problems)
 
 
-def _type_of(value: Any) -> str:
-    match value:
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "null"
+_KIND = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
+_KIND_TEXT = (
+    "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or "
+    "'-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex "
+    "used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+
+
+def _combination(path: str, text: str) -> StatusCause:
+    return _unfit(f'"{path}" {text}')
+
+
+def _unfit(text: str) -> StatusCause:
+    """Return what upstream reports without saying where or of what value."""
+    return invalid_value("<nil>", "", text)
+
+
+_LARGEST_FLOAT = 3.4028234663852886e38
+
+
+def _as_int64(value: float | None) -> float | None:
+    if value is None:
+        return None
+    return int(value) if -(2.0**63) <= value < 2.0**63 else -(2**63)
+
+
+def _enum_text(value: Any) -> str:
+    return value if isinstance(value, str) else encode(value).decode()
 
 
 def _type_error(path: str, wanted: str, actual: str) -> StatusCause:
@@ -395,7 +563,7 @@ def _type_error(path: str, wanted: str, actual: str) -> StatusCause:
 
 
 def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else str(value)
+    return str(int(value)) if abs(value) < 1e21 and float(value).is_integer() else str(value)
 
 
 def _same(value: Any, allowed: Any) -> bool:

@@ -31,10 +31,13 @@ Reader: TypeAlias = Callable[[Any, str, list[str]], Any]
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z")
 _MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)\Z")
+_SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)\Z")
 _OBJECT_META = "k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _CLAIM = "k8s.io.api.core.v1.PersistentVolumeClaim"
 _SCHEMA = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _RANGES = {"int32": 2**31, "int64": 2**63}
+_SIZED = frozenset({*_RANGES, "float64"})
+"""Types of numbers: what does not fit into one is named in the message."""
 _ABSENT: Any = object()
 
 
@@ -159,7 +162,8 @@ def _struct_rules(field: Field) -> tuple[bool, Any]:
 
 
 def _is_bare_list(shape: Message) -> bool:
-    return [field.name for field in shape.by_number.values()] == ["items"] and not shape.name.endswith("List")
+    fields = list(shape.by_number.values())
+    return len(fields) == 1 and fields[0].name == "items" and not fields[0].is_message
 
 
 def _element_reader(name: str, is_message: bool) -> Reader:
@@ -202,7 +206,7 @@ def _map_of(element: Reader, go_name: str, *, names_keys: bool) -> Reader:
 
 def _cannot(value: Any, path: str, go_type: str) -> str:
     words = {bool: "bool", dict: "object", list: "array", str: "string"}
-    got = words.get(type(value)) or (f"number {value}" if isinstance(value, float) else "number")
+    got = words.get(type(value)) or (f"number {value}" if go_type in _SIZED else "number")
     bare = re.sub(r"\[\d+\]", "", path)
     return f"json: cannot unmarshal {got} into Go struct field {bare or '.'} of type {go_type}"
 
@@ -225,8 +229,6 @@ def _integer(name: str) -> Reader:
     limit = _RANGES[name]
 
     def read(value: Any, path: str, _unknown: list[str]) -> Any:
-        if type(value) is float and value.is_integer():
-            value = int(value)
         if type(value) is not int or not -limit <= value < limit:
             raise Misfit(_cannot(value, path, name))
         return value
@@ -249,7 +251,7 @@ def _bytes(value: Any, path: str, _unknown: list[str]) -> Any:
             return ""
         raise Misfit(_cannot(value, path, "[]uint8"))
     try:
-        raw = base64.b64decode(value, validate=True)
+        raw = base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
     except binascii.Error:
         bad = re.search(r"[^A-Za-z0-9+/]", value)
         raise Misfit(f"illegal base64 data at input byte {bad.start() if bad else len(value) // 4 * 4}") from None
@@ -284,8 +286,20 @@ def _micro_time(value: Any, path: str, _unknown: list[str]) -> Any:
     return _in_utc(value, 6)
 
 
+_PARTS = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"), ("15", r"\d\d"), (":", ":"),
+          ("04", r"\d\d"), (":", ":"), ("05", r"\d\d"))  # fmt: skip
+
+
 def _not_a_time(value: str, layout: str) -> str:
-    return f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "{layout}"'
+    """Return the message for a text that is no time: where it leaves the layout."""
+    fraction = ((".000000", r"\.\d{6}"),) if "." in layout else (("", r"(?:\.\d+)?"),)
+    rest = value
+    for part, pattern in (*_PARTS, *fraction, ("Z07:00", r"Z|[-+]\d\d:\d\d")):
+        found = re.match(pattern, rest)
+        if found is None:
+            return f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as "{part}"'
+        rest = rest[found.end() :]
+    return f'parsing time "{value}": extra text: "{rest}"' if rest else f'parsing time "{value}": day out of range'
 
 
 def _in_utc(value: str, digits: int) -> str:

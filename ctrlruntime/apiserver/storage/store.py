@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TypeAlias
 
 from ctrlruntime.apiserver.interfaces import Change, EventType
 from ctrlruntime.apiserver.storage.table import Event, Key, Record, Table
 
-__all__ = ["Key", "Record", "Store"]
+__all__ = ["Key", "Note", "Record", "Store"]
+
+Note: TypeAlias = Callable[[tuple[str, str, str, str], int, bytes | None], None]
+"""Takes (group, plural, namespace, name), the revision, and the new bytes; None: the object is gone."""
 
 
 class Store:
@@ -20,6 +24,8 @@ class Store:
         self._history = history
         self._tables: dict[tuple[str, str], Table] = {}
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self.note: Note | None = None
+        """Told of every write when the server keeps a data file."""
 
     def table(self, group: str, plural: str) -> Table:
         """Return the table of a resource, made on first use."""
@@ -43,6 +49,10 @@ class Store:
 
     def commit(self, table: Table, type: EventType, record: Record, old: Record | None, change: Change | None) -> None:
         table.write(Event(type, record, old, record.revision), change)
+        if self.note is not None:
+            self.note(
+                (table.group, table.plural, *record.key), record.revision, None if type == "DELETED" else record.body
+            )
         if self._waiting:
             self._wake()
 

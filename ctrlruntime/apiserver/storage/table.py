@@ -9,12 +9,16 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from ctrlruntime.apiserver.interfaces import Change, EventType
 
 Key: TypeAlias = tuple[str, str]
+_LARGEST_HISTORY = 128 * 1024 * 1024
+"""Bytes of objects that the history of one resource keeps; what is older goes, whatever its number."""
+_LARGEST_QUEUE = 64 * 1024 * 1024
+"""Bytes of objects that may wait for one watcher."""
 
 
 class Record:
@@ -48,17 +52,19 @@ class Event:
 
 
 class Subscription:
-    """A watcher's queue. When the watcher is too slow the queue is cut: `closed` is set and the watch ends."""
+    """A watcher's queue. When the watcher is too slow the queue is emptied, `closed` is set, and `cut` ends a write that hangs."""
 
-    __slots__ = ("closed", "events", "key", "limit", "namespace", "wake")
+    __slots__ = ("closed", "cut", "events", "key", "limit", "namespace", "size", "wake")
 
     def __init__(self, namespace: str, key: Key | None, limit: int) -> None:
         self.namespace = namespace
         self.key = key
         self.limit = limit
         self.events: deque[Event] = deque()
+        self.size = 0
         self.wake = asyncio.Event()
         self.closed = False
+        self.cut: Callable[[], object] = lambda: None
 
     def wants(self, key: Key) -> bool:
         if self.key is not None:
@@ -66,11 +72,24 @@ class Subscription:
         return not self.namespace or key[0] == self.namespace
 
     def put(self, event: Event) -> None:
-        if len(self.events) >= self.limit:
-            self.closed = True
-        else:
-            self.events.append(event)
+        if self.closed:
+            return
+        self.size += len(event.record.body)
+        self.events.append(event)
+        if len(self.events) > self.limit or self.size > _LARGEST_QUEUE:
+            self.close()
+            self.clear()
+            self.cut()
         self.wake.set()
+
+    def take(self) -> Event:
+        event = self.events.popleft()
+        self.size -= len(event.record.body)
+        return event
+
+    def clear(self) -> None:
+        self.events.clear()
+        self.size = 0
 
     def close(self) -> None:
         self.closed = True
@@ -87,6 +106,7 @@ class Table:
         self.compacted = revision
         self._keys: list[Key] = []
         self._history: deque[Event] = deque()
+        self._history_size = 0
         self._limit = history
         self._subscriptions: set[Subscription] = set()
         self._listeners: list[Callable[[Change], None]] = []
@@ -109,14 +129,30 @@ class Table:
                 insort(self._keys, key)
             self.records[key] = event.record
         self._history.append(event)
-        if len(self._history) > self._limit:
-            self.compacted = self._history.popleft().revision
+        self._history_size += len(event.record.body)
+        while len(self._history) > self._limit or self._history_size > _LARGEST_HISTORY:
+            oldest = self._history.popleft()
+            self._history_size -= len(oldest.record.body)
+            self.compacted = oldest.revision
         for subscription in self._subscriptions:
             if subscription.wants(key):
                 subscription.put(event)
         if change is not None:
             for listener in tuple(self._listeners):
                 listener(change)
+
+    def replace(self, records: Iterable[Record], revision: int) -> None:
+        """Hold these records and nothing else, without events: watches end, and nothing before `revision` can be read."""
+        self.close_subscriptions()
+        self.forget_history(revision)
+        self.records.clear()
+        self.records.update((record.key, record) for record in records)
+        self._keys[:] = sorted(self.records)
+
+    def tell(self, change: Change) -> None:
+        """Let the listeners hear of a change that was no write."""
+        for listener in tuple(self._listeners):
+            listener(change)
 
     def keys(self, namespace: str = "") -> Iterator[Key]:
         """Yield the keys in order, of one namespace or of all; the table must not change meanwhile."""
@@ -155,6 +191,7 @@ class Table:
     def forget_history(self, revision: int) -> None:
         """Compact: nothing before `revision` can be read any more."""
         self._history.clear()
+        self._history_size = 0
         self.compacted = revision
 
     def subscribe(self, namespace: str = "", key: Key | None = None, *, limit: int = 20_000) -> Subscription:

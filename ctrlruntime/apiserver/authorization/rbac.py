@@ -6,66 +6,44 @@ rules of each subject are collected once and kept until a role or binding change
 
 from __future__ import annotations
 
-import copy
-import gzip
-import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
 
+from ctrlruntime.apiserver.authorization.policy import GROUP
+from ctrlruntime.apiserver.authorization.rules import Rule, rule_allows
+from ctrlruntime.apiserver.authorization.users import MASTERS, Attributes, User
+from ctrlruntime.apiserver.failures import shown
 from ctrlruntime.apiserver.interfaces import API, Change, Document
-from ctrlruntime.data import open_data
 from ctrlruntime.errors import Forbidden
 
-GROUP: Final = "rbac.authorization.k8s.io"
-MASTERS: Final = "system:masters"
 RESOURCES: Final = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
-_KINDS: Final = {
-    "clusterroles": "ClusterRole",
-    "clusterrolebindings": "ClusterRoleBinding",
-    "roles": "Role",
-    "rolebindings": "RoleBinding",
-}
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_NO_EXTRA: Final[Mapping[str, tuple[str, ...]]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who asks, as the authentication found."""
-
-    name: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _NO_EXTRA)
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What is asked: a verb on a resource, or (when `path` is set) on a path that is no resource.
-
-    As on the real server, a request for one Namespace object has that name as `namespace` too.
-    """
-
-    verb: str
-    group: str = ""
-    version: str = ""
-    resource: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """The rules one binding gives one subject; `missing` names a role that does not exist."""
+    """The rules one binding gives one subject; `missing` is the resource and name of a role that does not exist."""
 
+    binding: tuple[str, str]
     source: str
-    rules: Sequence[Mapping[str, Any]]
-    missing: str = ""
+    rules: Sequence[Rule]
+    missing: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """All a user holds in one place; `missing` names the roles that bindings name and nobody has."""
+
+    rules: Sequence[Rule]
+    missing: Sequence[tuple[str, str]]
+
+    @property
+    def problem(self) -> str:
+        """What could not be found, as a refusal says it; empty when nothing is missing."""
+        return _joined([_not_found(*missing) for missing in self.missing])
 
 
 class RBAC:
@@ -93,19 +71,35 @@ class RBAC:
             return True, ""
         missing: list[str] = []
         for grant in self._of(user, attributes.namespace):
-            if any(_rule_allows(rule, attributes) for rule in grant.rules):
+            if any(rule_allows(rule, attributes) for rule in grant.rules):
                 return True, f"RBAC: allowed by {grant.source}"
-            if grant.missing and grant.missing not in missing:
-                missing.append(grant.missing)
+            if grant.missing and (text := _not_found(*grant.missing)) not in missing:
+                missing.append(text)
         return False, f"RBAC: {_joined(missing)}" if missing else ""
 
     def forbidden(self, user: User, attributes: Attributes) -> Forbidden:
         """Return the error that refuses the request, with the real server's message."""
         return refusal(user, attributes, self.allowed(user, attributes)[1])
 
-    def rules(self, user: User, namespace: str) -> list[Mapping[str, Any]]:
-        """Return the rules that hold for a user in a namespace, for SelfSubjectRulesReview."""
-        return [rule for grant in self._of(user, namespace) for rule in grant.rules]
+    def holdings(self, user: User, namespace: str) -> Holdings:
+        """Return the rules that hold for a user in a namespace (empty: cluster-wide), each binding's once."""
+        seen: set[tuple[str, str]] = set()
+        rules: list[Rule] = []
+        missing: list[tuple[str, str]] = []
+        for grant in self._of(user, namespace):
+            if grant.binding in seen:
+                continue
+            seen.add(grant.binding)
+            rules.extend(grant.rules)
+            if grant.missing:
+                missing.append(grant.missing)
+        return Holdings(rules, missing)
+
+    def role_rules(self, ref: Document, namespace: str) -> Sequence[Rule] | None:
+        """Return the rules of the role that a roleRef names; None when there is no such role."""
+        resource, scope, name = _named_role(ref, namespace)
+        role = self._api.get(GROUP, resource, scope, name)
+        return None if role is None else role.get("rules") or ()
 
     async def _follow(self, changes: AsyncIterator[Change]) -> None:
         async for _ in changes:
@@ -125,21 +119,17 @@ class RBAC:
         for resource in ("clusterrolebindings", "rolebindings"):
             for binding in self._api.list(GROUP, resource):
                 scope = str(binding["metadata"].get("namespace", ""))
-                rules, missing = self._role(binding.get("roleRef") or {}, scope)
+                ref: Document = binding.get("roleRef") or {}
+                rules = self.role_rules(ref, scope)
+                named, _, name = _named_role(ref, scope)
+                missing = (named, name) if rules is None else None
                 for subject in binding.get("subjects") or ():
-                    kind, name = _subject_key(subject, scope)
-                    grants.setdefault((scope, kind, name), []).append(
-                        _Grant(_source(binding, subject, scope), rules, missing)
+                    kind, who = _subject_key(subject, scope)
+                    grant = _Grant(
+                        (scope, binding["metadata"]["name"]), _source(binding, subject, scope), rules or (), missing
                     )
+                    grants.setdefault((scope, kind, who), []).append(grant)
         return grants
-
-    def _role(self, ref: Document, namespace: str) -> tuple[Sequence[Mapping[str, Any]], str]:
-        kind, name = str(ref.get("kind", "")), str(ref.get("name", ""))
-        resource, scope = ("clusterroles", "") if kind == "ClusterRole" else ("roles", namespace)
-        role = self._api.get(GROUP, resource, scope, name)
-        if role is None:
-            return (), f'{kind.lower()}.{GROUP} "{name}" not found'
-        return role.get("rules") or (), ""
 
 
 def refusal(user: User, attributes: Attributes, reason: str = "") -> Forbidden:
@@ -156,27 +146,23 @@ def refusal(user: User, attributes: Attributes, reason: str = "") -> Forbidden:
     return Forbidden(message, details={key: value for key, value in details.items() if value})
 
 
-def bootstrap() -> list[tuple[str, Document]]:
-    """Return the roles and bindings every cluster has, as (plural, object), roles before the bindings that name them.
-
-    Some live in the namespaces kube-system and kube-public.
-    """
-    data = json.loads(gzip.decompress(open_data("kubernetes-1.36/rbac-bootstrap.json.gz")))
-    return [
-        (resource, {"apiVersion": f"{GROUP}/v1", "kind": _KINDS[resource], **copy.deepcopy(document)})
-        for resource in ("clusterroles", "roles", "clusterrolebindings", "rolebindings")
-        for document in data[resource]
-    ]
-
-
 def _refused(user: User, attributes: Attributes) -> str:
+    who = shown(user.name)
     if not attributes.resource:
-        return f'User "{user.name}" cannot {attributes.verb} path "{attributes.path}"'
+        return f'User {who} cannot {attributes.verb} path "{attributes.path}"'
     resource = "/".join(filter(None, (attributes.resource, attributes.subresource)))
     where = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
-    return (
-        f'User "{user.name}" cannot {attributes.verb} resource "{resource}" in API group "{attributes.group}" {where}'
-    )
+    return f'User {who} cannot {attributes.verb} resource "{resource}" in API group "{attributes.group}" {where}'
+
+
+def _named_role(ref: Document, namespace: str) -> tuple[str, str, str]:
+    """Return (plural, namespace, name) of the role that a roleRef names."""
+    name = str(ref.get("name", ""))
+    return ("clusterroles", "", name) if ref.get("kind") == "ClusterRole" else ("roles", namespace, name)
+
+
+def _not_found(resource: str, name: str) -> str:
+    return f'{resource.removesuffix("s")}.{GROUP} "{name}" not found'
 
 
 def _subject_key(subject: Document, scope: str) -> tuple[str, str]:
@@ -197,31 +183,6 @@ def _source(binding: Document, subject: Document, scope: str) -> str:
 
 
 def _joined(errors: Sequence[str]) -> str:
-    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
-
-
-def _rule_allows(rule: Mapping[str, Any], asked: Attributes) -> bool:
-    if not _has(rule.get("verbs"), asked.verb):
-        return False
-    if not asked.resource:
-        return any(_path_matches(pattern, asked.path) for pattern in rule.get("nonResourceURLs") or ())
-    names = rule.get("resourceNames") or ()
-    return (
-        _has(rule.get("apiGroups"), asked.group)
-        and _has_resource(rule.get("resources") or (), asked.resource, asked.subresource)
-        and (not names or asked.name in names)
-    )
-
-
-def _has(values: Iterable[str] | None, wanted: str) -> bool:
-    return values is not None and any(value in {"*", wanted} for value in values)
-
-
-def _has_resource(values: Iterable[str], resource: str, subresource: str) -> bool:
-    if not subresource:
-        return any(value in {"*", resource} for value in values)
-    return any(value in {"*", f"{resource}/{subresource}", f"*/{subresource}"} for value in values)
-
-
-def _path_matches(pattern: str, path: str) -> bool:
-    return pattern in {"*", path} or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
+    if len(errors) < 2:
+        return errors[0] if errors else ""
+    return f"[{', '.join(errors)}]"

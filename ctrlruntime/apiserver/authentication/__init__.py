@@ -1,0 +1,24 @@
+"""Who calls."""
+
+from __future__ import annotations
+
+from ctrlruntime.apiserver.authentication.accounts import AccountTokens, Bound, TokenRefused
+from ctrlruntime.apiserver.authentication.authenticator import Authenticator
+from ctrlruntime.apiserver.authentication.impersonation import Impersonation, is_impersonating, wanted_user
+from ctrlruntime.apiserver.authentication.signing import SigningKey
+from ctrlruntime.apiserver.authentication.users import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, account_user
+
+__all__ = [
+    "ANONYMOUS",
+    "AUTHENTICATED",
+    "UNAUTHENTICATED",
+    "AccountTokens",
+    "Authenticator",
+    "Bound",
+    "Impersonation",
+    "SigningKey",
+    "TokenRefused",
+    "account_user",
+    "is_impersonating",
+    "wanted_user",
+]

@@ -1,0 +1,164 @@
+"""The command `python -m ctrlruntime.apiserver`: the embedded server in the foreground, and the writing of stand-ins for programs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from ctrlruntime.apiserver.controllers import ALL
+from ctrlruntime.apiserver.foreground import serve
+from ctrlruntime.apiserver.options import Options
+from ctrlruntime.apiserver.server import APIServer
+from ctrlruntime.apiserver.shim.installation import install
+from ctrlruntime.errors import ConfigError
+
+_PROGRAM = "python -m ctrlruntime.apiserver"
+_EPILOG = f"""\
+It prints one line, "ready https://127.0.0.1:PORT", when it answers, and ends on SIGTERM or SIGINT with exit code 0. It does not end
+with the process that started it: when that one may be killed, let it tie the server to itself (Linux: PR_SET_PDEATHSIG), or keep the
+server's process id. With --data a killed server loses at most the writes of its last tenth of a second.
+
+{_PROGRAM} shim DIR
+    writes the programs kube-apiserver and etcd into DIR, for KUBEBUILDER_ASSETS=DIR of envtest and its kin
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, without the usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}; see {self.prog} --help\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the server's flags."""
+    made = _Parser(
+        prog=_PROGRAM,
+        description="A Kubernetes API server in one process, for tests, demos and local development.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    made.add_argument("--kubeconfig", required=True, metavar="PATH", help="write an admin kubeconfig here (mode 0600)")
+    made.add_argument(
+        "--port",
+        type=_number,
+        default=0,
+        metavar="N",
+        help="port on 127.0.0.1 (default: a free one; with --data the last one)",
+    )
+    made.add_argument(
+        "--data",
+        metavar="FILE",
+        help="keep everything in this file over restarts, keys and tokens too (default: in memory)",
+    )
+    made.add_argument(
+        "--admin-token", default="", metavar="T", help="bearer token of the admin (default: a random one)"
+    )
+    made.add_argument(
+        "--authorization",
+        choices=["rbac", "always-allow"],
+        default="rbac",
+        help="who may do what: by roles and bindings, or everybody everything (default: rbac)",
+    )
+    made.add_argument(
+        "--controllers",
+        default="all",
+        metavar="all|none|NAME,…",
+        help=f"simulated controllers to run (default: all): {', '.join(ALL)}",
+    )
+    made.add_argument("--no-workloads", action="store_true", help="run no workload controllers and no node")
+    made.add_argument("--no-nodes", action="store_true", help="run no node: Pods stay Pending")
+    made.add_argument(
+        "--pod-ready-delay", type=_seconds, default=0.0, metavar="S", help="seconds until a Pod is Ready (default: 0)"
+    )
+    made.add_argument(
+        "--history", type=_number, default=10_000, metavar="N",
+        help="writes remembered for each resource, for watches that resume (default: 10000; few provoke 410 Expired)",
+    )  # fmt: skip
+    return made
+
+
+def options_from(arguments: argparse.Namespace) -> Options:
+    """Return the options the arguments mean. Raises: ConfigError."""
+    match arguments.controllers:
+        case "all":
+            names = None
+        case "none":
+            names = []
+        case listed:
+            names = [name.strip() for name in listed.split(",") if name.strip()]
+    return Options(
+        port=arguments.port,
+        data=arguments.data,
+        admin_token=arguments.admin_token,
+        authorization=arguments.authorization,
+        controllers=names,
+        workloads=not arguments.no_workloads,
+        nodes=not arguments.no_nodes,
+        pod_ready_delay=arguments.pod_ready_delay,
+        history=arguments.history,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        if given[:1] == ["shim"]:
+            _write_programs(given[1:])
+        else:
+            _serve_kubeconfig(parser().parse_args(given))
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a program's output
+        return 1
+    return 0
+
+
+def _serve_kubeconfig(parsed: argparse.Namespace) -> None:
+    path: str = parsed.kubeconfig
+
+    def announce(server: APIServer) -> None:
+        try:
+            server.write_kubeconfig(path)
+        except OSError as error:
+            raise ConfigError(f"cannot write the kubeconfig {path}: {error.strerror}") from error
+        print(f"ready {server.url}", flush=True)  # noqa: T201 - the command's one line
+
+    asyncio.run(serve(options_from(parsed), announce))
+
+
+def _write_programs(arguments: Sequence[str]) -> None:
+    made = _Parser(
+        prog=f"{_PROGRAM} shim",
+        description="Write programs named kube-apiserver and etcd that run the embedded server, and link kubectl where it is found. "
+        "Harnesses that start these programs (envtest in Go, others) then need no real ones.",
+        epilog='Prints what a shell needs: eval "$(python -m ctrlruntime.apiserver shim DIR)"',
+        allow_abbrev=False,
+    )
+    made.add_argument("folder", metavar="DIR", help="where the programs go; made when it is not there")
+    folder = Path(made.parse_args(arguments).folder)
+    names = [path.name for path in install(folder)]
+    print(f"wrote {', '.join(names)} to {folder}", file=sys.stderr)  # noqa: T201
+    print(f"export KUBEBUILDER_ASSETS={shlex.quote(str(folder.absolute()))}")  # noqa: T201
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds") from None

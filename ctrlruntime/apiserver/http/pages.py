@@ -1,0 +1,128 @@
+"""Paths that are no resources: health, version, discovery, OpenAPI, the keys of tokens, metrics."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+
+from aiohttp import web
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.discovery import Discovery, OpenAPI
+from ctrlruntime.apiserver.discovery.documents import AGGREGATED, wants_aggregated
+from ctrlruntime.apiserver.http.answers import answer, document_answer, headers_of, text
+from ctrlruntime.apiserver.http.calls import Call
+from ctrlruntime.apiserver.http.health import health
+from ctrlruntime.apiserver.http.negotiation import negotiate
+from ctrlruntime.apiserver.http.tokens import CONFIGURATION_PATH, KEYS_PATH, Tokens
+from ctrlruntime.apiserver.registry import Registry
+from ctrlruntime.errors import NotAcceptable
+
+_YEAR = 365 * 86400.0
+_ROOTS = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3",
+          "/openid/v1/jwks", "/readyz", "/version"]  # fmt: skip
+VERSION = {
+    "major": "1",
+    "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
+    "gitVersion": "v1.36.1",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "ctrlruntime",
+    "platform": "python",
+}
+
+
+class Pages:
+    """Handlers of what every server says of itself."""
+
+    def __init__(self, registry: Registry, discovery: Discovery, tokens: Tokens) -> None:
+        self._registry = registry
+        self._discovery = discovery
+        self._openapi = OpenAPI(registry)
+        self._tokens = tokens
+        self._started = formatdate(usegmt=True)
+
+    def answer(self, call: Call) -> web.Response:
+        """Answer a request for a path that is no resource's. Raises: MethodNotAllowed, NotFound."""
+        path = call.path
+        first = path.split("/")[1]
+        if first in {"healthz", "livez", "readyz"}:
+            return health(call)
+        # Documents of groups are given by handlers that look at the path alone.
+        if call.method not in {"GET", "HEAD"} and not (call.method == "OPTIONS" and path.startswith("/apis/")):
+            raise failures.method_not_allowed()
+        if path == "/version":
+            return document_answer(call, VERSION)
+        if path in {KEYS_PATH, CONFIGURATION_PATH}:
+            return self._tokens.document(call, f"https://{call.headers.get('Host', '')}")
+        if first in {"api", "apis"}:
+            return self._discover(call)
+        if path == "/openapi/v3" or path.startswith("/openapi/v3/"):
+            return self._open_api(call)
+        if path == "/":
+            return document_answer(call, {"paths": _ROOTS})
+        if path == "/metrics":
+            return text(
+                f"# TYPE apiserver_storage_revision gauge\napiserver_storage_revision {self._registry.store.revision}\n"
+            )
+        return text("404 page not found\n", 404)
+
+    def _discover(self, call: Call) -> web.Response:
+        is_root = call.path in {"/api", "/apis"}
+        if wants_aggregated(call.headers.get("Accept", ""), has_aggregated=is_root):
+            body, tag = self._discovery.aggregated(call.path)
+            headers = headers_of()
+            headers.update({"ETag": tag, "Vary": "Accept", "Cache-Control": "public"})
+            if call.headers.get("If-None-Match") == tag:
+                return web.Response(status=304, headers=headers)
+            headers["Content-Type"] = AGGREGATED
+            return web.Response(body=body + b"\n", headers=headers)
+        document = self._discovery.legacy(call.path)
+        if document is None:
+            return self._unknown_path(call.path)
+        return answer(call, document)
+
+    def _open_api(self, call: Call) -> web.Response:
+        key = call.path.removeprefix("/openapi/v3").strip("/")
+        headers = headers_of()
+        if not key:
+            headers["Last-Modified"] = self._started
+            return web.Response(
+                body=self._openapi.index() + b"\n", content_type="text/plain", charset="utf-8", headers=headers
+            )
+        found = self._openapi.document(key)
+        if found is None:
+            return web.Response(status=404, headers=headers)
+        headers["Vary"] = "Accept"
+        try:
+            negotiate(call.headers.get("Accept", ""))
+        except NotAcceptable:
+            return web.Response(status=406, headers=headers)
+        body, digest = found
+        asked = call.query.get("hash")
+        headers["ETag"] = f'"{digest}"'
+        if asked is not None and asked != digest:
+            headers["Location"] = f"/openapi/v3/{key}?hash={digest}"
+            return web.Response(status=301, content_type="application/json", headers=headers)
+        if asked is not None:
+            headers["Cache-Control"] = "public, immutable"
+            headers["Expires"] = formatdate(time.time() + _YEAR, usegmt=True)
+        if call.headers.get("If-None-Match") == headers["ETag"]:
+            return web.Response(status=304, headers=headers)
+        headers["Last-Modified"] = self._started
+        return web.Response(body=body, content_type="application/json", headers=headers)
+
+    def _unknown_path(self, path: str) -> web.Response:
+        parts = path.strip("/").split("/")
+        if parts[0] == "api" or (len(parts) > 1 and self._registry.has_built_in(parts[1])):
+            raise failures.no_such_resource()
+        return text("404 page not found\n", 404)
+
+
+__all__ = ["VERSION", "Pages"]

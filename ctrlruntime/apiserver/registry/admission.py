@@ -1,0 +1,101 @@
+"""A write as admission sees it, and what mutating admission makes of it.
+
+Takes a pending write (or a delete, or a body that is acted on and not stored), asks the webhooks about it, and puts their changes back.
+"""
+
+from __future__ import annotations
+
+from ctrlruntime.apiserver.interfaces import Admission, Attributes, Document, Operation
+from ctrlruntime.apiserver.registry.reading import read
+from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.apiserver.registry.writes import DeleteOptions, Pending, WriteOptions
+from ctrlruntime.apiserver.storage import Record
+
+
+async def mutate(admission: Admission, pending: Pending) -> None:
+    """Let the webhooks change what is about to be stored. Raises: APIStatusError of a denial."""
+    changed = await admission.mutate(_attributes(pending))
+    if changed is None:
+        return
+    if pending.lens is not None:
+        pending.lens.put(pending.document, changed)
+        return
+    pending.document = read(pending.resource, changed, WriteOptions(field_validation="Ignore"))
+
+
+async def validate(admission: Admission, pending: Pending) -> None:
+    """Ask the webhooks about what is about to be stored. Raises: APIStatusError of a denial."""
+    await admission.validate(_attributes(pending))
+
+
+async def review_delete(admission: Admission, resource: Resource, record: Record, options: DeleteOptions) -> None:
+    """Ask the webhooks about a delete. Raises: APIStatusError of a denial."""
+    namespace, name = record.key
+    attributes = Attributes(
+        operation="DELETE",
+        resource=resource,
+        subresource="",
+        kind=(resource.group, resource.version, resource.kind),
+        namespace=namespace,
+        name="" if options.is_collection else name,
+        object=None,
+        old=resource.tree(record),
+        user=options.user,
+        dry_run=options.dry_run,
+        options=options.document(),
+        warnings=options.warnings,
+    )
+    await admission.mutate(attributes)
+    await admission.validate(attributes)
+
+
+async def review_body(
+    admission: Admission,
+    resource: Resource,
+    namespace: str,
+    name: str,
+    document: Document,
+    options: WriteOptions,
+    *,
+    subresource: str,
+    operation: Operation,
+) -> Document:
+    """Ask the webhooks about a body that is not stored; return it as they left it. Raises: APIStatusError of a denial."""
+    group, _, version = str(document.get("apiVersion", "")).rpartition("/")
+    attributes = Attributes(
+        operation=operation,
+        resource=resource,
+        subresource=subresource,
+        kind=(group, version, str(document.get("kind", ""))),
+        namespace=namespace,
+        name=name,
+        object=document,
+        old=None,
+        user=options.user,
+        dry_run=options.dry_run,
+        options=options.document("CreateOptions") if operation == "CREATE" else {},
+        warnings=options.warnings,
+    )
+    attributes.object = await admission.mutate(attributes) or document
+    await admission.validate(attributes)
+    return attributes.object
+
+
+def _attributes(pending: Pending) -> Attributes:
+    resource, options, lens = pending.resource, pending.options, pending.lens
+    metadata: Document = pending.document["metadata"]
+    old = pending.old
+    return Attributes(
+        operation="CREATE" if old is None else "UPDATE",
+        resource=resource,
+        subresource=pending.subresource,
+        kind=lens.kind if lens else (resource.group, resource.version, resource.kind),
+        namespace=metadata.get("namespace", ""),
+        name=metadata.get("name", ""),
+        object=lens.show(pending.document) if lens else pending.document,
+        old=lens.show(old) if lens and old is not None else old,
+        user=options.user,
+        dry_run=options.dry_run,
+        options=options.document("CreateOptions" if old is None else "UpdateOptions"),
+        warnings=options.warnings,
+    )

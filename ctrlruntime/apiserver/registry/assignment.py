@@ -1,0 +1,151 @@
+"""What the built-in admission plugins and the strategies of kinds set on an object, beyond the defaults of its type.
+
+Takes the stored form of an object that was defaulted and changes it in place; it also reads what exists, to find classes and accounts.
+"""
+
+from __future__ import annotations
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.registry import services
+from ctrlruntime.apiserver.registry.trees import ensure_spec, put
+from ctrlruntime.apiserver.registry.values import spec_of
+from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
+
+
+def assign(group: str, kind: str, document: Document, api: API, *, old: Document | None = None) -> None:
+    """Set what admission plugins and the strategy of a kind set, before validation; metadata.uid must be set.
+
+    `old` is the stored object when this is an update.
+
+    Raises:
+        Forbidden: what a Pod asks for is not there or not its to ask (priority, runtime class).
+
+    """
+    match (group, kind):
+        case ("", "Pod"):
+            _assign_pod(document, api, old)
+        case ("", "Service"):
+            services.prepare(document, old)
+        case ("", "Namespace") if old is None:
+            ensure_spec(document).setdefault("finalizers", ["kubernetes"])
+        case ("", "Node") if old is None:
+            _assign_node(document)
+        case ("", "PersistentVolumeClaim") if old is None:
+            _protect(document, "kubernetes.io/pvc-protection")
+        case ("", "PersistentVolume") if old is None:
+            _protect(document, "kubernetes.io/pv-protection")
+            moment = document["metadata"].get("creationTimestamp")
+            document.setdefault("status", {}).setdefault("lastPhaseTransitionTime", moment)
+        case ("apps", "DaemonSet"):
+            _count_template(document, old)
+        case ("batch", "Job") if old is None:
+            _assign_job(document)
+        case _:
+            pass
+
+
+def confirm_account(document: Document, api: API) -> None:
+    """What the admission plugin ServiceAccount does, but for the token's volume: name the account and see that it is there.
+
+    Raises: Forbidden when it is not.
+    """
+    metadata, spec = document["metadata"], ensure_spec(document)
+    if "kubernetes.io/config.mirror" in (metadata.get("annotations") or {}):
+        return
+    namespace, name = metadata["namespace"], spec.get("serviceAccountName") or "default"
+    spec["serviceAccountName"] = spec["serviceAccount"] = name
+    if api.get("", "serviceaccounts", namespace, name) is None:
+        why = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
+        raise failures.forbidden("pods", "", str(metadata.get("name", "")), why)
+
+
+def _assign_pod(document: Document, api: API, old: Document | None) -> None:
+    """What the admission plugins Priority, RuntimeClass and DefaultTolerationSeconds do."""
+    spec = ensure_spec(document)
+    if old is None:
+        _assign_priority(document, spec, api)
+    else:
+        for name in ("priority", "preemptionPolicy"):
+            if name in spec_of(old):
+                put(spec, name, spec_of(old)[name])
+    tolerations: list[Document] = spec.setdefault("tolerations", [])
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        if not any(_tolerates(toleration, key) for toleration in tolerations):
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+
+
+def _assign_priority(document: Document, spec: Document, api: API) -> None:
+    name, pod = str(spec.get("priorityClassName", "")), str(document["metadata"].get("name", ""))
+    chosen = _priority_class_of(name, api)
+    if name and chosen is None:
+        raise failures.forbidden("pods", "", pod, f"no PriorityClass with name {name} was found")
+    if chosen is not None:
+        spec["priorityClassName"] = chosen["metadata"]["name"]
+    value = int(chosen["value"]) if chosen else 0
+    policy = str((chosen or {}).get("preemptionPolicy", "PreemptLowerPriority"))
+    for field, kind, computed in (
+        ("priority", "the integer value of priority", value),
+        ("preemptionPolicy", "the string value of PreemptionPolicy", policy),
+    ):
+        given = spec.get(field)
+        if given is not None and given != computed:
+            why = f"priority admission controller computed {computed} from the given PriorityClass name"
+            raise failures.forbidden("pods", "", pod, f"{kind} ({given}) must not be provided in pod spec; {why}")
+        spec[field] = computed
+    runtime = spec.get("runtimeClassName")
+    if runtime and api.get("node.k8s.io", "runtimeclasses", "", runtime) is None:
+        raise failures.forbidden("pods", "", pod, f'pod rejected: RuntimeClass "{runtime}" not found')
+
+
+def _priority_class_of(name: str, api: API) -> Document | None:
+    """Return the class of that name; without a name the one that is the default, if there is one."""
+    if name:
+        return api.get("scheduling.k8s.io", "priorityclasses", "", name)
+    classes = api.list("scheduling.k8s.io", "priorityclasses")
+    if len(classes) <= 2:  # the two that every cluster has are no defaults
+        return None
+    defaults = [found for found in classes if found.get("globalDefault")]
+    return min(defaults, key=lambda found: int(found["value"]), default=None)
+
+
+def _tolerates(toleration: Document, key: str) -> bool:
+    return toleration.get("key") in {None, "", key} and toleration.get("effect") in {None, "", "NoExecute"}
+
+
+def _assign_node(document: Document) -> None:
+    """A new node counts as not ready until it says otherwise."""
+    taints: list[Document] = ensure_spec(document).setdefault("taints", [])
+    key = "node.kubernetes.io/not-ready"
+    if not any(taint.get("key") == key and taint.get("effect") == "NoSchedule" for taint in taints):
+        taints.append({"key": key, "effect": "NoSchedule"})
+
+
+def _protect(document: Document, finalizer: str) -> None:
+    """What the admission plugin StorageObjectInUseProtection does."""
+    finalizers: list[str] = document["metadata"].setdefault("finalizers", [])
+    if finalizer not in finalizers:
+        finalizers.append(finalizer)
+
+
+def _count_template(document: Document, old: Document | None) -> None:
+    """The old way to count a DaemonSet's templates lives on as an annotation."""
+    key = TEMPLATE_GENERATION
+    before = (((old or {}).get("metadata") or {}).get("annotations") or {}).get(key, "1")
+    is_changed = old is not None and ensure_spec(document).get("template") != spec_of(old).get("template")
+    count = str(int(before) + is_changed) if before.isdigit() else before
+    document["metadata"].setdefault("annotations", {})[key] = count
+
+
+def _assign_job(document: Document) -> None:
+    spec, metadata = ensure_spec(document), document["metadata"]
+    if spec.get("manualSelector"):
+        return
+    uid, name = metadata.get("uid", ""), metadata.get("name", "")
+    labels = spec.setdefault("template", {}).setdefault("metadata", {}).setdefault("labels", {})
+    for prefix in ("batch.kubernetes.io/", ""):
+        labels.setdefault(f"{prefix}controller-uid", uid)
+        labels.setdefault(f"{prefix}job-name", name)
+    if not metadata.get("labels"):
+        metadata["labels"] = dict(labels)
+    spec.setdefault("selector", {}).setdefault("matchLabels", {})["batch.kubernetes.io/controller-uid"] = uid

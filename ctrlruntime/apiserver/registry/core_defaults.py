@@ -1,0 +1,53 @@
+"""Defaults of namespaces, nodes, configuration and what stands beside them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+
+
+def namespace(document: Document) -> None:
+    metadata = document["metadata"]
+    if metadata.get("name"):
+        metadata.setdefault("labels", {})["kubernetes.io/metadata.name"] = metadata["name"]
+    put(document.setdefault("status", {}), "phase", "Active")
+
+
+def node(document: Document) -> None:
+    status = document.setdefault("status", {})
+    if status.get("capacity"):
+        put(status, "allocatable", dict(status["capacity"]))
+
+
+def secret(document: Document) -> None:
+    _fold_string_data(document)
+    put(document, "type", "Opaque")
+
+
+def limit_range(document: Document) -> None:
+    for item in items(ensure_spec(document), "limits"):
+        if item.get("type") != "Container":
+            continue
+        for source, target in (("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")):
+            for name, value in (inner(item, source) or {}).items():
+                item.setdefault(target, {}).setdefault(name, value)
+
+
+def lease(document: Document) -> None:
+    """A Lease has no defaults; its struct is written even when empty."""
+    ensure_spec(document)
+
+
+def priority_class(document: Document) -> None:
+    put(document, "preemptionPolicy", "PreemptLowerPriority")
+
+
+def _fold_string_data(document: Document) -> None:
+    given = document.pop("stringData", None)
+    if isinstance(given, Mapping):
+        data = document.get("data")
+        folded: Document = {key: base64.b64encode(str(value).encode()).decode() for key, value in given.items()}
+        document["data"] = {**(data if isinstance(data, dict) else {}), **folded}

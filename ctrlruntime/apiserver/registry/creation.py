@@ -1,0 +1,123 @@
+"""How an object comes to be: from a client's body to the first record, in three steps between which admission is asked.
+
+`begin` reads the body, `settle` sets what only the server sets and validates, `store` swaps the record in. None of them awaits.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from random import Random
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.interfaces import API, NAMESPACES, PODS, Document
+from ctrlruntime.apiserver.registry import certificates
+from ctrlruntime.apiserver.registry.assignment import assign, confirm_account
+from ctrlruntime.apiserver.registry.metadata import generated_name
+from ctrlruntime.apiserver.registry.object_validation import validate_object
+from ctrlruntime.apiserver.registry.plugins import Plugins
+from ctrlruntime.apiserver.registry.preparation import prepare_create, restore_defaults
+from ctrlruntime.apiserver.registry.reading import read, set_namespace
+from ctrlruntime.apiserver.registry.records import Records
+from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.apiserver.registry.services import SERVICES
+from ctrlruntime.apiserver.registry.strategies import strategy_of
+from ctrlruntime.apiserver.registry.writes import Pending, WriteOptions, Written
+from ctrlruntime.apiserver.storage import Store, Table
+
+
+class Creation:
+    """The steps of a create."""
+
+    def __init__(
+        self, store: Store, api: API, plugins: Plugins, records: Records, *, now: Callable[[], float], rng: Random
+    ) -> None:
+        self._store = store
+        self._api = api
+        self._plugins = plugins
+        self._records = records
+        self._now = now
+        self._rng = rng
+
+    def begin(self, resource: Resource, namespace: str, document: Document, options: WriteOptions) -> Pending:
+        """Return the write that a body asks for; the document is taken over. Raises: APIStatusError as a client would see it."""
+        if resource.is_terminating:
+            name = str((document.get("metadata") or {}).get("name", ""))
+            why = "create not allowed while custom resource definition is terminating"
+            raise failures.forbidden(resource.plural, resource.group, name, why)
+        document = read(resource, document, options)
+        metadata: Document = document["metadata"]
+        set_namespace(resource, metadata, namespace)
+        for key in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            metadata.pop(key, None)
+        self._plugins.track(resource, None, document, options, "")
+        self._check_namespace(resource, metadata)
+        strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
+        if not resource.is_custom and resource.stored_as == PODS:
+            # What the built-in admission plugins set (priority, tolerations) stands when the webhooks look.
+            if self._plugins.needs_accounts:
+                confirm_account(document, self._api)
+            assign(resource.group, resource.kind, document, self._api)
+        if resource.stored_as == certificates.REQUESTS and options.user is not None:
+            certificates.stamp(document, options.user)
+        return Pending(resource, strategy, self._store.table(*resource.stored_as), options, document)
+
+    def settle(self, pending: Pending) -> None:
+        """Set what only the server sets, and validate. Raises: APIStatusError as a client would see it."""
+        resource, document = pending.resource, pending.document
+        self._plugins.confirm(pending)
+        metadata: Document = document["metadata"]
+        if not metadata.get("name") and metadata.get("generateName"):  # mutating webhooks do not see the name yet
+            metadata["name"] = self._free_name(pending.table, metadata)
+        uid = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
+        prepare_create(resource, pending.strategy, document, uid=uid, moment=timestamp(self._now()))
+        restore_defaults(resource, document)
+        if not resource.is_custom and resource.stored_as != PODS:
+            assign(resource.group, resource.kind, document, self._api)
+        hook = self._plugins.hook_of(resource)
+        hook.prepare(document, None)
+        validate_object(pending, hook)
+
+    def store(self, pending: Pending) -> Written:
+        """Swap the record in, from the last look at the table on. Raises: AlreadyExists, and what `begin` raises of namespaces."""
+        resource, document, table = pending.resource, pending.document, pending.table
+        metadata: Document = document["metadata"]
+        is_dry = pending.options.dry_run
+        self._check_namespace(resource, metadata)
+        key = (metadata.get("namespace", ""), metadata["name"])
+        version = str(metadata.get("resourceVersion", ""))
+        if version.isdigit() and int(version) and not is_dry:  # what is no number is passed over
+            raise failures.plain_internal("resourceVersion should not be set on objects to be created")
+        present = table.records.get(key)
+        if present is not None:
+            deleting = b'"deletionTimestamp":' in present.body
+            raise failures.already_exists(
+                resource.plural, resource.group, key[1], deleting=deleting, generated="generateName" in metadata
+            )
+        if resource.stored_as == SERVICES:
+            self._plugins.addresses.allocate(document, table.records, dry_run=is_dry)
+        record = self._records.write(
+            table, resource, "ADDED", document, None, None, dry_run=is_dry, stored=pending.stored
+        )
+        if not is_dry:
+            self._plugins.hook_of(resource).written(document, None)
+        return Written(201, record)
+
+    def _free_name(self, table: Table, metadata: Document) -> str:
+        name = ""
+        for _ in range(8):
+            name = generated_name(metadata["generateName"], self._rng)
+            if (metadata.get("namespace", ""), name) not in table.records:
+                break
+        return name
+
+    def _check_namespace(self, resource: Resource, metadata: Document) -> None:
+        if not resource.namespaced or not self._plugins.checks_namespaces:
+            return
+        namespace: str = metadata["namespace"]
+        record = self._store.table(*NAMESPACES).records.get(("", namespace))
+        if record is None:
+            raise failures.not_found("namespaces", "", namespace)
+        if b'"deletionTimestamp":' in record.body:
+            raise failures.namespace_terminating(resource.plural, resource.group, metadata.get("name", ""), namespace)

@@ -1,0 +1,425 @@
+"""What upstream checks of a CustomResourceDefinition outside its schemas: names, versions, columns, paths, conversion.
+
+Upstream's own type keeps what all versions share (schema, subresources, columns, selectable fields) once, at the top; so a finding there
+has the top's path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required, too_many
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.webhook_validation import url_causes
+from ctrlruntime.apiserver.schema.definition_rules import check_schema, unrecognized_formats
+from ctrlruntime.apiserver.schema.rules import children
+from ctrlruntime.errors import StatusCause
+
+_LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+_TEXT_1035 = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end "
+    "with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_TEXT_SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_APPROVED = "api-approved.kubernetes.io"
+_SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
+_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+_SELECTABLE_LIMIT = 8
+_REVIEW_VERSIONS = ("v1", "v1beta1")
+
+
+def check_definition(document: Document, old: Document | None) -> list[StatusCause]:
+    """Return what is wrong with a definition that is created or whose spec is written."""
+    return [*_spec(document, is_new=old is None), *(_change(document, old) if old is not None else ())]
+
+
+def definition_warnings(document: Document, old: Document | None) -> list[str]:
+    """Return the warnings of a definition that is accepted: formats that are not checked, once."""
+    formats = _formats(document)
+    if old is not None:
+        formats -= _formats(old)
+    return [f'unrecognized format "{name}"' for name in sorted(formats)]
+
+
+def _formats(document: Document) -> set[str]:
+    formats: set[str] = set()
+    for version in document["spec"].get("versions") or ():
+        formats.update(unrecognized_formats((version.get("schema") or {}).get("openAPIV3Schema") or {}))
+    return formats
+
+
+def _spec(document: Document, *, is_new: bool) -> Iterator[StatusCause]:
+    spec: Document = document["spec"]
+    names: Document = spec.get("names") or {}
+    name, group = document["metadata"].get("name", ""), spec.get("group", "")
+    if is_new and name and name != f"{names.get('plural', '')}.{group}":
+        yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    yield from _group(document, group)
+    if not spec.get("scope"):
+        yield required("spec.scope")
+    elif spec["scope"] not in {"Cluster", "Namespaced"}:
+        yield not_supported("spec.scope", spec["scope"], ["Cluster", "Namespaced"])
+    yield from _versions(spec)
+    yield from _names(names)
+    yield from _shared(spec)
+    if spec.get("preserveUnknownFields"):
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield invalid_value("spec.preserveUnknownFields", True, text)
+        if any(
+            _has_default((version.get("schema") or {}).get("openAPIV3Schema") or {})
+            for version in spec.get("versions") or ()
+        ):
+            text = "must be false in order to use defaults in the schema"
+            yield invalid_value("spec.preserveUnknownFields", True, text)
+    yield from _conversion(spec.get("conversion") or {})
+    yield from _stored_versions(document)
+
+
+def _has_default(schema: Mapping[str, Any]) -> bool:
+    return schema.get("default") is not None or any(_has_default(child) for _, child in children(schema))
+
+
+def _group(document: Document, group: str) -> Iterator[StatusCause]:
+    if not group:
+        yield required("spec.group")
+        return
+    if len(group) > 253:
+        yield invalid_value("spec.group", group, "must be no more than 253 characters")
+    elif not _SUBDOMAIN.match(group):
+        yield invalid_value("spec.group", group, _TEXT_SUBDOMAIN)
+    elif "." not in group:
+        yield invalid_value("spec.group", group, "should be a domain with at least one dot")
+    if not group.endswith((".k8s.io", ".kubernetes.io")):
+        return
+    where = f"metadata.annotations[{_APPROVED}]"
+    approval: str = (document["metadata"].get("annotations") or {}).get(_APPROVED, "")
+    text = f'protected groups must have approval annotation "{_APPROVED}"'
+    if not approval:
+        yield required(where, f"{text}, {_SEE}")
+    elif not approval.startswith("unapproved") and not (urlsplit(approval).scheme and urlsplit(approval).netloc):
+        yield invalid_value(where, approval, f'{text} with either a URL or a reason starting with "unapproved", {_SEE}')
+
+
+# Names
+
+
+def _names(names: Mapping[str, Any]) -> Iterator[StatusCause]:
+    for key in ("plural", "singular", "kind", "listKind"):
+        value: str = names.get(key, "")
+        where = f"spec.names.{key}"
+        if not value:
+            yield required(where)
+        elif key.lower().endswith("kind"):
+            if not _is_label(value.lower()):
+                yield invalid_value(where, value, f"may have mixed case, but should otherwise match: {_TEXT_1035}")
+        elif not _is_label(value):
+            yield invalid_value(where, value, _TEXT_1035)
+    for key in ("shortNames", "categories"):
+        for index, value in enumerate(names.get(key) or ()):
+            if not _is_label(value):
+                yield invalid_value(f"spec.names.{key}[{index}]", value, _TEXT_1035)
+    if names.get("kind") and names.get("kind") == names.get("listKind"):
+        yield invalid_value("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
+
+
+def _is_label(value: str) -> bool:
+    return len(value) <= 63 and bool(_LABEL_1035.match(value))
+
+
+# Versions
+
+
+def _versions(spec: Document) -> Iterator[StatusCause]:
+    versions: list[Document] | None = spec.get("versions")
+    shown = None if versions is None else _as_go(versions)
+    versions = versions or []
+    names = [version.get("name", "") for version in versions]
+    if len(set(names)) < len(names):
+        yield invalid_value("spec.versions", shown, "must contain unique version names")
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        yield invalid_value("spec.versions", shown, "must have exactly one version marked as storage version")
+    for index, name in enumerate(names):
+        if not _is_label(name):
+            yield invalid_value(f"spec.versions[{index}].name", name, _TEXT_1035)
+        yield from _deprecation(versions[index], f"spec.versions[{index}].deprecationWarning")
+    if names and names[0] and not _is_label(names[0]):
+        yield invalid_value("spec.version", names[0], _TEXT_1035)
+
+
+def _deprecation(version: Document, path: str) -> Iterator[StatusCause]:
+    text: str | None = version.get("deprecationWarning")
+    if text is None:
+        return
+    if not version.get("deprecated"):
+        yield invalid_value(path, text, "can only be set for deprecated versions")
+    if not text:
+        yield invalid_value(path, text, "must not be an empty string")
+    elif len(text) > 256:
+        yield invalid_value(path, text, "must be <= 256 characters long")
+    for index, char in enumerate(text):
+        if not char.isprintable():
+            why = f"must only contain printable UTF-8 characters; non-printable character found at index {index}"
+            yield invalid_value(path, text, why)
+            break
+
+
+def _as_go(versions: list[Document]) -> list[Document]:
+    """Return versions as upstream prints its own type, in which what they share has moved to the top."""
+    shown = [
+        {
+            "Name": version.get("name", ""),
+            "Served": bool(version.get("served")),
+            "Storage": bool(version.get("storage")),
+            "Deprecated": bool(version.get("deprecated")),
+            "DeprecationWarning": version.get("deprecationWarning"),
+        }
+        for version in versions
+    ]
+    for key in ("schema", "subresources", "additionalPrinterColumns", "selectableFields"):
+        shared = _is_shared(versions, key)
+        for version, row in zip(versions, shown, strict=True):
+            row[key[0].upper() + key[1:]] = None if shared else version.get(key)
+    return shown
+
+
+def _is_shared(versions: list[Document], key: str) -> bool:
+    return all(version.get(key) == versions[0].get(key) for version in versions)
+
+
+def _shared(spec: Document) -> Iterator[StatusCause]:
+    """Check what versions have of their own, or share."""
+    versions: list[Document] = spec.get("versions") or []
+    for index, version in enumerate(versions):
+        if (version.get("schema") or {}).get("openAPIV3Schema") is None:
+            yield required(f"spec.versions[{index}].schema.openAPIV3Schema")
+    for index, version in enumerate(versions):
+        at = f"spec.versions[{index}]"
+        schema: Document | None = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is not None and (index == 0 or not _is_shared(versions, "schema")):
+            path = "spec.validation" if _is_shared(versions, "schema") else f"{at}.schema"
+            yield from _schema(version, schema, f"{path}.openAPIV3Schema")
+        for key, check in (
+            ("subresources", _subresources),
+            ("additionalPrinterColumns", _columns),
+            ("selectableFields", _selectable),
+        ):
+            if version.get(key) and (index == 0 or not _is_shared(versions, key)):
+                yield from check(version, f"spec.{key}" if _is_shared(versions, key) else f"{at}.{key}")
+
+
+def _schema(version: Document, schema: Document, path: str) -> Iterator[StatusCause]:
+    if "status" in (version.get("subresources") or {}) and schema.get("type") not in {None, "", "object"}:
+        text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        yield invalid_value(f"{path}.type", schema["type"], text)
+    yield from check_schema(schema, path)
+
+
+def _simple_path(value: str, path: str) -> Iterator[StatusCause]:
+    if not value:
+        yield required(path)
+    elif not value.startswith("."):
+        yield invalid_value(path, value, "must be a simple json path starting with .")
+
+
+def _subresources(version: Document, path: str) -> Iterator[StatusCause]:
+    scale: Document | None = version["subresources"].get("scale")
+    if scale is None:
+        return
+    for key, below in (("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")):
+        value: str = scale.get(key, "")
+        where = f"{path}.scale.{key}"
+        found = list(_simple_path(value, where))
+        yield from found
+        if not found and not value.startswith(f"{below}."):
+            yield invalid_value(where, value, f"should be a json path under {below}")
+    selector: str = scale.get("labelSelectorPath") or ""
+    if selector:
+        where = f"{path}.scale.labelSelectorPath"
+        found = list(_simple_path(selector, where))
+        yield from found
+        if not found and not selector.startswith((".spec.", ".status.")):
+            yield invalid_value(where, selector, "should be a json path under either .spec or .status")
+
+
+def _columns(version: Document, path: str) -> Iterator[StatusCause]:
+    for index, column in enumerate(version["additionalPrinterColumns"]):
+        where = f"{path}[{index}]"
+        text = f"must be one of {','.join(_COLUMN_TYPES)}"
+        if not column.get("name"):
+            yield required(f"{where}.name")
+        if not column.get("type"):
+            yield required(f"{where}.type", text)
+        elif column["type"] not in _COLUMN_TYPES:
+            yield invalid_value(f"{where}.type", column["type"], text)
+        if column.get("format") and column["format"] not in _COLUMN_FORMATS:
+            yield invalid_value(f"{where}.format", column["format"], f"must be one of {','.join(_COLUMN_FORMATS)}")
+        yield from _simple_path(column.get("jsonPath", ""), f"{where}.JSONPath")
+
+
+# Selectable fields
+
+
+def _selectable(version: Document, path: str) -> Iterator[StatusCause]:
+    fields: list[Document] = version["selectableFields"]
+    schema: Document = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    seen: set[str] = set()
+    for index, selectable in enumerate(fields):
+        value: str = selectable.get("jsonPath", "")
+        where = f"{path}[{index}].jsonPath"
+        if not value:
+            yield required(where)
+            continue
+        if value in seen:
+            yield duplicate(where, value)
+            continue
+        seen.add(value)
+        found = _field_at(schema, value)
+        if isinstance(found, str):
+            yield invalid_value(where, value, f"is an invalid path: {found}")
+        elif found.get("type") not in {"string", "boolean", "integer"}:
+            text = "must point to a field of type string, boolean or integer. "
+            text += "Enum string fields and strings with formats are allowed."
+            yield invalid_value(where, value, text)
+    if len(seen) > _SELECTABLE_LIMIT:
+        yield too_many(path, len(fields), _SELECTABLE_LIMIT)
+
+
+def _field_at(schema: Document, path: str) -> Document | str:
+    """Return the schema of a field, or what is wrong with its path."""
+    if "[" in path:
+        return "array notation is not allowed"
+    if not path.startswith("."):
+        return f"expected [ or . but got: {path.partition('.')[0]}"
+    if path.endswith("."):
+        return "unexpected end of JSON path"
+    for name in path[1:].split("."):
+        child = (schema.get("properties") or {}).get(name)
+        if child is None or (name == "metadata" and path.startswith(".metadata")):
+            return "does not refer to a valid field"
+        schema = child
+    return schema
+
+
+# Conversion
+
+
+def _conversion(conversion: Mapping[str, Any]) -> Iterator[StatusCause]:
+    strategy = conversion.get("strategy", "")
+    webhook: Mapping[str, Any] = conversion.get("webhook") or {}
+    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    if not strategy:
+        yield required("spec.conversion.strategy")
+    elif strategy not in {"None", "Webhook"}:
+        yield not_supported("spec.conversion.strategy", strategy, ["None", "Webhook"])
+    if strategy != "Webhook":
+        text = "should not be set when strategy is not set to Webhook"
+        if client is not None:
+            yield forbidden_field("spec.conversion.webhookClientConfig", text)
+        if versions:
+            yield forbidden_field("spec.conversion.conversionReviewVersions", text)
+        return
+    if client is None:
+        yield required("spec.conversion.webhookClientConfig", "required when strategy is set to Webhook")
+    else:
+        yield from _client(client, "spec.conversion.webhookClientConfig")
+    yield from _review_versions(versions, "spec.conversion.conversionReviewVersions")
+
+
+def _review_versions(versions: list[str], path: str) -> Iterator[StatusCause]:
+    if not versions:
+        yield required(path)
+        return
+    seen: set[str] = set()
+    for index, version in enumerate(versions):
+        if version in seen:
+            yield invalid_value(f"{path}[{index}]", version, "duplicate version")
+        elif not _is_label(version):
+            yield invalid_value(f"{path}[{index}]", version, _TEXT_1035)
+        seen.add(version)
+    if not seen & set(_REVIEW_VERSIONS):
+        yield invalid_value(path, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}")
+
+
+def _client(client: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        yield required(path, "exactly one of url or service is required")
+    elif url is not None:
+        yield from url_causes(str(url), f"{path}.url")
+    elif service is not None:
+        yield from _service(service, f"{path}.service")
+
+
+def _service(service: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+    for key in ("name", "namespace"):
+        if not service.get(key):
+            yield required(f"{path}.{key}")
+    port = service.get("port")
+    if port is not None and not 1 <= port <= 65535:
+        text = "port is not valid: must be between 1 and 65535, inclusive"
+        yield invalid_value(f"{path}.port", port, text)
+    where: str = service.get("path") or ""
+    if not where or where == "/":
+        return
+    if not where.startswith("/"):
+        yield invalid_value(f"{path}.path", where, "must start with a '/'")
+    steps = where[1:].removesuffix("/").split("/")
+    for index, step in enumerate(steps):
+        if not step:
+            yield invalid_value(f"{path}.path", where, f"segment[{index}] may not be empty")
+        elif not _SUBDOMAIN.match(step):
+            yield invalid_value(f"{path}.path", where, f"segment[{index}]: {_TEXT_SUBDOMAIN}")
+
+
+# Stored versions and changes
+
+
+def check_status(document: Document) -> list[StatusCause]:
+    """Return what is wrong with a status that is written."""
+    stored: list[str] | None = document["status"].get("storedVersions")
+    text = "must have at least one stored version"
+    return [] if stored else [invalid_value("status.storedVersions", stored, text)]
+
+
+def _stored_versions(document: Document) -> Iterator[StatusCause]:
+    stored: list[str] | None = (document.get("status") or {}).get("storedVersions")
+    if not stored:
+        yield invalid_value("status.storedVersions", stored or None, "must have at least one stored version")
+        return
+    versions: list[Document] = document["spec"].get("versions") or []
+    storage = [version.get("name", "") for version in versions if version.get("storage")]
+    if storage and storage[-1] not in stored:
+        text = f"must have the storage version {storage[-1]}"
+        yield invalid_value("status.storedVersions", stored, text)
+    present = {version.get("name") for version in versions}
+    for index, name in enumerate(stored):
+        if name not in present:
+            text = f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
+            text += f"until a storage migration ensures no data remains persisted in {name}"
+            text += f" and removes {name} from status.storedVersions"
+            yield invalid_value(f"status.storedVersions[{index}]", name, text)
+
+
+def _change(document: Document, old: Document) -> Iterator[StatusCause]:
+    spec: Document = document["spec"]
+    before: Document = old["spec"]
+    conditions: list[Document] = (old.get("status") or {}).get("conditions") or []
+    established = any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+    if established:
+        if spec.get("scope") != before.get("scope"):
+            yield invalid_value("spec.scope", spec.get("scope", ""), "field is immutable")
+        if spec["names"].get("kind") != before["names"].get("kind"):
+            yield invalid_value("spec.names.kind", spec["names"].get("kind", ""), "field is immutable")
+    if spec.get("group") != before.get("group"):
+        yield invalid_value("spec.group", spec.get("group", ""), "field is immutable")
+    if spec["names"].get("plural") != before["names"].get("plural"):
+        yield invalid_value("spec.names.plural", spec["names"].get("plural", ""), "field is immutable")

@@ -1,0 +1,482 @@
+"""Validation of Services, endpoints, Ingresses and network policies, with kube-apiserver's words."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.pod_validation import PROTOCOLS
+from ctrlruntime.apiserver.registry.values import (
+    address_causes,
+    choice_causes,
+    go_struct,
+    host_causes,
+    is_address,
+    label_causes,
+    labels_causes,
+    network_causes,
+    port_causes,
+    port_name_causes,
+    port_or_name_causes,
+    qualified_name_causes,
+    selector_causes,
+    spec_of,
+    subdomain_causes,
+)
+from ctrlruntime.errors import StatusCause
+
+_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_TRAFFIC: Final = ("Cluster", "Local")
+_DOMAIN_PATH: Final = 'must be a domain-prefixed path (such as "acme.io/foo")'
+_PATH_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
+_PATH_ENDS: Final = ("/..", "/.")
+CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
+
+
+def service_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    spec, before = spec_of(document), spec_of(old)
+    kind, ports = spec.get("type"), spec.get("ports") or ()
+    if not ports and spec.get("clusterIP") != "None" and kind != "ExternalName":
+        yield required("spec.ports")
+    if kind in {"LoadBalancer", "NodePort"} and spec.get("clusterIP") == "None":
+        yield invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
+    if kind == "ExternalName":
+        yield from _external_name_causes(spec)
+    yield from _service_port_causes(ports, kind)
+    yield from labels_causes(spec.get("selector"), "spec.selector")
+    yield from choice_causes(spec.get("sessionAffinity", ""), "spec.sessionAffinity", ("ClientIP", "None"))
+    if spec.get("sessionAffinity") == "ClientIP":
+        yield from _affinity_causes(spec)
+    if kind != "ExternalName":
+        yield from _cluster_ip_causes(spec, before)
+        yield from _family_causes(spec)
+    for index, address in enumerate(spec.get("externalIPs") or ()):
+        yield from _outer_address_causes(address, f"spec.externalIPs[{index}]")
+    yield from choice_causes(kind or "", "spec.type", _TYPES)
+    yield from _duplicate_port_causes(ports)
+    yield from _balancer_causes(spec)
+    yield from _traffic_causes(spec)
+    if spec.get("trafficDistribution") is not None:
+        supported = ("PreferClose", "PreferSameZone", "PreferSameNode")
+        yield from choice_causes(spec["trafficDistribution"], "spec.trafficDistribution", supported)
+
+
+def _external_name_causes(spec: Document) -> Iterator[StatusCause]:
+    name = str(spec.get("externalName", ""))
+    if spec.get("clusterIPs") or spec.get("clusterIP"):
+        yield forbidden_field("spec.clusterIPs", "may not be set for ExternalName services")
+    for field in ("ipFamilies", "ipFamilyPolicy"):
+        if spec.get(field):
+            yield forbidden_field(f"spec.{field}", "may not be set for ExternalName services")
+    if not name:
+        yield required("spec.externalName")
+    else:
+        yield from subdomain_causes(name.removesuffix("."), "spec.externalName")
+
+
+def _service_port_causes(ports: Iterable[Document], kind: Any) -> Iterator[StatusCause]:
+    ports = list(ports)
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        where, name = f"spec.ports[{index}]", port.get("name", "")
+        if len(ports) > 1 and not name:
+            yield required(f"{where}.name")
+        elif name:
+            yield from label_causes(name, f"{where}.name")
+            if name in names:
+                yield duplicate(f"{where}.name", name)
+            names.add(name)
+        yield from port_causes(port.get("port", 0), f"{where}.port")
+        yield from choice_causes(port.get("protocol", ""), f"{where}.protocol", PROTOCOLS)
+        if port.get("targetPort") is not None:
+            yield from port_or_name_causes(port["targetPort"], f"{where}.targetPort")
+        if port.get("appProtocol") is not None:
+            yield from qualified_name_causes(port["appProtocol"], f"{where}.appProtocol")
+        if port.get("nodePort") and kind == "ClusterIP":
+            yield forbidden_field(f"{where}.nodePort", f"may not be used when `type` is '{kind}'")
+
+
+def _duplicate_port_causes(ports: Iterable[Document]) -> Iterator[StatusCause]:
+    """No two ports share number and protocol."""
+    seen: set[tuple[Any, Any]] = set()
+    for index, port in enumerate(ports):
+        key = (port.get("protocol"), port.get("port"))
+        if key in seen:
+            names = ("Name", "Protocol", "AppProtocol", "Port", "TargetPort", "NodePort")
+            zero = {"Name": "", "AppProtocol": None, "TargetPort": 0, "NodePort": 0}
+            bare = {"protocol": port.get("protocol"), "port": port.get("port")}
+            yield duplicate(f"spec.ports[{index}]", {**go_struct(bare, *names), **zero})
+        seen.add(key)
+
+
+def _affinity_causes(spec: Document) -> Iterator[StatusCause]:
+    seconds = ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds", 1)
+    if not 0 < seconds <= 86400:
+        path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
+        yield invalid_value(path, seconds, "must be greater than 0 and less than 86400")
+
+
+def _cluster_ip_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
+    """An address is given once; only a change of type to or from ExternalName may change it."""
+    held, wanted, listed = before.get("clusterIP"), spec.get("clusterIP"), spec.get("clusterIPs") or []
+    if held and wanted and wanted != held and before.get("type") != "ExternalName":
+        yield invalid_value("spec.clusterIPs[0]", listed or [wanted], "may not change once set")
+    if wanted and listed and listed[0] != wanted:
+        yield invalid_value("spec.clusterIPs", listed, "first value must match `clusterIP`")
+    for index, address in enumerate(listed):
+        where = f"spec.clusterIPs[{index}]"
+        if address == "None" and index == 0:
+            continue
+        if not is_address(address):
+            yield from address_causes(address, where)
+        elif ":" in address:
+            yield invalid_value(where, listed, "IPv6 is not configured on this cluster")
+
+
+def _family_causes(spec: Document) -> Iterator[StatusCause]:
+    families, policy = spec.get("ipFamilies") or [], spec.get("ipFamilyPolicy", "SingleStack")
+    is_bare = spec.get("clusterIP") == "None" and not spec.get("selector")
+    for index, family in enumerate(families):
+        where = f"spec.ipFamilies[{index}]"
+        if family not in {"IPv4", "IPv6"}:
+            yield not_supported(where, family, ("IPv4", "IPv6"))
+        elif family == "IPv6" and len(families) == 1:
+            yield invalid_value(where, family, "not configured on this cluster")
+    supported = ("PreferDualStack", "RequireDualStack", "SingleStack")
+    if policy not in supported:
+        yield not_supported("spec.ipFamilyPolicy", policy, supported)
+    elif policy == "RequireDualStack" and not is_bare:
+        text = "this cluster is not configured for dual-stack services"
+        yield invalid_value("spec.ipFamilyPolicy", policy, text)
+    elif policy == "SingleStack" and len(families) > 1:
+        text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
+        yield invalid_value("spec.ipFamilyPolicy", policy, text)
+
+
+def _outer_address_causes(text: str, path: str) -> Iterator[StatusCause]:
+    """An address that others reach: not loopback, not link-local, not nothing."""
+    if not is_address(text):
+        yield from address_causes(text, path)
+        return
+    address = ipaddress.ip_address(text)
+    if address.is_unspecified:
+        yield invalid_value(path, text, f"may not be unspecified ({'::' if ':' in text else '0.0.0.0'})")  # noqa: S104 - a text
+    if address.is_loopback:
+        yield invalid_value(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        yield invalid_value(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if text.startswith(("224.0.0.", "ff02:")):
+        yield invalid_value(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+
+
+def _balancer_causes(spec: Document) -> Iterator[StatusCause]:
+    is_balanced, only = spec.get("type") == "LoadBalancer", "may only be used when `type` is 'LoadBalancer'"
+    ranges = spec.get("loadBalancerSourceRanges") or ()
+    if ranges and not is_balanced:
+        yield forbidden_field("spec.LoadBalancerSourceRanges", only)
+    for index, text in enumerate(ranges):
+        yield from network_causes(str(text).strip(), f"spec.LoadBalancerSourceRanges[{index}]")
+    for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
+        if spec.get(name) is not None and not is_balanced:
+            yield forbidden_field(f"spec.{name}", only)
+
+
+def service_status_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    """The addresses of a load balancer."""
+    where = "status.loadBalancer.ingress"
+    addresses = ((document.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    if addresses and document["spec"].get("type") != "LoadBalancer":
+        yield forbidden_field(where, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    for index, address in enumerate(addresses):
+        path, ip, mode = f"{where}[{index}]", address.get("ip"), address.get("ipMode")
+        if ip:
+            yield from address_causes(ip, f"{path}.ip")
+        if not ip and mode is not None:
+            yield forbidden_field(f"{path}.ipMode", "may not be specified when `ip` is not set")
+        elif mode is not None:
+            yield from choice_causes(mode, f"{path}.ipMode", ("Proxy", "VIP"))
+        if address.get("hostname"):
+            yield from subdomain_causes(address["hostname"], f"{path}.hostname")
+            if is_address(address["hostname"]):
+                text = "must be a DNS name, not an IP address"
+                yield invalid_value(f"{path}.hostname", address["hostname"], text)
+
+
+def _traffic_causes(spec: Document) -> Iterator[StatusCause]:
+    external, kind = spec.get("externalTrafficPolicy"), spec.get("type")
+    is_exposed = kind in {"NodePort", "LoadBalancer"} or bool(spec.get("externalIPs"))
+    if external is not None:
+        if not is_exposed:
+            yield invalid_value(
+                "spec.externalTrafficPolicy", external, "may only be set for externally-accessible services"
+            )
+        else:
+            yield from choice_causes(external, "spec.externalTrafficPolicy", _TRAFFIC)
+    if spec.get("internalTrafficPolicy") is not None:
+        yield from choice_causes(spec["internalTrafficPolicy"], "spec.internalTrafficPolicy", _TRAFFIC)
+    if spec.get("healthCheckNodePort") and not (kind == "LoadBalancer" and external == "Local"):
+        text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield invalid_value("spec.healthCheckNodePort", spec["healthCheckNodePort"], text)
+
+
+def service_warnings(document: Document) -> Iterator[str]:
+    spec = spec_of(document)
+    if spec.get("externalName") and spec.get("type") != "ExternalName":
+        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
+    if spec.get("externalIPs") and spec.get("clusterIP") != "None":
+        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+    if spec.get("clusterIP") == "None":
+        for name in ("loadBalancerIP", "externalIPs", "sessionAffinity"):
+            if spec.get(name) and not (name == "sessionAffinity" and spec[name] == "None"):
+                yield f"spec.{'SessionAffinity' if name == 'sessionAffinity' else name} is ignored for headless services"
+
+
+# --- endpoints
+
+
+def endpoints_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    for index, subset in enumerate(document.get("subsets") or ()):
+        where, ports = f"subsets[{index}]", subset.get("ports") or ()
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            yield required(where, "must specify `addresses` or `notReadyAddresses`")
+        for kind in ("addresses", "notReadyAddresses"):
+            for number, address in enumerate(subset.get(kind) or ()):
+                yield from _endpoint_address_causes(address, f"{where}.{kind}[{number}]")
+        for number, port in enumerate(ports):
+            place = f"{where}.ports[{number}]"
+            if len(ports) > 1 and not port.get("name"):
+                yield required(f"{place}.name")
+            elif port.get("name"):
+                yield from label_causes(port["name"], f"{place}.name")
+            yield from port_causes(port.get("port", 0), f"{place}.port")
+            yield from choice_causes(port.get("protocol", ""), f"{place}.protocol", PROTOCOLS)
+
+
+def _endpoint_address_causes(address: Document, path: str) -> Iterator[StatusCause]:
+    text = str(address.get("ip", ""))
+    yield from address_causes(text, f"{path}.ip") if not is_address(text) else ()
+    if address.get("hostname"):
+        yield from label_causes(address["hostname"], f"{path}.hostname")
+    if is_address(text):
+        yield from _outer_address_causes(text, f"{path}.ip")
+    else:
+        yield invalid_value(f"{path}.ip", text, "must be a valid IP address")
+
+
+def endpoint_slice_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    kind = document.get("addressType", "")
+    if not kind:
+        yield required("addressType")
+    else:
+        yield from choice_causes(kind, "addressType", ("FQDN", "IPv4", "IPv6"))
+    names: set[str] = set()
+    for index, port in enumerate(document.get("ports") or ()):
+        name = port.get("name") or ""
+        if name:
+            yield from label_causes(name, f"ports[{index}].name")
+        if name in names:
+            yield duplicate(f"ports[{index}].name", name)
+        names.add(name)
+        yield from choice_causes(port.get("protocol", ""), f"ports[{index}].protocol", PROTOCOLS)
+    for index, endpoint in enumerate(document.get("endpoints") or ()):
+        yield from _endpoint_causes(endpoint, f"endpoints[{index}]", kind)
+    if old is not None and kind != old.get("addressType"):
+        yield invalid_value("addressType", kind, "field is immutable")
+
+
+def _endpoint_causes(endpoint: Document, path: str, kind: str) -> Iterator[StatusCause]:
+    if not endpoint.get("addresses"):
+        yield required(f"{path}.addresses", "must contain at least 1 address")
+    for number, text in enumerate(endpoint.get("addresses") or ()):
+        where = f"{path}.addresses[{number}]"
+        if kind == "FQDN":
+            yield from subdomain_causes(text, where)
+        elif not is_address(text):
+            yield from address_causes(text, where)
+        elif (":" in text) != (kind == "IPv6"):
+            yield invalid_value(f"{path}.addresses", text, f"must be an {kind} address")
+        else:
+            yield from _outer_address_causes(text, where)
+    if endpoint.get("nodeName") is not None:
+        yield from subdomain_causes(endpoint["nodeName"], f"{path}.nodeName")
+    if endpoint.get("hostname") is not None:
+        yield from label_causes(endpoint["hostname"], f"{path}.hostname")
+
+
+# --- Ingress
+
+
+def ingress_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    if not spec.get("rules") and not spec.get("defaultBackend"):
+        yield invalid_value("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
+    if spec.get("defaultBackend") is not None:
+        yield from _backend_causes(spec["defaultBackend"], "spec.defaultBackend")
+    for index, rule in enumerate(spec.get("rules") or ()):
+        where, host = f"spec.rules[{index}]", str(rule.get("host", ""))
+        if is_address(host):
+            yield invalid_value(f"{where}.host", host, "must be a DNS name, not an IP address")
+        elif host:
+            yield from host_causes(host, f"{where}.host")
+        if rule.get("http") is not None and not rule["http"].get("paths"):
+            yield required(f"{where}.http.paths")
+        for number, path in enumerate((rule.get("http") or {}).get("paths") or ()):
+            yield from _ingress_path_causes(path, f"{where}.http.paths[{number}]")
+    for index, tls in enumerate(spec.get("tls") or ()):
+        for number, host in enumerate(tls.get("hosts") or ()):
+            yield from host_causes(host, f"spec.tls[{index}].hosts[{number}]")
+    if spec.get("ingressClassName") is not None:
+        yield from subdomain_causes(spec["ingressClassName"], "spec.ingressClassName")
+    annotated = (document["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
+    if old is None and annotated and spec.get("ingressClassName") not in {None, annotated}:
+        text = "must match `ingressClassName` when both are specified"
+        yield invalid_value(f"annotations.{CLASS_ANNOTATION}", annotated, text)
+
+
+def ingress_warnings(document: Document) -> Iterator[str]:
+    if CLASS_ANNOTATION in (document["metadata"].get("annotations") or {}):
+        yield f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"
+
+
+def _ingress_path_causes(path: Document, where: str) -> Iterator[StatusCause]:
+    kind, text = path.get("pathType"), str(path.get("path", ""))
+    if not kind:
+        yield required(f"{where}.pathType", "pathType must be specified")
+    elif kind not in {"Exact", "ImplementationSpecific", "Prefix"}:
+        yield not_supported(f"{where}.pathType", kind, ("Exact", "ImplementationSpecific", "Prefix"))
+    elif not text.startswith("/") and (kind != "ImplementationSpecific" or text):
+        yield invalid_value(f"{where}.path", text, "must be an absolute path")
+    elif kind != "ImplementationSpecific":
+        for sequence in _PATH_SEQUENCES:
+            if sequence in text:
+                yield invalid_value(f"{where}.path", text, f"must not contain '{sequence}'")
+        for end in _PATH_ENDS:
+            if text.endswith(end):
+                yield invalid_value(f"{where}.path", text, f"cannot end with '{end}'")
+    yield from _backend_causes(path.get("backend") or {}, f"{where}.backend")
+
+
+def _backend_causes(backend: Document, path: str) -> Iterator[StatusCause]:
+    service, resource = backend.get("service"), backend.get("resource")
+    if service is not None and resource is not None:
+        yield invalid_value(path, "", "cannot set both resource and service backends")
+    elif resource is not None:
+        yield from (required(f"{path}.resource.{name}") for name in ("kind", "name") if not resource.get(name))
+    elif service is None:
+        yield invalid_value(path, "", "resource or service backend is required")
+    else:
+        yield from _backend_service_causes(service, path)
+
+
+def _backend_service_causes(service: Document, path: str) -> Iterator[StatusCause]:
+    if not service.get("name"):
+        yield required(f"{path}.service.name")
+    else:
+        yield from label_causes(service["name"], f"{path}.service.name")
+    port = service.get("port") or {}
+    name, number = port.get("name"), port.get("number")
+    if name and number:
+        yield invalid_value(path, "", "cannot set both port name & port number")
+    elif name:
+        yield from port_name_causes(name, f"{path}.service.port.name")
+    elif number:
+        yield from port_causes(number, f"{path}.service.port.number")
+    else:
+        yield required(path, "port name or number is required")
+
+
+def ingress_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    spec, parameters = spec_of(document), spec_of(document).get("parameters")
+    yield from domain_path_causes(str(spec.get("controller", "")), "spec.controller")
+    if parameters is not None:
+        for name in ("kind", "name"):
+            if not parameters.get(name):
+                yield required(f"spec.parameters.{name}")
+        yield from choice_causes(parameters.get("scope", ""), "spec.parameters.scope", ("Cluster", "Namespace"))
+    if old is not None and spec.get("controller") != spec_of(old).get("controller"):
+        yield invalid_value("spec.controller", spec.get("controller"), "field is immutable")
+
+
+def domain_path_causes(text: str, path: str) -> Iterator[StatusCause]:
+    """A domain, a slash and a path."""
+    if not text:
+        yield required(path)
+    elif "/" not in text:
+        yield invalid_value(path, text, _DOMAIN_PATH)
+
+
+# --- network policies
+
+
+def network_policy_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    yield from selector_causes(spec.get("podSelector"), "spec.podSelector")
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(spec.get(direction) or ()):
+            where = f"spec.{direction}[{index}]"
+            for number, port in enumerate(rule.get("ports") or ()):
+                yield from _policy_port_causes(port, f"{where}.ports[{number}]")
+            for number, peer in enumerate(rule.get(peers) or ()):
+                yield from _peer_causes(peer, f"{where}.{peers}[{number}]")
+    types = spec.get("policyTypes") or []
+    if len(types) > 2:
+        yield invalid_value("spec.policyTypes", types, "may not specify more than two policyTypes")
+        return
+    for index, kind in enumerate(types):
+        yield from choice_causes(kind, f"spec.policyTypes[{index}]", ("Ingress", "Egress"))
+
+
+def _policy_port_causes(port: Document, path: str) -> Iterator[StatusCause]:
+    number, end = port.get("port"), port.get("endPort")
+    yield from choice_causes(port.get("protocol", ""), f"{path}.protocol", ("TCP", "UDP", "SCTP"))
+    if number is None:
+        if end is not None:
+            yield invalid_value(f"{path}.endPort", end, "may not be specified when `port` is not specified")
+        return
+    yield from port_or_name_causes(number, f"{path}.port")
+    if end is None:
+        return
+    if isinstance(number, str):
+        yield invalid_value(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
+    elif end < number:
+        yield invalid_value(f"{path}.endPort", number, "must be greater than or equal to `port`")
+
+
+def _peer_causes(peer: Document, path: str) -> Iterator[StatusCause]:
+    block = peer.get("ipBlock")
+    for name in ("podSelector", "namespaceSelector"):
+        yield from selector_causes(peer.get(name), f"{path}.{name}")
+    if block is not None:
+        yield from _block_causes(block, f"{path}.ipBlock")
+    if not peer:
+        yield required(path, "must specify a peer")
+    elif block is not None and len(peer) > 1:
+        yield forbidden_field(path, "may not specify both ipBlock and another peer")
+
+
+def _block_causes(block: Document, path: str) -> Iterator[StatusCause]:
+    text = str(block.get("cidr", ""))
+    if not text:
+        yield required(f"{path}.cidr")
+        return
+    wrong = list(network_causes(text, f"{path}.cidr"))
+    yield from wrong
+    for index, exception in enumerate(block.get("except") or ()):
+        where = f"{path}.except[{index}]"
+        bad = list(network_causes(exception, where))
+        yield from bad
+        if not bad and not wrong and not _is_within(exception, text):
+            yield invalid_value(where, exception, "must be a strict subset of `cidr`")
+
+
+def _is_within(inner: str, outer: str) -> bool:
+    small, large = ipaddress.ip_network(inner, strict=False), ipaddress.ip_network(outer, strict=False)
+    return (
+        isinstance(small, ipaddress.IPv4Network) == isinstance(large, ipaddress.IPv4Network)
+        and small.prefixlen > large.prefixlen
+        and small.network_address in large
+    )

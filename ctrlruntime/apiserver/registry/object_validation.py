@@ -1,0 +1,48 @@
+"""Whether an object may be stored: the rules of metadata, of its kind or its schema, and of what its kind adds.
+
+The modules beside this one hold the rules; here they are asked in kube-apiserver's order, and their causes become one answer.
+"""
+
+from __future__ import annotations
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.metadata import finalizer_problems, validate_metadata, validate_metadata_update
+from ctrlruntime.apiserver.registry.resources import Resource, scale_causes
+from ctrlruntime.apiserver.registry.validation import validate, warnings
+from ctrlruntime.apiserver.registry.writes import Hook, Pending, WriteOptions
+from ctrlruntime.errors import StatusCause
+
+
+def validate_object(pending: Pending, hook: Hook) -> None:
+    """Validate what a write has come to, and note warnings. Raises: Invalid with every cause."""
+    resource, document, old, options = pending.resource, pending.document, pending.old, pending.options
+    metadata: Document = document["metadata"]
+    group, kind = resource.group, resource.kind
+    causes = validate_metadata(group, kind, metadata)
+    refused, warned = finalizer_problems(resource.is_custom, metadata)
+    causes += refused
+    options.warnings.extend(warned)
+    if old is not None:
+        causes += validate_metadata_update(metadata, old["metadata"])
+    if resource.is_custom:
+        causes += _custom_causes(resource, document, old, options)
+    else:
+        causes += validate(group, kind, document, old, pending.subresource)
+    causes += hook.validate(document, old)
+    options.warnings.extend(hook.warnings(document, old))
+    if causes:
+        raise failures.invalid(kind, resource.stored_as[0], str(metadata.get("name", "")), causes)
+    if not resource.is_custom:
+        options.warnings.extend(warnings(group, kind, document, old, pending.subresource))
+
+
+def _custom_causes(
+    resource: Resource, document: Document, old: Document | None, options: WriteOptions
+) -> list[StatusCause]:
+    causes: list[StatusCause] = []
+    if resource.schema is not None:
+        verdict = resource.schema.judge_object(document, old)
+        options.warnings.extend(verdict.warnings)
+        causes = verdict.causes
+    return [*causes, *scale_causes(resource.scale, document)] if resource.scale is not None else causes

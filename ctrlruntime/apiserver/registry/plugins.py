@@ -1,0 +1,81 @@
+"""What others add to the steps of a write: hooks of single kinds, the webhooks, who owns which field, who may grant what.
+
+The registry makes one set of them and hands it to the writer's parts; the server fills it as it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from ctrlruntime.apiserver.interfaces import Admission, Change, Document, FieldTracker, Operation
+from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.apiserver.registry.services import ServiceAddresses
+from ctrlruntime.apiserver.registry.writes import Guard, Hook, Pending, WriteOptions
+
+_ITSELF: Final = "kube-apiserver"
+"""Who owns what the server writes by itself."""
+_RBAC: Final = "rbac.authorization.k8s.io"
+_NO_HOOK: Final = Hook()
+
+
+@dataclass(slots=True)
+class Plugins:
+    """The parts of a write that are set from outside; without them a write is defaulted, validated and stored."""
+
+    addresses: ServiceAddresses
+    hooks: dict[tuple[str, str], Hook] = field(default_factory=dict[tuple[str, str], Hook])
+    """By group and plural."""
+    on_change: list[Callable[[str, str, Change], None]] = field(
+        default_factory=list[Callable[[str, str, Change], None]]
+    )
+    """Told of every change, with group and plural."""
+    admission: Admission | None = None
+    guard: Guard | None = None
+    fields: FieldTracker | None = None
+    checks_namespaces: bool = True
+    """Whether an object's namespace must be there and not be going (the admission plugin NamespaceLifecycle)."""
+    needs_accounts: bool = False
+    """Whether a new Pod's ServiceAccount must be there (the admission plugin ServiceAccount)."""
+
+    def hook_of(self, resource: Resource) -> Hook:
+        """Return what a kind adds to the steps; for most it does nothing."""
+        return self.hooks.get(resource.stored_as, _NO_HOOK)
+
+    def admission_of(self, resource: Resource, subresource: str, operation: Operation) -> Admission | None:
+        """Return whom to ask about such a write, or None when nobody wants to know."""
+        admission = self.admission
+        if admission is None or not admission.is_wanted(resource.group, resource.plural, subresource, operation):
+            return None
+        return admission
+
+    def track(
+        self, resource: Resource, live: Document | None, document: Document, options: WriteOptions, subresource: str
+    ) -> None:
+        """Note in the document who owns what it sets against the live object; an apply has done so by itself."""
+        if options.is_apply:
+            return
+        if self.fields is None:
+            document["metadata"].pop("managedFields", None)
+            return
+        self.fields.track(
+            resource,
+            live,
+            document,
+            manager=options.field_manager or _ITSELF,
+            subresource=subresource,
+            is_cleared=options.clears_owners,
+        )
+
+    def keep_times(self, document: Document, old: Document) -> None:
+        """Take the old times of owners where nothing else differs."""
+        if self.fields is not None:
+            self.fields.keep_times(document, old)
+
+    def confirm(self, pending: Pending) -> None:
+        """Ask the guard whether the author may grant what a role or a binding grants. Raises: Forbidden."""
+        resource, options = pending.resource, pending.options
+        if self.guard is None or options.user is None or options.is_inside or resource.group != _RBAC:
+            return
+        self.guard.check(resource.plural, pending.document, pending.old, options.user)

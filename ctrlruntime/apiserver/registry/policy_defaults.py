@@ -1,0 +1,86 @@
+"""Defaults of what rules the server itself: roles, priorities of requests, admission, definitions, API services."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+
+RBAC: Final = "rbac.authorization.k8s.io"
+
+
+def role(document: Document) -> None:
+    """Rules that are not given are null; an empty list becomes null when it is stored."""
+    document.setdefault("rules", None)
+
+
+def role_binding(document: Document) -> None:
+    ref = inner(document, "roleRef")
+    if ref is not None:
+        put(ref, "apiGroup", RBAC)
+    for subject in items(document, "subjects"):
+        if subject.get("kind") in {"User", "Group"}:
+            put(subject, "apiGroup", RBAC)
+
+
+def flow_schema(document: Document) -> None:
+    if not ensure_spec(document).get("matchingPrecedence"):
+        ensure_spec(document)["matchingPrecedence"] = 1000
+
+
+def priority_level(document: Document) -> None:
+    limited, exempt = inner(document, "spec", "limited"), inner(document, "spec", "exempt")
+    if limited is not None:
+        put(limited, "nominalConcurrencyShares", 30)
+        put(limited, "lendablePercent", 0)
+    if exempt is not None:
+        put(exempt, "nominalConcurrencyShares", 0)
+        put(exempt, "lendablePercent", 0)
+
+
+def webhook_configuration(document: Document) -> None:
+    is_mutating = document.get("kind") == "MutatingWebhookConfiguration"
+    for webhook in items(document, "webhooks"):
+        put(webhook, "failurePolicy", "Fail")
+        put(webhook, "matchPolicy", "Equivalent")
+        put(webhook, "namespaceSelector", {})
+        put(webhook, "objectSelector", {})
+        put(webhook, "timeoutSeconds", 10)
+        if is_mutating:
+            put(webhook, "reinvocationPolicy", "Never")
+        for rule in items(webhook, "rules"):
+            put(rule, "scope", "*")
+        _service_port(inner(webhook, "clientConfig", "service"))
+
+
+def admission_policy(document: Document) -> None:
+    spec = ensure_spec(document)
+    put(spec, "failurePolicy", "Fail")
+    constraints = inner(spec, "matchConstraints")
+    if constraints is not None:
+        put(constraints, "matchPolicy", "Equivalent")
+        put(constraints, "namespaceSelector", {})
+        put(constraints, "objectSelector", {})
+        for rule in items(constraints, "resourceRules"):
+            put(rule, "scope", "*")
+
+
+def custom_resource_definition(document: Document) -> None:
+    names = inner(document, "spec", "names")
+    if names is not None and names.get("kind"):
+        put(names, "singular", str(names["kind"]).lower())
+        put(names, "listKind", f"{names['kind']}List")
+    spec = ensure_spec(document)
+    put(spec, "conversion", {})
+    put(spec["conversion"], "strategy", "None")
+    _service_port(inner(spec, "conversion", "webhook", "clientConfig", "service"))
+
+
+def api_service(document: Document) -> None:
+    _service_port(inner(document, "spec", "service"))
+
+
+def _service_port(service: Document | None) -> None:
+    if service is not None:
+        put(service, "port", 443)

@@ -1,0 +1,165 @@
+"""What a write may set: the part of an object that belongs to the server, to the status, or to a subresource is put back.
+
+Pure functions on trees, called by the writer between admission and validation.
+"""
+
+from __future__ import annotations
+
+from ctrlruntime.apiserver.encoding import copy_tree
+from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS, Document
+from ctrlruntime.apiserver.registry.defaults import default
+from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.apiserver.registry.strategies import METADATA, Strategy
+
+_NODE = ("", "nodes")
+_SYSTEM = ("uid", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_KEEPS_GENERATION = frozenset({"status", "finalize", "approval", "binding"})
+"""Subresources whose writes are no change of what is wanted, whatever they change."""
+
+
+def prepare_create(resource: Resource, strategy: Strategy, document: Document, *, uid: str, moment: str) -> None:
+    """Make a new object begin where every object begins: uid, creation time, generation 1, no status."""
+    metadata: Document = document["metadata"]
+    for key in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        metadata.pop(key, None)
+    metadata["uid"] = uid
+    _forget_empty_lists(resource, document)
+    metadata["creationTimestamp"] = moment
+    if strategy.has_generation:
+        metadata["generation"] = 1
+    if resource.has_status and resource.stored_as != _NODE:
+        _set_status(resource, document, None)
+    if resource.stored_as == PODS:
+        document["status"] = {"phase": "Pending"}
+
+
+def prepare_update(resource: Resource, strategy: Strategy, document: Document, old: Document, subresource: str) -> None:
+    """Put back what this write must not change."""
+    before: Document = old["metadata"]
+    if subresource in {"status", "finalize"}:
+        _keep_all_but(resource, strategy, document, old, subresource)
+    elif subresource == "resize":
+        _keep_all_but_resources(document, old)
+    elif resource.has_status and subresource not in {"binding", "approval"}:
+        _set_status(resource, document, old)
+    _forget_empty_lists(resource, document)
+    metadata: Document = document["metadata"]
+    for key in _SYSTEM:
+        if key in before:
+            metadata[key] = before[key]
+        else:
+            metadata.pop(key, None)
+    if resource.stored_as == NAMESPACES and subresource != "finalize":
+        document.setdefault("spec", {})["finalizers"] = (old.get("spec") or {}).get("finalizers") or []
+        if not document["spec"]["finalizers"]:
+            del document["spec"]["finalizers"]
+
+
+_LISTS = {
+    ("rbac.authorization.k8s.io", "roles"): ("rules",),
+    ("rbac.authorization.k8s.io", "clusterroles"): ("rules",),
+    ("", "limitranges"): ("spec", "limits"),
+    ("discovery.k8s.io", "endpointslices"): ("endpoints",),
+}
+
+
+def _forget_empty_lists(resource: Resource, document: Document) -> None:
+    """Make an empty list that is always written null: upstream's storage knows no empty lists."""
+    if resource.stored_as not in _LISTS:
+        return
+    *parents, last = _LISTS[resource.stored_as]
+    node = document
+    for key in parents:
+        node = node.get(key) or {}
+    if node.get(last) == []:
+        node[last] = None
+
+
+def _keep_all_but(resource: Resource, strategy: Strategy, document: Document, old: Document, subresource: str) -> None:
+    """Leave only what the subresource owns; the rest is the old object's."""
+    new = dict(document)
+    given: Document = document["metadata"]
+    metadata = dict(old["metadata"])
+    for key in ("resourceVersion", "managedFields"):
+        metadata.pop(key, None)
+        if key in given:
+            metadata[key] = given[key]
+    if not resource.is_custom:
+        for key in METADATA:
+            if key in strategy.status_keeps:
+                continue
+            metadata.pop(key, None)
+            if key in given:
+                metadata[key] = given[key]
+    document.clear()
+    document.update(copy_tree(old))
+    document["metadata"] = metadata
+    if subresource == "status":
+        document.pop("status", None)
+        if "status" in new:
+            document["status"] = new["status"]
+        return
+    finalizers = (new.get("spec") or {}).get("finalizers")
+    spec = document.setdefault("spec", {})
+    spec.pop("finalizers", None)
+    if finalizers:
+        spec["finalizers"] = finalizers
+
+
+def _keep_all_but_resources(document: Document, old: Document) -> None:
+    """Leave only the resources of containers that are there; the rest is the old Pod's."""
+    owners = document["metadata"].get("managedFields")
+    kept = copy_tree(old)
+    for name in ("containers", "initContainers"):
+        given = {container.get("name"): container for container in document["spec"].get(name) or ()}
+        for container in kept["spec"].get(name) or ():
+            wanted = given.get(container["name"])
+            for field in ("resources", "resizePolicy"):
+                if wanted is not None and field in wanted:
+                    container[field] = wanted[field]
+                elif wanted is not None:
+                    container.pop(field, None)
+    document.update(kept)
+    if owners is not None:
+        document["metadata"]["managedFields"] = owners
+
+
+def bump_generation(
+    resource: Resource, strategy: Strategy, document: Document, old: Document, subresource: str
+) -> None:
+    """Count a change of what is wanted; status, metadata (with Deployment's exception) and bindings are none."""
+    if not strategy.has_generation or subresource in _KEEPS_GENERATION:
+        return
+    ignored = {"metadata", "status"} if resource.has_status else {"metadata"}
+    changed = any(document.get(key) != old.get(key) for key in document.keys() | old.keys() if key not in ignored)
+    metadata, before = document["metadata"], old["metadata"]
+    if strategy.generation_counts_labels:
+        changed = changed or metadata.get("labels") != before.get("labels")
+    if strategy.generation_counts_annotations:
+        changed = changed or metadata.get("annotations") != before.get("annotations")
+    if changed:
+        metadata["generation"] = before.get("generation", 0) + 1
+
+
+def restore_defaults(resource: Resource, document: Document) -> None:
+    """Set the defaults again on what preparation took away or brought back."""
+    if not resource.is_custom:
+        default(resource.group, resource.kind, document)
+    elif resource.has_status and resource.schema is not None and resource.schema.defaults_of("status"):
+        # The status was taken away after the first fit; a default of the whole status must come back.
+        resource.schema.fit(document, "", [], is_root=True)
+
+
+def _set_status(resource: Resource, document: Document, old: Document | None) -> None:
+    """Make the status the old object's; a new built-in object has the empty one of its type."""
+    if old is not None and "status" in old:
+        document["status"] = old["status"]
+        return
+    document.pop("status", None)
+    if old is None and not resource.is_custom and resource.shape is not None:
+        zero = resource.shape.zero().get("status")
+        if zero is not None:
+            document["status"] = zero
+
+
+__all__ = ["bump_generation", "prepare_create", "prepare_update", "restore_defaults"]

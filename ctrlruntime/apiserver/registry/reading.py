@@ -1,0 +1,91 @@
+"""A document as a client sent it becomes one of the server's types: unknown and repeated fields, defaults, name and namespace.
+
+Takes decoded bodies (and what mutating webhooks made of them) and hands them to the steps of a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.defaults import default
+from ctrlruntime.apiserver.registry.metadata import drop_repeated_owners
+from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.apiserver.registry.writes import WriteOptions
+from ctrlruntime.errors import BadRequest
+
+
+def read(resource: Resource, document: Document, options: WriteOptions) -> Document:
+    """Return the document as the server's types hold it, with the defaults of a decoded object.
+
+    Raises: BadRequest for fields that strict validation refuses, and for what no field of the type can hold.
+    """
+    unknown: list[str] = []
+    given = document.get("metadata")
+    options.clears_owners = type(given) is dict and given.get("managedFields") == []
+    fitted = resource.fit(document, unknown)
+    if fitted.get("metadata") is None:
+        fitted["metadata"] = {}
+    _judge_fields(resource, document, unknown, options)
+    if resource.deprecation_warning:
+        options.warnings.append(resource.deprecation_warning)
+    options.warnings.extend(drop_repeated_owners(fitted["metadata"]))
+    if not resource.is_custom:
+        default(resource.group, resource.kind, fitted)
+    return fitted
+
+
+def set_namespace(resource: Resource, metadata: Document, namespace: str) -> None:
+    """Set the namespace of the request. Raises: BadRequest when the body says another."""
+    if not resource.namespaced:
+        metadata.pop("namespace", None)
+        return
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    metadata["namespace"] = namespace
+
+
+def check_name(document: Document, name: str) -> None:
+    """Raises: BadRequest when the body names another object than the request."""
+    metadata = document.get("metadata") or {}
+    given = metadata.get("name")
+    if given and given != name:
+        raise BadRequest(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def _judge_fields(resource: Resource, document: Document, unknown: list[str], options: WriteOptions) -> None:
+    """Refuse unknown and repeated fields or warn about them, as the client asked."""
+    problems = [
+        *(f'duplicate field "{path}"' for path in options.duplicates),
+        *(f'unknown field "{path}"' for path in unknown),
+    ]
+    if len(problems) > 1 and not resource.is_custom:
+        problems = _in_order(problems, document)
+    if problems:
+        if options.field_validation == "Strict":
+            raise BadRequest(_strict(resource, problems))
+        if options.field_validation == "Warn":
+            options.warnings.extend(problems)
+
+
+def _in_order(problems: list[str], document: Document) -> list[str]:
+    """Return what was found wrong in the order of the body, as upstream's decoder meets it."""
+    places = {path: index for index, path in enumerate(_paths(document, ""))}
+    return sorted(problems, key=lambda problem: places.get(problem.partition('"')[2][:-1], len(places)))
+
+
+def _paths(node: Any, path: str) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            inner = f"{path}.{key}" if path else key
+            yield inner
+            yield from _paths(value, inner)
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from _paths(value, f"{path}[{index}]")
+
+
+def _strict(resource: Resource, problems: list[str]) -> str:
+    text = f"strict decoding error: {', '.join(problems)}"
+    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'

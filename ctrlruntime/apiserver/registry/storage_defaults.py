@@ -1,0 +1,45 @@
+"""Defaults of volumes, claims, storage classes and CSI drivers."""
+
+from __future__ import annotations
+
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, put
+
+
+def persistent_volume(document: Document) -> None:
+    host_path = inner(document, "spec", "hostPath")
+    if host_path is not None:
+        host_path.setdefault("type", "")
+    put(document.setdefault("status", {}), "phase", "Pending")
+    put(ensure_spec(document), "persistentVolumeReclaimPolicy", "Retain")
+    put(ensure_spec(document), "volumeMode", "Filesystem")
+
+
+def persistent_volume_claim(document: Document) -> None:
+    put(document.setdefault("status", {}), "phase", "Pending")
+    put(ensure_spec(document), "volumeMode", "Filesystem")
+
+
+def storage_class(document: Document) -> None:
+    put(document, "reclaimPolicy", "Delete")
+    put(document, "volumeBindingMode", "Immediate")
+
+
+def csi_driver(document: Document) -> None:
+    spec = ensure_spec(document)
+    for name, value in (
+        ("attachRequired", True),
+        ("podInfoOnMount", False),
+        ("storageCapacity", False),
+        ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
+        ("requiresRepublish", False),
+        ("seLinuxMount", False),
+    ):
+        put(spec, name, value)
+    if not spec.get("volumeLifecycleModes"):
+        spec["volumeLifecycleModes"] = ["Persistent"]
+
+
+def csi_node(document: Document) -> None:
+    if not ensure_spec(document).get("drivers"):
+        ensure_spec(document)["drivers"] = None

@@ -1,0 +1,409 @@
+"""Validation of configuration and storage: ConfigMaps, Secrets, claims, volumes, classes, quotas, limits and nodes,
+with kube-apiserver's words.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ctrlruntime.apiserver.failures import (
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+)
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.quantity import canonical, parse
+from ctrlruntime.apiserver.registry.pod_validation import resource_name_causes
+from ctrlruntime.apiserver.registry.values import (
+    NON_NEGATIVE,
+    choice_causes,
+    immutable_causes,
+    label_causes,
+    labels_causes,
+    qualified_name_causes,
+    selector_causes,
+    spec_of,
+    subdomain_causes,
+    without,
+)
+from ctrlruntime.apiserver.registry.volume_validation import host_path_causes, nfs_causes
+from ctrlruntime.errors import StatusCause
+
+_LARGEST_DATA: Final = 1_048_576
+_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_VOLUME_MODES: Final = ("Block", "Filesystem")
+_CONFIG_KEY_TEXT: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
+    "regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_BOUND_TEXT: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+_VOLUME_PLUGINS: Final = frozenset(
+    {
+        "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume", "flocker",
+        "gcePersistentDisk", "glusterfs", "hostPath", "iscsi", "local", "nfs", "photonPersistentDisk", "portworxVolume",
+        "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
+    }
+)  # fmt: skip
+_QUOTA_RESOURCES: Final = frozenset(
+    {
+        "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.storage",
+        "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas",
+        "services", "replicationcontrollers", "secrets", "persistentvolumeclaims", "configmaps", "services.nodeports",
+        "services.loadbalancers",
+    }
+)  # fmt: skip
+_COUNTED: Final = frozenset(name for name in _QUOTA_RESOURCES if "cpu" not in name and "mem" not in name) - {
+    "requests.storage", "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage",
+}  # fmt: skip
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_REDACTED: Final = "<secret contents redacted>"
+
+
+# --- ConfigMaps and Secrets
+
+
+def config_map_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    data, binary = document.get("data") or {}, document.get("binaryData") or {}
+    size = 0
+    for key, value in data.items():
+        yield from _key_causes(key, "data")
+        if key in binary:
+            yield invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
+        size += len(value.encode())
+    for key, value in binary.items():
+        yield from _key_causes(key, "binaryData")
+        size += _decoded_size(value)
+    if size > _LARGEST_DATA:
+        yield too_long("[]", _LARGEST_DATA)
+    yield from _sealed_causes(document, old, "data", "binaryData")
+
+
+def secret_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    data: Document = document.get("data") or {}
+    for key in data:
+        yield from _key_causes(key, "data")
+    if sum(_decoded_size(value) for value in data.values()) > _LARGEST_DATA:
+        yield too_long("data", _LARGEST_DATA)
+    match document.get("type"):
+        case "kubernetes.io/tls":
+            yield from (required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data)
+        case "kubernetes.io/dockerconfigjson":
+            yield from _json_causes(data, ".dockerconfigjson")
+        case "kubernetes.io/dockercfg":
+            yield from _json_causes(data, ".dockercfg")
+        case "kubernetes.io/ssh-auth" if not data.get("ssh-privatekey"):
+            yield required("data[ssh-privatekey]")
+        case "kubernetes.io/basic-auth" if not {"username", "password"} & data.keys():
+            yield from (required(f"data[{key}]") for key in ("username", "password"))
+        case "kubernetes.io/service-account-token":
+            key = "kubernetes.io/service-account.name"
+            if not (document["metadata"].get("annotations") or {}).get(key):
+                yield required(f"metadata.annotations[{key}]")
+        case _:
+            pass
+    yield from immutable_causes(document, old, "type")
+    yield from _sealed_causes(document, old, "data")
+
+
+def secret_warnings(document: Document) -> Iterator[str]:
+    if document.get("type") != "kubernetes.io/tls":
+        return
+    data = document.get("data") or {}
+    if "tls.crt" in data and b"-----BEGIN" not in base64.b64decode(data["tls.crt"]):
+        yield "tls: failed to find any PEM data in certificate input"
+
+
+def _json_causes(data: Document, key: str) -> Iterator[StatusCause]:
+    if key not in data:
+        yield required(f"data[{key}]")
+        return
+    text = base64.b64decode(data[key]).decode("utf-8", "replace")
+    try:
+        json.loads(text)
+    except ValueError as error:
+        at: int = getattr(error, "pos", 0)
+        wrong = text[at : at + 1]
+        why = f"invalid character {wrong!r} looking for beginning of value" if wrong else "unexpected end of JSON input"
+        yield invalid_value(
+            f"data[{key}]", _REDACTED, why if text.strip() not in {"{", "["} else "unexpected end of JSON input"
+        )
+
+
+def _decoded_size(value: str) -> int:
+    try:
+        return len(base64.b64decode(value)) if value else 0
+    except (binascii.Error, ValueError):
+        return len(value)
+
+
+def _key_causes(key: str, path: str) -> Iterator[StatusCause]:
+    if len(key) > 253:
+        yield invalid_value(f"{path}[{key}]", key, "must be no more than 253 characters")
+    if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
+        yield invalid_value(f"{path}[{key}]", key, _CONFIG_KEY_TEXT)
+    elif key in {".", ".."}:
+        yield invalid_value(f"{path}[{key}]", key, f"must not be '{key}'")
+    elif key.startswith(".."):
+        yield invalid_value(f"{path}[{key}]", key, "must not start with '..'")
+
+
+def _sealed_causes(document: Document, old: Document | None, *names: str) -> Iterator[StatusCause]:
+    """Once `immutable` is true neither it nor the data changes."""
+    if old is None or not old.get("immutable"):
+        return
+    text = "field is immutable when `immutable` is set"
+    if not document.get("immutable"):
+        yield forbidden_field("immutable", text)
+    for name in names:
+        if (document.get(name) or {}) != (old.get(name) or {}):
+            yield forbidden_field(name, text)
+
+
+# --- storage
+
+
+def claim_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    spec, before = spec_of(document), spec_of(old)
+    yield from claim_spec_causes(spec, "spec")
+    if old is None:
+        return
+    is_bound = ((old.get("status") or {}).get("phase")) == "Bound"
+    free = ("resources", "volumeAttributesClassName") if is_bound else ()
+    given = {name: value for name, value in spec.items() if name != "volumeName" or before.get("volumeName")}
+    if without(given, free) != without(before, free):
+        yield forbidden_field("spec", _BOUND_TEXT)
+        return
+    now, then = (tree.get("resources", {}).get("requests", {}).get("storage", "0") for tree in (spec, before))
+    if parse(now) < parse(then):
+        yield forbidden_field("spec.resources.requests.storage", "field can not be less than status.capacity")
+
+
+def claim_spec_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    """The spec of a claim, also of one in a StatefulSet."""
+    modes, size = spec.get("accessModes") or (), ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if not modes:
+        yield required(f"{path}.accessModes", "at least 1 access mode is required")
+    yield from selector_causes(spec.get("selector"), f"{path}.selector")
+    yield from _mode_causes(modes, f"{path}.accessModes")
+    if size is None:
+        yield required(f"{path}.resources[storage]")
+    elif parse(size) <= 0:
+        yield invalid_value(f"{path}.resources[storage]", size, "must be greater than zero")
+    if spec.get("storageClassName"):
+        yield from subdomain_causes(spec["storageClassName"], f"{path}.storageClassName")
+    if spec.get("volumeMode") is not None:
+        yield from choice_causes(spec["volumeMode"], f"{path}.volumeMode", _VOLUME_MODES)
+
+
+def _mode_causes(modes: Iterable[str], path: str) -> Iterator[StatusCause]:
+    modes = list(modes)
+    for mode in modes:
+        yield from choice_causes(mode, path, _ACCESS_MODES)
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        yield forbidden_field(path, "may not use ReadWriteOncePod with other access modes")
+
+
+def claim_warnings(document: Document) -> Iterator[str]:
+    key = "volume.beta.kubernetes.io/storage-class"
+    if key in (document["metadata"].get("annotations") or {}):
+        yield f'metadata.annotations[{key}]: deprecated since v1.8; use "storageClassName" attribute instead'
+
+
+def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    """A PersistentVolume."""
+    spec = spec_of(document)
+    sources = [name for name in spec if name in _VOLUME_PLUGINS and spec[name] is not None]
+    modes, capacity = spec.get("accessModes") or (), spec.get("capacity") or {}
+    if not modes:
+        yield required("spec.accessModes")
+    yield from _mode_causes(modes, "spec.accessModes")
+    if not capacity:
+        yield required("spec.capacity")
+    if list(capacity) != ["storage"]:
+        yield not_supported("spec.capacity", spec.get("capacity"), ("storage",))
+    elif parse(capacity["storage"]) <= 0:
+        yield invalid_value("spec.capacity[storage]", capacity["storage"], "must be greater than zero")
+    policy = spec.get("persistentVolumeReclaimPolicy", "Retain")
+    yield from choice_causes(policy, "spec.persistentVolumeReclaimPolicy", ("Delete", "Recycle", "Retain"))
+    for index, name in enumerate(sources):
+        if index:
+            yield forbidden_field(f"spec.{name}", "may not specify more than 1 volume type")
+        else:
+            yield from _volume_source_causes(name, spec)
+    if not sources:
+        yield required("spec", "must specify a volume type")
+    if policy == "Recycle" and (spec.get("hostPath") or {}).get("path") == "/":
+        text = "may not be 'recycle' for a hostPath mount of '/'"
+        yield forbidden_field("spec.persistentVolumeReclaimPolicy", text)
+    if spec.get("storageClassName"):
+        yield from subdomain_causes(spec["storageClassName"], "spec.storageClassName")
+    if spec.get("volumeMode") is not None:
+        yield from choice_causes(spec["volumeMode"], "spec.volumeMode", _VOLUME_MODES)
+    if old is not None and {name: spec.get(name) for name in sources} != {
+        name: value for name, value in spec_of(old).items() if name in _VOLUME_PLUGINS
+    }:
+        text = "spec.persistentvolumesource is immutable after creation"
+        yield forbidden_field("spec.persistentvolumesource", text)
+
+
+def _volume_source_causes(name: str, spec: Document) -> Iterator[StatusCause]:
+    source, path = spec[name], f"spec.{name}"
+    match name:
+        case "hostPath":
+            yield from host_path_causes(source, path)
+        case "nfs":
+            yield from nfs_causes(source, path)
+        case "csi":
+            yield from (required(f"{path}.{key}") for key in ("driver", "volumeHandle") if not source.get(key))
+        case "local":
+            if not source.get("path"):
+                yield required(f"{path}.path")
+            if spec.get("nodeAffinity") is None:
+                yield required("spec.nodeAffinity", "Local volume requires node affinity")
+        case _:
+            pass
+
+
+def storage_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    if not document.get("provisioner"):
+        yield required("provisioner")
+    elif old is None:
+        yield from qualified_name_causes(str(document["provisioner"]).lower(), "provisioner")
+    for key in document.get("parameters") or ():
+        if not key:
+            yield invalid_value("parameters", key, "field can not be empty.")
+    yield from choice_causes(document.get("reclaimPolicy", ""), "reclaimPolicy", ("Delete", "Retain"))
+    mode = document.get("volumeBindingMode", "")
+    yield from choice_causes(mode, "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
+    yield from immutable_causes(document, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+
+
+# --- classes, quotas, limits, nodes
+
+
+def runtime_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    handler = document.get("handler", "")
+    if not handler:
+        yield required("handler")
+    else:
+        yield from label_causes(handler, "handler")
+    for name, text in ((document.get("overhead") or {}).get("podFixed") or {}).items():
+        if parse(text) < 0:
+            yield invalid_value(f"overhead.limits[{name}]", text, NON_NEGATIVE)
+    yield from labels_causes((document.get("scheduling") or {}).get("nodeSelector"), "scheduling.nodeSelector")
+    yield from immutable_causes(document, old, "handler")
+
+
+def quota_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    for name, text in (spec.get("hard") or {}).items():
+        where = f"spec.hard[{name}]"
+        yield from qualified_name_causes(name, where)
+        if "/" not in name and name not in _QUOTA_RESOURCES and not name.startswith(("requests.", "limits.")):
+            if re.fullmatch(r"[-.\w]+", name):
+                yield invalid_value(where, name, "must be a standard resource type or fully qualified")
+            yield invalid_value(where, name, "must be a standard resource for quota")
+        if parse(text) < 0:
+            yield invalid_value(where, text, NON_NEGATIVE)
+        elif (name in _COUNTED or name.startswith("count/")) and parse(text) % 1:
+            yield invalid_value(where, canonical(text), "must be an integer")
+
+
+_AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+
+
+def limit_range_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    seen: set[str] = set()
+    for index, item in enumerate(spec_of(document).get("limits") or ()):
+        where, kind = f"spec.limits[{index}]", item.get("type", "")
+        if kind not in {"Container", "Pod", "PersistentVolumeClaim"} and "/" not in kind:
+            yield invalid_value(f"{where}.type", kind, "must be a standard limit type or fully qualified")
+        if kind in seen:
+            yield duplicate(f"{where}.type", kind)
+        seen.add(kind)
+        yield from _limit_causes(item, where, kind)
+
+
+def _limit_causes(item: Document, path: str, kind: str) -> Iterator[StatusCause]:
+    amounts = {side: item.get(side) or {} for side in _AMOUNTS}
+    for side in ("max", "min"):
+        for name in amounts[side] if kind != "PersistentVolumeClaim" else ():
+            yield from resource_name_causes(name, f"{path}.{side}[{name}]", "containers")
+    for side in ("default", "defaultRequest"):
+        if kind == "Pod" and amounts[side]:
+            yield forbidden_field(f"{path}.{side}", "may not be specified when `type` is 'Pod'")
+    if kind == "PersistentVolumeClaim" and not {"storage"} & (amounts["min"].keys() | amounts["max"].keys()):
+        text = "either minimum or maximum storage value is required, but neither was provided"
+        yield required(f"{path}.limits", text)
+    for name in dict.fromkeys(name for side in amounts.values() for name in side):
+        yield from _ordered_causes(amounts, name, path, has_defaults=kind == "Container")
+
+
+def _ordered_causes(amounts: dict[str, Document], name: str, path: str, *, has_defaults: bool) -> Iterator[StatusCause]:
+    """Each amount stands in order: minimum, default request, default, maximum."""
+    rules = [("min", "max", "min", "min value {0} is greater than max value {1}", "{0}")]
+    if has_defaults:
+        rules += [
+            ("min", "defaultRequest", "defaultRequest", "min value {0} is greater than default request value {1}", "{1}"),
+            ("defaultRequest", "max", "defaultRequest", "default request value {0} is greater than max value {1}", "{0}"),
+            ("defaultRequest", "default", "defaultRequest",
+             "default request value {0} is greater than default limit value {1}", "{0}"),
+            ("min", "default", "default", "min value {0} is greater than default value {1}", "{0}"),
+            ("default", "max", "default", "default value {0} is greater than max value {1}", "{1}"),
+        ]  # fmt: skip
+    for low, high, field, text, shown in rules:
+        less, more = amounts[low].get(name), amounts[high].get(name)
+        if less is not None and more is not None and parse(less) > parse(more):
+            yield invalid_value(f"{path}.{field}[{name}]", shown.format(less, more), text.format(less, more))
+    ratio = amounts["maxLimitRequestRatio"].get(name)
+    if ratio is not None and parse(ratio) < 1:
+        text = f"ratio {canonical(ratio)} is less than 1"
+        yield invalid_value(f"{path}.maxLimitRequestRatio[{name}]", canonical(ratio), text)
+
+
+def node_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    seen: set[tuple[Any, Any]] = set()
+    for index, taint in enumerate(spec.get("taints") or ()):
+        where, effect = f"metadata.taints[{index}]", taint.get("effect", "")
+        yield from qualified_name_causes(taint.get("key", ""), f"{where}.key")
+        if not effect:
+            yield required(f"{where}.effect")
+        else:
+            yield from choice_causes(effect, f"{where}.effect", _EFFECTS)
+        key = (taint.get("key"), effect)
+        if key in seen:
+            text = "taints must be unique by key and effect pair"
+            yield StatusCause("FieldValueDuplicate", f"Duplicate value: {json.dumps(taint)}: {text}", where)
+        seen.add(key)
+    before = spec_of(old).get("podCIDRs") or [cidr for cidr in (spec_of(old).get("podCIDR"),) if cidr]
+    if old is not None and before and before != spec.get("podCIDRs"):
+        text = 'node updates may not change podCIDR except from "" to valid'
+        yield forbidden_field("spec.podCIDRs", text)
+
+
+# --- volume attachments
+
+
+def attachment_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    if old is not None:
+        if spec != spec_of(old):
+            yield invalid_value("spec", spec, "field is immutable")
+        return
+    if not spec.get("attacher"):
+        yield required("spec.attacher")
+    source: Document = spec.get("source") or {}
+    if bool(source.get("persistentVolumeName")) == bool(source.get("inlineVolumeSpec")):
+        yield required("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
+    yield from subdomain_causes(spec.get("nodeName", ""), "spec.nodeName")

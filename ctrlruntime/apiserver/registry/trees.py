@@ -1,0 +1,36 @@
+"""Fields of trees that a client sent, whatever is there: the defaults of all kinds read and set them with these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctrlruntime.apiserver.interfaces import Document
+
+
+def put(tree: Document, name: str, value: Any) -> None:
+    """Set a field that is absent, null or empty text."""
+    present = tree.get(name)
+    if present is None or present == "":
+        tree[name] = value
+
+
+def ensure_spec(document: Document) -> Document:
+    """Return the spec, which is made where there is none."""
+    spec: Document = document.setdefault("spec", {})
+    return spec
+
+
+def items(tree: Document, name: str) -> Iterator[Document]:
+    """Yield the members that are objects, whatever was sent; validation names the others."""
+    found = tree.get(name)
+    if isinstance(found, list):
+        yield from (item for item in found if isinstance(item, dict))
+
+
+def inner(tree: Document, *path: str) -> Document | None:
+    """Return the object at a path, or None where there is none."""
+    value: Any = tree
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,167 @@
+"""How an object changes: from an edit of its present state to the next record, in three steps between which admission is asked.
+
+`begin` edits and reads, `settle` puts back what the write may not change and validates, `store` swaps the record in. None of them awaits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.registry import certificates
+from ctrlruntime.apiserver.registry.assignment import assign
+from ctrlruntime.apiserver.registry.deletion import ends_deletion
+from ctrlruntime.apiserver.registry.metadata import identity_causes
+from ctrlruntime.apiserver.registry.object_validation import validate_object
+from ctrlruntime.apiserver.registry.plugins import Plugins
+from ctrlruntime.apiserver.registry.preparation import bump_generation, prepare_update, restore_defaults
+from ctrlruntime.apiserver.registry.reading import check_name, read, set_namespace
+from ctrlruntime.apiserver.registry.records import Records, record_of
+from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.apiserver.registry.services import SERVICES
+from ctrlruntime.apiserver.registry.strategies import strategy_of
+from ctrlruntime.apiserver.registry.writes import Edit, Lens, Pending, WriteOptions, Written
+from ctrlruntime.apiserver.storage import Key, Record, Table
+
+
+class Update:
+    """The steps of an update, whether a PUT, a patch or an apply."""
+
+    def __init__(self, api: API, plugins: Plugins, records: Records, *, now: Callable[[], float]) -> None:
+        self._api = api
+        self._plugins = plugins
+        self._records = records
+        self._now = now
+
+    def begin(
+        self,
+        resource: Resource,
+        table: Table,
+        record: Record,
+        edit: Edit,
+        options: WriteOptions,
+        subresource: str,
+        lens: Lens | None,
+    ) -> Pending:
+        """Return the write that an edit of the record asks for. Raises: APIStatusError as a client would see it."""
+        namespace, name = record.key
+        document = read(resource, edit(resource.tree(record)), options)
+        metadata: Document = document["metadata"]
+        check_name(document, name)
+        metadata["name"] = name
+        set_namespace(resource, metadata, namespace)
+        old = resource.tree(record)
+        if metadata.get("uid") and metadata["uid"] != record.uid and not options.is_patch:
+            raise _other_uid(resource, record.key, metadata["uid"], record.uid)
+        self._plugins.track(resource, old, document, options, subresource)
+        strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
+        pending = Pending(resource, strategy, table, options, document, record, old, subresource, lens)
+        if options.is_patch:
+            self._keep_times(pending)
+        return pending
+
+    def settle(self, pending: Pending) -> None:
+        """Put back what this write may not change, set what only the server sets, validate. Raises: as `begin`."""
+        resource, document, old = pending.resource, pending.document, pending.old
+        assert old is not None
+        if not pending.options.is_patch:
+            self._keep_times(pending)
+        self._plugins.confirm(pending)
+        _check_version(pending)
+        _check_identity(pending, old)
+        prepare_update(resource, pending.strategy, document, old, pending.subresource)
+        if resource.stored_as == certificates.REQUESTS:
+            certificates.prepare(document, old, pending.subresource, timestamp(self._now()))
+        restore_defaults(resource, document)
+        hook = self._plugins.hook_of(resource)
+        hook.prepare(document, old)
+        if not resource.is_custom and not pending.subresource:
+            assign(resource.group, resource.kind, document, self._api, old=old)
+        bump_generation(resource, pending.strategy, document, old, pending.subresource)
+        if pending.record is not None and not document["metadata"].get("resourceVersion"):
+            document["metadata"]["resourceVersion"] = str(pending.record.revision)  # validating webhooks see it
+        validate_object(pending, hook)
+
+    def store(self, pending: Pending) -> Written:
+        """Swap the record, unless nothing has changed; of a deleted object, take it out when nothing holds it any more."""
+        resource, document, options = pending.resource, pending.document, pending.options
+        record, old = pending.record, pending.old
+        assert record is not None
+        assert old is not None
+        if resource.stored_as == SERVICES and not pending.subresource:
+            self._plugins.addresses.allocate(document, pending.table.records, old=old, dry_run=options.dry_run)
+        document["metadata"]["resourceVersion"] = str(record.revision)
+        # An object that rests in a version of old is stored anew even unchanged: that is what a storage migration does.
+        is_stale = resource.is_custom and record.writer.version != resource.storage.version
+        if document == old and not is_stale:
+            return Written(200, record)
+        if ends_deletion(resource, document):
+            last = record_of(resource, document, record.revision, pending.stored)
+            if not options.dry_run:  # watchers see the state that was stored, not the one that ended it
+                self._records.remove(pending.table, record.writer, record, record.writer.tree(record))
+            return Written(200, last)
+        written = self._records.write(
+            pending.table, resource, "MODIFIED", document, record, old, dry_run=options.dry_run, stored=pending.stored
+        )
+        if not options.dry_run:
+            self._plugins.hook_of(resource).written(document, old)
+        return Written(200, written)
+
+    def _keep_times(self, pending: Pending) -> None:
+        """A write that changes nothing leaves the times of owners; kube-apiserver looks before admission at a patch, else after it."""
+        if pending.lens is None and pending.old is not None:
+            self._plugins.keep_times(pending.document, pending.old)
+
+
+def document_to_create(
+    resource: Resource, namespace: str, name: str, edit: Edit, options: WriteOptions, subresource: str
+) -> Document:
+    """Return the document with which an update creates the object that is not there. Raises: NotFound when it may not."""
+    strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
+    upserts = strategy.creates_on_update and not options.is_patch
+    if subresource or not (upserts or options.creates):
+        raise failures.not_found(resource.plural, resource.group, name)
+    document = edit(None)
+    check_name(document, name)
+    document.setdefault("metadata", {})["name"] = name
+    if upserts:
+        if document["metadata"].get("uid"):
+            raise _other_uid(resource, (namespace, name), document["metadata"]["uid"], "")
+        document["metadata"].pop("resourceVersion", None)
+    return document
+
+
+def _check_version(pending: Pending) -> None:
+    resource, record, name = pending.resource, pending.record, pending.document["metadata"]["name"]
+    assert record is not None
+    wanted = pending.document["metadata"].get("resourceVersion", "")
+    if wanted and not wanted.isdigit():
+        raise failures.plain_internal(f'strconv.ParseUint: parsing "{wanted}": invalid syntax')
+    if wanted in {"", "0"}:
+        if pending.strategy.needs_version and not pending.options.is_apply:
+            text = "must be specified for an update"
+            raise failures.invalid(
+                resource.plural, resource.group, name, [failures.invalid_value("metadata.resourceVersion", 0, text)]
+            )
+    elif int(wanted) != record.revision:
+        raise failures.conflict(resource.plural, resource.group, name)
+
+
+def _check_identity(pending: Pending, old: Document) -> None:
+    if not pending.options.is_patch or pending.lens is not None:
+        return
+    causes = identity_causes(pending.document["metadata"], old["metadata"])
+    if causes:
+        resource = pending.resource
+        raise failures.invalid(resource.kind, resource.stored_as[0], old["metadata"]["name"], causes)
+
+
+def _other_uid(resource: Resource, key: Key, wanted: str, found: str) -> Exception:
+    """An update that is meant for another object of that name, or for one where none is."""
+    group = resource.group if resource.is_custom else ""
+    place = "/".join(part for part in (group, resource.plural, *key) if part)
+    why = f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0, AdditionalErrorMsg: "
+    why += f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    return failures.conflict(resource.plural, resource.group, key[1], why)

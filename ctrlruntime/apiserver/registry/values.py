@@ -1,0 +1,243 @@
+"""Checks of single values that the rules of many kinds share: names, labels, selectors, numbers, addresses.
+
+Each yields the causes kube-apiserver would give, in its words. Takes parts of objects that were read as their Go type;
+`metadata` and the validation of the kinds stand on it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.selector import label_key_problems, label_value_problems
+
+NON_NEGATIVE: Final = "must be greater than or equal to 0"
+PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
+IMMUTABLE: Final = "field is immutable"
+ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+_LABEL_TEXT: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
+    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_SUBDOMAIN_TEXT: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_WILDCARD_TEXT: Final = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case "
+    "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for "
+    "validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_PERCENT: Final = re.compile(r"\d+%\Z")
+_PERCENT_TEXT: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
+    "validation is '[0-9]+%')"
+)
+
+
+# Names
+
+
+def label_problems(value: str) -> list[str]:
+    """Return what keeps a value from being a DNS label; empty when nothing does."""
+    problems = ["must be no more than 63 characters"] if len(value) > 63 else []
+    if not _LABEL.match(value):
+        problems.append("must not contain dots" if _SUBDOMAIN.match(value) else _LABEL_TEXT)
+    return problems
+
+
+def subdomain_problems(value: str) -> list[str]:
+    """Return what keeps a value from being a DNS subdomain, as the names of most kinds must be."""
+    problems = ["must be no more than 253 characters"] if len(value) > 253 else []
+    if not _SUBDOMAIN.match(value):
+        problems.append(_SUBDOMAIN_TEXT)
+    return problems
+
+
+def label_causes(value: Any, path: str) -> Iterator[StatusCause]:
+    for problem in label_problems(str(value)):
+        yield invalid_value(path, value, problem)
+
+
+def subdomain_causes(value: Any, path: str) -> Iterator[StatusCause]:
+    for problem in subdomain_problems(str(value)):
+        yield invalid_value(path, value, problem)
+
+
+def host_causes(host: str, path: str) -> Iterator[StatusCause]:
+    """A host of an Ingress: a subdomain, or `*.` and a subdomain."""
+    if "*" in host:
+        if not host.startswith("*.") or not _SUBDOMAIN.match(host[2:]):
+            yield invalid_value(path, host, _WILDCARD_TEXT)
+    else:
+        yield from subdomain_causes(host, path)
+
+
+def key_problems(key: str) -> list[str]:
+    """Return what keeps a text from being the key of a label, an annotation or the like."""
+    return label_key_problems(key)
+
+
+def qualified_name_causes(name: str, path: str) -> Iterator[StatusCause]:
+    for problem in key_problems(name):
+        yield invalid_value(path, name, problem)
+
+
+# Labels and selectors
+
+
+def labels_causes(labels: Mapping[str, Any] | None, path: str) -> Iterator[StatusCause]:
+    """A map of labels."""
+    for key, value in (labels or {}).items():
+        for problem in key_problems(key):
+            yield invalid_value(path, key, problem)
+        for problem in label_value_problems(value):
+            yield invalid_value(path, value, problem)
+
+
+def selector_causes(selector: Document | None, path: str) -> Iterator[StatusCause]:
+    """A LabelSelector."""
+    labels = (selector or {}).get("matchLabels") or {}
+    yield from labels_causes(labels, f"{path}.matchLabels")
+    for index, requirement in enumerate((selector or {}).get("matchExpressions") or ()):
+        yield from _requirement_causes(requirement, f"{path}.matchExpressions[{index}]")
+
+
+def _requirement_causes(requirement: Document, path: str) -> Iterator[StatusCause]:
+    match requirement.get("operator"):
+        case "In" | "NotIn":
+            if not requirement.get("values"):
+                yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        case "Exists" | "DoesNotExist":
+            if requirement.get("values"):
+                text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                yield forbidden_field(f"{path}.values", text)
+        case operator:
+            yield invalid_value(f"{path}.operator", operator, "not a valid selector operator")
+    for problem in key_problems(requirement.get("key", "")):
+        yield invalid_value(f"{path}.key", requirement.get("key", ""), problem)
+    for number, value in enumerate(requirement.get("values") or ()):
+        for problem in label_value_problems(value):
+            yield invalid_value(f"{path}.values[{number}]", value, problem)
+
+
+# Numbers and addresses
+
+
+def not_negative(tree: Document, path: str, *names: str) -> Iterator[StatusCause]:
+    for name in names:
+        if tree.get(name) is not None and tree[name] < 0:
+            yield invalid_value(f"{path}.{name}", tree[name], NON_NEGATIVE)
+
+
+def port_causes(number: Any, path: str) -> Iterator[StatusCause]:
+    if not 0 < number < 65536:
+        yield invalid_value(path, number, PORT_RANGE)
+
+
+def port_name_causes(name: str, path: str) -> Iterator[StatusCause]:
+    if len(name) > 15:
+        yield invalid_value(path, name, "must be no more than 15 characters")
+    if not re.fullmatch(r"[-a-z0-9]+", name):
+        yield invalid_value(path, name, "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search(r"[a-z]", name):
+        yield invalid_value(path, name, "must contain at least one letter (a-z)")
+    if "--" in name:
+        yield invalid_value(path, name, "must not contain consecutive hyphens")
+    if name[:1] == "-" or name[-1:] == "-":
+        yield invalid_value(path, name, "must not begin or end with a hyphen")
+
+
+def port_or_name_causes(port: Any, path: str) -> Iterator[StatusCause]:
+    yield from port_name_causes(port, path) if isinstance(port, str) else port_causes(port, path)
+
+
+def share_causes(value: Any, path: str) -> Iterator[StatusCause]:
+    """A number of Pods, or a percentage."""
+    if isinstance(value, str):
+        if not _PERCENT.match(value):
+            yield invalid_value(path, value, _PERCENT_TEXT)
+    elif value is not None and value < 0:
+        yield invalid_value(path, value, NON_NEGATIVE)
+
+
+def percentage(value: Any) -> int | None:
+    """Return the number before the `%`; None when there is none."""
+    return int(value[:-1]) if isinstance(value, str) and _PERCENT.match(value) else None
+
+
+def at_most_all_causes(value: Any, path: str) -> Iterator[StatusCause]:
+    if (percentage(value) or 0) > 100:
+        yield invalid_value(path, value, "must not be greater than 100%")
+
+
+def is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def address_causes(text: str, path: str) -> Iterator[StatusCause]:
+    if not is_address(text):
+        yield invalid_value(path, text, ADDRESS)
+
+
+def network_causes(text: str, path: str) -> Iterator[StatusCause]:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        is_network = False
+    else:
+        is_network = "/" in text
+    if not is_network:
+        yield invalid_value(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
+
+
+# Choices and changes
+
+
+def choice_causes(value: Any, path: str, supported: Sequence[str]) -> Iterator[StatusCause]:
+    """One of a few words, listed as upstream lists them."""
+    if value not in supported:
+        yield not_supported(path, value or "", supported)
+
+
+def immutable_causes(document: Document, old: Document | None, *paths: str) -> Iterator[StatusCause]:
+    for path in paths if old is not None else ():
+        before, now = at(old, path), at(document, path)
+        if before != now:
+            yield invalid_value(path, now, IMMUTABLE)
+
+
+def at(document: Document | None, path: str) -> Any:
+    """Return what stands at a dotted path, or None."""
+    value: Any = document
+    for name in path.split("."):
+        value = (value or {}).get(name)
+    return value
+
+
+def without(tree: Document, names: Iterable[str]) -> Document:
+    dropped = set(names)
+    return {name: value for name, value in tree.items() if name not in dropped}
+
+
+def spec_of(document: Document | None) -> Document:
+    found: Document = (document or {}).get("spec") or {}
+    return found
+
+
+def go_struct(tree: Document | None, *names: str) -> Document:
+    """Return a tree as upstream prints an internal struct: every field, by its Go name (`names`, in order)."""
+    given = tree or {}
+    return {name: given.get(f"{name[0].lower()}{name[1:]}") for name in names}

@@ -1,0 +1,183 @@
+"""Turns kube-apiserver's flags into the server's options, and serves with them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import sys
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from ctrlruntime.apiserver.foreground import serve
+from ctrlruntime.apiserver.options import DEFAULT_ISSUER, DEFAULT_NETWORK, Options, TokenUser
+from ctrlruntime.apiserver.server import APIServer
+from ctrlruntime.apiserver.shim.kube_apiserver import Flags, UsageError
+from ctrlruntime.certificates import KeyPair, make_authority
+from ctrlruntime.errors import ConfigError
+
+Mode: TypeAlias = Literal["rbac", "always-allow"]
+
+_DEFAULT_PORT: Final = 6443
+_DEFAULT_FOLDER: Final = "/var/run/kubernetes"
+_MODES: Final = frozenset({"AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"})
+_LEVELS: Final = ((6, logging.DEBUG), (2, logging.INFO))
+_NAMES: Final = ("kubernetes.default.svc", "kubernetes.default", "kubernetes", "localhost", "127.0.0.1")
+
+
+def run(flags: Flags) -> int:
+    """Serve until a signal ends the process; return the exit code."""
+    try:
+        logging.basicConfig(level=_level(flags), format="%(levelname)s %(name)s: %(message)s")
+        options, warnings = options_from(flags)
+        for warning in warnings:
+            print(f"warning: {warning}", file=sys.stderr)  # noqa: T201 - a program's output
+        asyncio.run(serve(options, _announce))
+    except (ConfigError, UsageError) as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+def options_from(flags: Flags) -> tuple[Options, list[str]]:
+    """Return the options the flags mean, and what to warn about. Raises: ConfigError, UsageError."""
+    warnings: list[str] = []
+    address, port = flags.last("bind-address", "127.0.0.1"), _port(flags)
+    issuers = flags.values.get("service-account-issuer") or [DEFAULT_ISSUER]
+    key_files = flags.values.get("service-account-key-file", [])
+    options = Options(
+        address=address,
+        port=port,
+        serving_pair=_serving_pair(flags, address),
+        authorization=_authorization(flags, warnings),
+        client_ca=_read(flags, "client-ca-file"),
+        tokens=_tokens(flags, warnings),
+        service_account_issuer=issuers[0],
+        service_account_issuers=issuers[1:],
+        service_account_keys=[_content(path, "service-account-key-file") for path in key_files],
+        service_account_signing_key=_read(flags, "service-account-signing-key-file") or None,
+        service_network=_network(flags),
+        disabled_admission=_disabled(flags),
+        enabled_admission=frozenset(flags.listed("enable-admission-plugins")),
+        unserved=_unserved(flags, warnings),
+        controllers=(),
+    )
+    return options, warnings
+
+
+def _announce(server: APIServer) -> None:
+    gc.freeze()  # the collector need not look at modules and tables again
+    gc.enable()
+    # Some harnesses wait for these words.
+    print(f"Serving securely on {server.options.address}:{server.port}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _level(flags: Flags) -> int:
+    text = flags.last("v", "0")
+    if not text.isdigit():
+        raise UsageError(f'invalid argument "{text}" for "-v, --v" flag: write a number')
+    return next((level for least, level in _LEVELS if int(text) >= least), logging.WARNING)
+
+
+def _port(flags: Flags) -> int:
+    text = flags.last("secure-port", str(_DEFAULT_PORT))
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise UsageError(f"--secure-port {text} must be between 1 and 65535, inclusive. It cannot be turned off with 0")
+    return int(text)
+
+
+def _read(flags: Flags, name: str) -> bytes:
+    path = flags.last(name)
+    return _content(path, name) if path else b""
+
+
+def _content(path: str | Path, name: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"--{name}: cannot read {path}: {error.strerror}") from None
+
+
+def _serving_pair(flags: Flags, address: str) -> KeyPair:
+    certificate, key = flags.last("tls-cert-file"), flags.last("tls-private-key-file")
+    if certificate and key:
+        return KeyPair(_content(certificate, "tls-cert-file"), _content(key, "tls-private-key-file"))
+    if certificate or key:
+        raise UsageError("--tls-cert-file and --tls-private-key-file go together: give both, or neither")
+    folder = Path(flags.last("cert-dir", _DEFAULT_FOLDER))
+    files = (folder / "apiserver.crt", folder / "apiserver.key")
+    if all(file.is_file() for file in files):
+        return KeyPair(*(_content(file, "cert-dir") for file in files))
+    return _made_pair(folder, files, address)
+
+
+def _made_pair(folder: Path, files: tuple[Path, Path], address: str) -> KeyPair:
+    """Make a pair and leave it in the folder, the authority behind the certificate, as kube-apiserver does."""
+    authority = make_authority(f"{address}-ca")
+    pair = authority.server([address, *(name for name in _NAMES if name != address)])
+    made = KeyPair(pair.certificate + authority.pem, pair.key)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        files[1].touch(mode=0o600)
+        files[0].write_bytes(made.certificate)
+        files[1].write_bytes(made.key)
+    except OSError as error:
+        raise UsageError(f"--cert-dir: cannot write to {folder}: {error.strerror}") from None
+    return made
+
+
+def _authorization(flags: Flags, warnings: list[str]) -> Mode:
+    modes = flags.listed("authorization-mode") or ["AlwaysAllow"]
+    for mode in modes:
+        if mode not in _MODES:
+            raise UsageError(f"--authorization-mode: there is no mode {mode}; take RBAC or AlwaysAllow")
+        if mode not in {"RBAC", "AlwaysAllow", "Node"}:
+            warnings.append(f"--authorization-mode: {mode} has no effect on this server")
+    return "always-allow" if "AlwaysAllow" in modes else "rbac"
+
+
+def _tokens(flags: Flags, warnings: list[str]) -> dict[str, TokenUser]:
+    """Read lines of token,user,uid and perhaps "group,group"."""
+    path = flags.last("token-auth-file")
+    if not path:
+        return {}
+    import csv
+
+    found: dict[str, TokenUser] = {}
+    lines = _content(path, "token-auth-file").decode("utf-8", "replace").splitlines()
+    for number, row in enumerate(csv.reader(lines, skipinitialspace=True), 1):
+        if not row:
+            continue
+        if len(row) < 3:
+            raise UsageError(f"--token-auth-file: line {number} of {path} needs at least three columns: token,user,uid")
+        token, user, uid = (column.strip() for column in row[:3])
+        if not token:
+            warnings.append(f"--token-auth-file: line {number} of {path} has an empty token and is passed over")
+            continue
+        groups = tuple(group.strip() for group in row[3].split(",") if group.strip()) if len(row) > 3 else ()
+        found[token] = TokenUser(user, uid, groups)
+    return found
+
+
+def _network(flags: Flags) -> str:
+    """Return the first IPv4 network of the range; a second one, for IPv6, is not served."""
+    networks = [network for network in flags.listed("service-cluster-ip-range") if ":" not in network]
+    return networks[0] if networks else DEFAULT_NETWORK
+
+
+def _disabled(flags: Flags) -> frozenset[str]:
+    return frozenset(flags.listed("disable-admission-plugins")) - frozenset(flags.listed("enable-admission-plugins"))
+
+
+def _unserved(flags: Flags, warnings: list[str]) -> frozenset[str]:
+    """Read group/version=false and group/version/resource=false; what is not served cannot be switched on."""
+    found: set[str] = set()
+    for entry in flags.listed("runtime-config"):
+        name, _, value = entry.partition("=")
+        is_on = value.lower() in {"", "true", "1", "t"}
+        if name in {"api/all", "api/ga", "api/beta", "api/alpha", "api/legacy"}:
+            if not is_on and name in {"api/all", "api/ga"}:
+                warnings.append(f"--runtime-config: {entry} has no effect on this server")
+        elif not is_on:
+            found.add(name)
+    return frozenset(found)

@@ -1,0 +1,318 @@
+"""The data file: what is stored survives a restart, in one SQLite file of the standard library.
+
+Takes the store's writes as bytes and hands them back at the next start. The loop only notes a write in a dict; a thread writes to the
+file, so no request waits for the disk. A transaction holds whole turns of the loop: a write that consists of several (a definition
+and its status) is in the file as a whole or not at all. What was answered is in the file `delay` seconds later, and after `close` in
+any case; the death of the process loses at most that, the death of the machine what its disk had not taken.
+
+History is not kept. The file is locked while it is open: one server at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import sqlite3
+import stat
+import threading
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.log import get_logger
+
+__all__ = ["DataFile", "Stored"]
+
+FORMAT: Final = 1
+"""Counts changes of the tables; a file of a higher format is of a newer version of this package."""
+_APPLICATION: Final = 0x6374726C  # "ctrl"; in the file's header, so that a database of something else is seen
+_LOCK_WAIT: Final = 1.0
+"""Seconds to wait for a server that is just ending."""
+_RETRY: Final = 1.0
+"""Seconds until a failed transaction is tried again."""
+_TABLES: Final = """
+CREATE TABLE objects (
+    api_group TEXT NOT NULL, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    revision INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (api_group, resource, namespace, name)
+);
+CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+"""
+_PUT: Final = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?)"
+_REMOVE: Final = "DELETE FROM objects WHERE api_group = ? AND resource = ? AND namespace = ? AND name = ?"
+_REMEMBER: Final = "INSERT OR REPLACE INTO state VALUES (?, ?)"
+
+Name: TypeAlias = tuple[str, str, str, str]
+"""Group, plural, namespace, name."""
+_Turn: TypeAlias = dict[Name, tuple[int, bytes | None]]
+_Message: TypeAlias = _Turn | threading.Event | None
+
+_log = get_logger("apiserver")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One object as it lies in the file."""
+
+    group: str
+    plural: str
+    namespace: str
+    name: str
+    revision: int
+    body: bytes
+
+
+class DataFile:
+    """An open data file. `note` writes from one thread, the loop's; close it once."""
+
+    def __init__(self, path: str | os.PathLike[str], *, delay: float = 0.02) -> None:
+        """Open the file, or make it (readable by this user alone).
+
+        `delay` is the seconds for which writes are gathered into one transaction.
+
+        Raises: ConfigError in one line: no folder, no permission, another program's file, a broken one, one of a newer
+            version, one that a running server holds.
+        """
+        self.path = Path(path)
+        self._delay = delay
+        self._connection = self._open()
+        self._turn: _Turn = {}
+        self._queue: queue.SimpleQueue[_Message] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._failure: Exception | None = None
+        self._highest = self.revision
+        self._lock = threading.Lock()  # one transaction at a time, whichever thread begins it
+        self._thread: threading.Thread | None = None
+
+    # What the last run left
+
+    @property
+    def revision(self) -> int:
+        """The highest revision of the runs before; 0 in a new file."""
+        return int(self.recall("revision") or b"0")
+
+    def objects(self) -> Iterator[Stored]:
+        """Yield every stored object. Raises: ConfigError when the file is broken."""
+        with self._readable():
+            rows = self._connection.execute(
+                "SELECT api_group, resource, namespace, name, revision, body FROM objects ORDER BY revision"
+            )
+            for row in rows:
+                yield Stored(*row)
+
+    def recall(self, name: str) -> bytes | None:
+        """Return what `remember` kept under this name."""
+        with self._readable():
+            row = self._connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def remember(self, name: str, value: bytes) -> None:
+        """Keep a value that is no object (a key, a token), at once. Blocks. Raises: ConfigError."""
+        with self._lock, self._writable():
+            self._connection.execute(_REMEMBER, (name, value))
+
+    # What this run writes
+
+    def note(self, name: Name, revision: int, body: bytes | None) -> None:
+        """Keep the new state of an object; None as body: it is gone."""
+        turn = self._turn
+        if not turn:
+            self._begin_turn()
+        turn[name] = (revision, body)
+
+    def flush(self, timeout: float = 10.0) -> bool:
+        """Wait until everything noted so far is in the file; tell whether it was within `timeout` seconds. Blocks."""
+        self._hand_over()
+        if self._thread is None:  # nothing was ever noted
+            return True
+        done = threading.Event()
+        self._queue.put(done)
+        return done.wait(timeout)
+
+    def close(self, revision: int = 0) -> None:
+        """Write what is left and close the file; `revision` is the counter's last value.
+
+        Raises: ConfigError when something could not be written.
+        """
+        if self._closing.is_set():
+            return
+        self._hand_over()
+        self._closing.set()
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+        try:
+            if self._failure is not None:
+                raise ConfigError(f"the data file {self.path} does not hold the last writes: {self._failure}")
+            if revision:
+                self.remember("revision", str(revision).encode())
+        finally:
+            self._connection.close()
+
+    def _begin_turn(self) -> None:
+        """See to it that the turn of the loop that begins here is handed over as a whole."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="ctrlruntime-data", daemon=True)
+            self._thread.start()
+        try:
+            asyncio.get_running_loop().call_soon(self._hand_over)
+        except RuntimeError:  # no loop: `flush` and `close` hand over
+            return
+
+    def _hand_over(self) -> None:
+        if self._turn:
+            turn, self._turn = self._turn, {}
+            self._queue.put(turn)
+
+    # The thread
+
+    def _run(self) -> None:
+        pending: _Turn = {}
+        is_closing = False
+        while not is_closing:
+            waiting = self._gather(pending)
+            is_closing = self._closing.is_set() and self._queue.empty()
+            while pending and not self._write(pending):
+                if self._closing.wait(_RETRY):
+                    is_closing = True
+                    break
+            for done in waiting:
+                done.set()
+
+    def _gather(self, pending: _Turn) -> list[threading.Event]:
+        """Merge what comes within one delay into `pending`; return who waits for it."""
+        waiting: list[threading.Event] = []
+        message = self._queue.get()
+        if isinstance(message, dict):
+            self._closing.wait(self._delay)
+        while True:
+            match message:
+                case dict():
+                    pending.update(message)
+                case threading.Event():
+                    waiting.append(message)
+                case None:
+                    return waiting
+            try:
+                message = self._queue.get_nowait()
+            except queue.Empty:
+                return waiting
+
+    def _write(self, pending: _Turn) -> bool:
+        """Write one transaction and empty `pending`; False when it failed and must be tried again."""
+        puts = [(*name, revision, body) for name, (revision, body) in pending.items() if body is not None]
+        removals = [name for name, (_, body) in pending.items() if body is None]
+        self._highest = max(self._highest, *(revision for revision, _ in pending.values()))
+        try:
+            with self._lock, self._connection as transaction:
+                transaction.executemany(_REMOVE, removals)
+                transaction.executemany(_PUT, puts)
+                transaction.execute(_REMEMBER, ("revision", str(self._highest).encode()))
+        except sqlite3.Error as error:
+            if self._failure is None:
+                _log.error(
+                    "writes do not reach the data file, and are tried again", path=str(self.path), error=str(error)
+                )
+            self._failure = error
+            return False
+        if self._failure is not None:
+            _log.info("writes reach the data file again", path=str(self.path))
+            self._failure = None
+        pending.clear()
+        return True
+
+    # Opening
+
+    def _open(self) -> sqlite3.Connection:
+        self._check_place()
+        connection: sqlite3.Connection | None = None
+        try:
+            connection = sqlite3.connect(self.path, timeout=_LOCK_WAIT, check_same_thread=False)
+            self._prepare(connection)
+        except BaseException as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, sqlite3.Error):
+                raise self._refused(error) from error
+            raise
+        return connection
+
+    def _check_place(self) -> None:
+        folder = self.path.absolute().parent
+        if self.path.is_dir():
+            raise ConfigError(f"the data file {self.path} is a folder; name a file in it")
+        if not folder.is_dir():
+            raise ConfigError(f"there is no folder {folder} for the data file; make it, or choose another place")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise ConfigError(f"the data file {self.path} needs a folder that can be written to; {folder} cannot")
+        if not self.path.exists():
+            # Keys and Secrets will lie in it. SQLite gives its further files the same mode.
+            try:
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
+            except OSError as error:
+                raise ConfigError(f"cannot make the data file {self.path}: {error.strerror}") from error
+        elif not os.access(self.path, os.R_OK | os.W_OK):
+            raise ConfigError(f"the data file {self.path} cannot be read and written by this user")
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        # The lock is taken with the first statement below and kept: a second server finds the file locked.
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        application, found = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        is_new = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if application != _APPLICATION and not (is_new and not application and not found):
+            raise ConfigError(f"the data file {self.path} is a database of another program; choose another file")
+        if found > FORMAT:
+            raise ConfigError(
+                f"the data file {self.path} has format {found}, and this version reads up to {FORMAT}; update ctrlruntime"
+            )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        if is_new:
+            connection.executescript(
+                f"BEGIN IMMEDIATE; PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; {_TABLES} COMMIT;"
+            )
+        else:
+            with connection:  # a write takes the lock
+                connection.execute("UPDATE state SET value = value WHERE name = 'revision'")
+        state = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if state != "ok":
+            raise self._broken(state)
+
+    def _refused(self, error: sqlite3.Error) -> ConfigError:
+        match getattr(error, "sqlite_errorname", ""):
+            case "SQLITE_NOTADB":
+                return ConfigError(
+                    f"the data file {self.path} is not ours: it is no SQLite database; choose another file"
+                )
+            case "SQLITE_BUSY" | "SQLITE_LOCKED":
+                return ConfigError(
+                    f"the data file {self.path} is in use by another server; stop that one, or choose another file"
+                )
+            case "SQLITE_CORRUPT" | "SQLITE_ERROR":
+                return self._broken(error)
+            case _:
+                return ConfigError(f"cannot use the data file {self.path}: {error}")
+
+    def _broken(self, why: object) -> ConfigError:
+        return ConfigError(f"the data file {self.path} is broken ({why}); restore it, or remove it to start empty")
+
+    @contextlib.contextmanager
+    def _readable(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._refused(error) from error
+
+    @contextlib.contextmanager
+    def _writable(self) -> Generator[None]:
+        try:
+            with self._connection:
+                yield
+        except sqlite3.Error as error:
+            raise self._refused(error) from error

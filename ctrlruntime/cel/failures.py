@@ -1,0 +1,58 @@
+"""What can go wrong with an expression: it does not compile, or it cannot be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ctrlruntime.errors import ConfigError, CtrlError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Issue:
+    """One thing the compiler found: line from 1, column from 0."""
+
+    line: int
+    column: int
+    message: str
+
+
+class CompileError(CtrlError):
+    """An expression that does not compile; the text shows each place, as cel-go prints it."""
+
+    def __init__(self, source: str, issues: Sequence[Issue] = (), *, text: str = "") -> None:
+        self.issues = tuple(sorted(issues))
+        super().__init__(text or "\n".join(_shown(source, issue) for issue in self.issues))
+
+
+class InstantiationError(CompileError):
+    """An expression that compiles, and holds a constant that has no value."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", text=text)
+
+
+class EvaluationError(CtrlError):
+    """An expression that has no value for these variables."""
+
+
+class CostError(EvaluationError):
+    """An evaluation that did more work than it may."""
+
+
+class MissingLibraryError(ConfigError):
+    """The parser is an optional dependency, and it is not installed."""
+
+
+_WIDE_DOT, _WIDE_MARK = "\uff0e", "\uff3e"
+
+
+def _shown(source: str, issue: Issue) -> str:
+    lines = source.split("\n")
+    text = lines[issue.line - 1] if issue.line <= len(lines) else ""
+    # A wide character takes two columns: cel-go draws under it with wide dots.
+    dots = "".join("." if ord(char) < 0x80 else _WIDE_DOT for char in text[: issue.column].ljust(issue.column))
+    under = text[issue.column : issue.column + 1]
+    mark = "^" if not under or ord(under) < 0x80 else _WIDE_MARK
+    shown = text.replace("\t", " ")
+    return f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}\n | {shown}\n | {dots}{mark}"

@@ -1,0 +1,5 @@
+"""The functions an expression may call."""
+
+from ctrlruntime.cel.library.tables import functions
+
+__all__ = ["functions"]

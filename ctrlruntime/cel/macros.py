@@ -1,0 +1,156 @@
+"""The macros the parser does not know: loops of two variables, and `sortBy`.
+
+A macro is written out as a `Comprehension`, as cel-go writes it; what it makes stands where the call stood.
+"""
+
+from __future__ import annotations
+
+from ctrlruntime.cel.failures import CompileError, Issue
+from ctrlruntime.cel.syntax import (
+    Call,
+    Comprehension,
+    Entry,
+    Identifier,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Node,
+    Select,
+    Source,
+)
+
+_RESULT = "@result"
+_INPUT = "@__sortBy_input__"
+_LOOPS = {
+    ("all", 3),
+    ("exists", 3),
+    ("existsOne", 3),
+    ("exists_one", 3),
+    ("transformList", 3),
+    ("transformList", 4),
+    ("transformMap", 3),
+    ("transformMap", 4),
+    ("transformMapEntry", 3),
+    ("transformMapEntry", 4),
+}
+
+
+def expand(node: Node, source: Source) -> Node:
+    """Return the tree with all macros written out. Raises: CompileError."""
+    expansion = _Expansion(source)
+    result = expansion.walk(node)
+    if expansion.issues:
+        raise CompileError(source.text, expansion.issues)
+    return result
+
+
+class _Expansion:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.issues: list[Issue] = []
+
+    def walk(self, node: Node) -> Node:
+        match node:
+            case Select():
+                node.operand = self.walk(node.operand)
+            case Call():
+                return self._call(node)
+            case ListLiteral():
+                node.elements = [self.walk(element) for element in node.elements]
+            case MapLiteral():
+                node.entries = [
+                    Entry(self.walk(entry.key), self.walk(entry.value), entry.optional, entry.id)
+                    for entry in node.entries
+                ]
+            case Comprehension():
+                node.range, node.start = self.walk(node.range), self.walk(node.start)
+                node.condition, node.step = self.walk(node.condition), self.walk(node.step)
+                node.result = self.walk(node.result)
+            case Literal() | Identifier():
+                pass
+        return node
+
+    def _call(self, node: Call) -> Node:
+        node.target = self.walk(node.target) if node.target is not None else None
+        node.arguments = [self.walk(argument) for argument in node.arguments]
+        if node.target is None:
+            return node
+        if (node.function, len(node.arguments)) in _LOOPS:
+            return self._loop(node, node.target)
+        if node.function == "sortBy" and len(node.arguments) == 2:
+            return self._sort(node, node.target)
+        return node
+
+    def _loop(self, call: Call, range: Node) -> Node:
+        first, second = self._name(call.arguments[0]), self._name(call.arguments[1])
+        if first and first == second:
+            self.issues.append(self._source.issue(call.arguments[1].id, f"duplicate variable name: {second}"))
+        if not (first and second):
+            return call
+        start, condition, step, result = self._body(call)
+        return Comprehension(first, second, range, _RESULT, start, condition, step, result, call.id)
+
+    def _body(self, call: Call) -> tuple[Node, Node, Node, Node]:
+        """Return start, condition, step and result of a loop."""
+        last = call.arguments[-1]
+        always = self._literal(call, True)
+        match call.function:
+            case "all":
+                condition = self._do(call, "@not_strictly_false", self._so_far(call))
+                return always, condition, self._do(call, "_&&_", self._so_far(call), last), self._so_far(call)
+            case "exists":
+                condition = self._do(call, "@not_strictly_false", self._do(call, "!_", self._so_far(call)))
+                step = self._do(call, "_||_", self._so_far(call), last)
+                return self._literal(call, False), condition, step, self._so_far(call)
+            case "existsOne" | "exists_one":
+                more = self._do(call, "_+_", self._so_far(call), self._literal(call, 1))
+                step = self._do(call, "_?_:_", last, more, self._so_far(call))
+                result = self._do(call, "_==_", self._so_far(call), self._literal(call, 1))
+                return self._literal(call, 0), always, step, result
+            case "transformList":
+                start: Node = ListLiteral([], id=self._at(call))
+                step = self._do(call, "_+_", self._so_far(call), ListLiteral([last], id=self._at(call)))
+            case "transformMap":
+                start = MapLiteral([], id=self._at(call))
+                key = Identifier(self._name(call.arguments[0]), self._at(call))
+                step = self._do(call, "cel.@mapInsert", self._so_far(call), key, last)
+            case _:
+                start = MapLiteral([], id=self._at(call))
+                step = self._do(call, "cel.@mapInsert", self._so_far(call), last)
+        if len(call.arguments) == 4:
+            step = self._do(call, "_?_:_", call.arguments[2], step, self._so_far(call))
+        return start, always, step, self._so_far(call)
+
+    def _sort(self, call: Call, target: Node) -> Node:
+        name = self._name(call.arguments[0], "sortBy can only be applied with a simple identifier")
+        items = Identifier(_INPUT, self._at(call))
+        empty = ListLiteral([], id=self._at(call))
+        step = self._do(call, "_+_", self._so_far(call), ListLiteral([call.arguments[1]], id=self._at(call)))
+        keys = Comprehension(
+            name, "", items, _RESULT, empty, self._literal(call, True), step, self._so_far(call), self._at(call)
+        )
+        ordered = Call("@sortByAssociatedKeys", Identifier(_INPUT, self._at(call)), [keys], self._at(call))
+        return Comprehension(
+            "#unused", "", ListLiteral([], id=self._at(call)), _INPUT, target, self._literal(call, False),
+            Identifier(_INPUT, self._at(call)), ordered, call.id,
+        )  # fmt: skip
+
+    def _name(self, node: Node, text: str = "argument must be a simple name") -> str:
+        if isinstance(node, Identifier):
+            return node.name
+        issue = self._source.issue(node.id, text)
+        if issue not in self.issues:
+            self.issues.append(issue)
+        return ""
+
+    def _at(self, call: Call) -> int:
+        return self._source.at(call.id)
+
+    def _so_far(self, call: Call) -> Node:
+        return Identifier(_RESULT, self._at(call))
+
+    def _literal(self, call: Call, value: bool | int) -> Node:
+        return Literal(value, self._at(call))
+
+    def _do(self, call: Call, function: str, *arguments: Node) -> Node:
+        return Call(function, None, list(arguments), self._at(call))

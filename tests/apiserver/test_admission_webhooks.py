@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import pytest
+from webhook_receiver import WebhookReceiver
+
+from ctrlruntime.apiserver import Options, ServerThread
+from ctrlruntime.apiserver.registry import WriteOptions
+
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+MUTATING, VALIDATING = f"{ADMISSION}/mutatingwebhookconfigurations", f"{ADMISSION}/validatingwebhookconfigurations"
+
+
+@pytest.fixture(scope="module")
+def receiver():
+    with WebhookReceiver(("127.0.0.1", "hooks.default.svc")) as running:
+        yield running
+
+
+@pytest.fixture
+def hooks(api, receiver):
+    """Register webhooks for one test: hooks(path, name, client=…, resources=…)."""
+    made = []
+
+    def register(path, name, **fields):
+        rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"]}
+        rule["resources"] = fields.pop("resources", ["configmaps"])
+        entry = {
+            "name": f"{name}.example.com",
+            "clientConfig": receiver.client(f"/{name}"),
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            **fields,
+        }
+        api.made(path, {"metadata": {"name": name}, "webhooks": [entry]})
+        made.append(f"{path}/{name}")
+        return f"/{name}"
+
+    receiver.received.clear()
+    receiver.answers.clear()
+    yield register
+    for path in made:
+        api.delete(path)
+
+
+def deny(_):
+    return {"allowed": False, "status": {"message": "no"}}
+
+
+def test_a_configuration_acts_on_the_next_request_and_no_longer_than_it_is_there(api, ns, make, receiver, hooks):
+    receiver.answers[hooks(VALIDATING, "now")] = deny
+    refused = api.post(f"/api/v1/{ns}/configmaps", make.config_map("a"))
+
+    api.delete(f"{VALIDATING}/now")
+
+    assert refused.code == 400
+    assert refused.message == 'admission webhook "now.example.com" denied the request: no'
+    assert api.post(f"/api/v1/{ns}/configmaps", make.config_map("a")).code == 201
+
+
+def test_a_changed_configuration_acts_on_the_next_request(api, ns, make, receiver, hooks):
+    path = hooks(VALIDATING, "changing", resources=["secrets"])
+    receiver.answers[path] = deny
+
+    found = api.get(f"{VALIDATING}/changing").body
+    found["webhooks"][0]["rules"][0]["resources"] = ["configmaps"]
+    api.put(f"{VALIDATING}/changing", found)
+
+    assert api.post(f"/api/v1/{ns}/configmaps", make.config_map("a")).code == 400
+    assert api.post(f"/api/v1/{ns}/secrets", {"metadata": {"name": "a"}}).code == 201
+
+
+def test_what_no_rule_names_is_not_even_considered(api, thread, hooks):
+    hooks(VALIDATING, "narrow", resources=["pods/status"])
+    admission = thread.server.registry.plugins.admission
+
+    assert admission.is_wanted("", "pods", "status", "UPDATE")
+    assert not admission.is_wanted("", "pods", "", "UPDATE")
+    assert not admission.is_wanted("", "configmaps", "", "CREATE")
+    assert not admission.is_wanted("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "CREATE")
+
+
+def test_events_of_both_groups_are_one_matter(api, thread, hooks):
+    hooks(VALIDATING, "events", resources=["events"])
+    admission = thread.server.registry.plugins.admission
+
+    assert admission.is_wanted("events.k8s.io", "events", "", "CREATE")
+
+
+def test_a_write_that_met_another_is_asked_about_again(api, ns, make, receiver, hooks):
+    path = f"/api/v1/{ns}/configmaps/raced"
+    api.made(f"/api/v1/{ns}/configmaps", make.config_map("raced", k="0"))
+    hook = hooks(VALIDATING, "raced")
+    other = make.client(api.thread)
+    seen = []
+
+    def interfere(review):
+        seen.append(review["request"]["object"]["data"])
+        if len(seen) == 1:
+            found = other.get(path).body
+            found["data"]["k"] = "1"
+            writer, resource = (
+                api.server.registry.writer,
+                api.server.registry.canonical("", "configmaps"),
+            )
+            name, space = "raced", found["metadata"]["namespace"]
+            api.call(lambda: writer.update_directly(resource, space, name, lambda _: found, WriteOptions()))
+        return {"allowed": True, "warnings": [f"look {len(seen)}"]}
+
+    receiver.answers[hook] = interfere
+
+    answer = api.patch(path, {"data": {"mine": "1"}})
+
+    other.close()
+    assert answer.body["data"] == {"k": "1", "mine": "1"}
+    assert seen == [{"k": "0", "mine": "1"}, {"k": "1", "mine": "1"}]
+    assert answer.warnings == ['299 - "look 2"']
+
+
+def test_many_warnings_are_cut_together(api, ns, make, receiver, hooks):
+    path = hooks(VALIDATING, "wordy")
+    receiver.answers[path] = lambda _: {"allowed": True, "warnings": [f"{n:02}" + "x" * 400 for n in range(20)]}
+
+    warnings = api.post(f"/api/v1/{ns}/configmaps", make.config_map("a")).warnings
+
+    assert len(warnings) == 16
+    assert all(len(warning) == len('299 - ""') + 256 for warning in warnings)
+
+
+def test_a_service_is_called_where_it_was_routed(api, thread, ns, make, receiver, hooks):
+    service = {"namespace": "default", "name": "hooks", "path": "/routed"}
+    hooks(VALIDATING, "service", clientConfig={"service": service, "caBundle": receiver.ca_bundle})
+    receiver.answers["/routed"] = deny
+    path = f"/api/v1/{ns}/configmaps"
+
+    before = api.post(path, make.config_map("a"))
+    api.call(lambda: thread.server.route_service("default/hooks:443", f"127.0.0.1:{receiver.port}"))
+    during = api.post(path, make.config_map("a"))
+    api.call(lambda: thread.server.route_service("default/hooks:443", ""))
+    after = api.post(path, make.config_map("a"))
+
+    assert before.message.endswith('service "hooks" not found')
+    assert during.message.endswith("denied the request: no")
+    assert after.message == before.message
+
+
+def test_conditions_are_compiled_once_and_decide_before_the_call(api, ns, make, receiver, hooks):
+    conditions = [{"name": "c", "expression": "object.data.k == 'seen'"}]
+    path = hooks(VALIDATING, "conditional", matchConditions=conditions)
+
+    for name, value in (("a", "unseen"), ("b", "seen"), ("c", "unseen")):
+        api.made(f"/api/v1/{ns}/configmaps", make.config_map(name, k=value))
+
+    assert [one.request["name"] for one in receiver.at(path)] == ["b"]
+
+
+def test_a_webhook_of_a_plugin_that_is_off_is_not_called(receiver, make):
+    options = Options(controllers=[], disabled_admission=["ValidatingAdmissionWebhook"])
+    with ServerThread(options) as thread:
+        api = make.client(thread)
+        receiver.answers["/off"] = deny
+        entry = {
+            "name": "off.example.com",
+            "clientConfig": receiver.client("/off"),
+            "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        api.made(VALIDATING, {"metadata": {"name": "off"}, "webhooks": [entry]})
+
+        code = api.post("/api/v1/namespaces/default/configmaps", make.config_map("a")).code
+
+        api.close()
+    assert code == 201
+
+
+def test_a_reset_forgets_webhooks(receiver, make):
+    with ServerThread(Options(controllers=[])) as thread:
+        api = make.client(thread)
+        receiver.answers["/reset"] = deny
+        entry = {
+            "name": "reset.example.com",
+            "clientConfig": receiver.client("/reset"),
+            "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        api.made(VALIDATING, {"metadata": {"name": "reset"}, "webhooks": [entry]})
+        refused = api.post("/api/v1/namespaces/default/configmaps", make.config_map("a")).code
+
+        thread.reset()
+
+        assert refused == 400
+        assert api.post("/api/v1/namespaces/default/configmaps", make.config_map("a")).code == 201
+        api.close()

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ctrlruntime import cel
+from ctrlruntime.cel import syntax, types
+from ctrlruntime.cel.library.authorization import AUTHORIZER, Authorizer, Decision
+from ctrlruntime.cel.structural import converter, declare, smallest
+from ctrlruntime.cel.types import object_of, optional_of
+from ctrlruntime.cel.values import (
+    NOTHING,
+    Optional,
+    Timestamp,
+    UInt,
+    equal,
+    parse_duration,
+    parse_timestamp,
+    read_duration,
+)
+
+
+def value_of(expression, **variables):
+    declared = dict.fromkeys(variables, types.DYN)
+    return cel.compile(expression, variables=declared).evaluate(**variables)
+
+
+def test_a_program_says_what_it_gives_and_what_it_uses():
+    program = cel.compile("a + 1 > 2", variables={"a": types.INT, "b": types.INT})
+
+    assert program.source == "a + 1 > 2"
+    assert str(program.result_type) == "bool"
+    assert program.used_variables == {"a"}
+    assert program.evaluate(a=2) is True
+    assert program.evaluate(a=1) is False
+
+
+def test_each_place_that_is_wrong_is_shown_in_order():
+    with pytest.raises(cel.CompileError) as caught:
+        cel.compile("b || a.zz", variables={"a": object_of("thing", {"x": types.INT})})
+
+    assert str(caught.value) == (
+        "ERROR: <input>:1:1: undeclared reference to 'b' (in container '')\n | b || a.zz\n | ^\n"
+        "ERROR: <input>:1:7: undefined field 'zz'\n | b || a.zz\n | ......^"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("[1, 2].map(x, x * 2)", [2, 4]),
+        ("[[1, 2], [3]].map(x, x.map(y, y + 1))", [[2, 3], [4]]),
+        ("[1, 2, 3].filter(x, x > 1).map(y, [1].map(z, y))", [[2], [3]]),
+        ("{'a': 1}.map(k, k)", ["a"]),
+        ("[3, 1].transformMap(i, v, i)", {0: 0, 1: 1}),
+        ("[1].all(x, [2].all(x, x == 2) && x == 1)", True),
+    ],
+)
+def test_loops_nest(expression, value):
+    assert value_of(expression) == value
+
+
+def test_what_a_loop_makes_is_new_each_time():
+    program = cel.compile("[1].map(x, x)", variables={})
+
+    first = program.evaluate()
+    first.append(2)
+
+    assert program.evaluate() == [1]
+
+
+def test_a_decided_operator_absorbs_the_failure_of_its_other_side():
+    assert value_of("a.b || true", a={}) is True
+    assert value_of("a.b && false", a={}) is False
+    with pytest.raises(cel.EvaluationError, match="no such key: b"):
+        value_of("a.b || false", a={})
+
+
+def test_dyn_finds_its_overload_by_the_value():
+    assert value_of("a + b", a="x", b="y") == "xy"
+    assert value_of("a + b", a=[1], b=["y"]) == [1, "y"]
+    with pytest.raises(cel.EvaluationError, match="no such overload"):
+        value_of("a + b", a="x", b=1)
+
+
+def test_values_of_different_kinds_are_not_equal_and_numbers_compare_by_value():
+    assert equal(1, 1.0)
+    assert equal(UInt(1), 1)
+    assert not equal(True, 1)
+    assert not equal("1", 1)
+    assert equal([{"a": 1}], [{"a": 1.0}])
+    assert equal(Optional(1), Optional(1))
+    assert not equal(Optional(1), NOTHING)
+
+
+def test_optional_old_values():
+    program = cel.compile("old.orValue(1) == 1", variables={"old": optional_of(types.INT)})
+
+    assert program.evaluate(old=NOTHING) is True
+    assert program.evaluate(old=Optional(2)) is False
+
+
+def test_an_authorizer_asks_its_function():
+    asked = []
+
+    def decide(request):
+        asked.append(request)
+        return Decision(allowed=request.verb == "get", reason="because")
+
+    rule = "authorizer.group('apps').resource('deployments').namespace('n').name('d').check('get').allowed()"
+    program = cel.compile(rule, variables={"authorizer": AUTHORIZER})
+
+    assert program.evaluate(authorizer=Authorizer(decide)) is True
+    assert (asked[0].group, asked[0].resource, asked[0].namespace, asked[0].name) == ("apps", "deployments", "n", "d")
+    assert program.cost().most > 350_000
+    account = "authorizer.serviceAccount('n', 'sa').path('/x').check('post').reason()"
+    assert (
+        cel.compile(account, variables={"authorizer": AUTHORIZER}).evaluate(authorizer=Authorizer(decide)) == "because"
+    )
+    assert asked[1].user == "system:serviceaccount:n:sa"
+
+
+def test_a_schema_declares_types_and_escapes_names():
+    schema = {
+        "type": "object",
+        "properties": {
+            "a-b": {"type": "string", "maxLength": 3},
+            "namespace": {"type": "integer"},
+            "free": {"x-kubernetes-preserve-unknown-fields": True},
+            "list": {"type": "array", "items": {"type": "number"}},
+            "9": {"type": "string"},
+        },
+    }
+
+    declared = declare(schema)
+
+    assert set(declared.fields) == {"a__dash__b", "__namespace__", "namespace", "list"}
+    assert declared.fields["a__dash__b"].largest == 12
+    assert str(declared.fields["list"]) == "list(double)"
+    assert declare({"x-kubernetes-preserve-unknown-fields": True}) is None
+    assert smallest({"type": "object", "required": ["a-b"], "properties": schema["properties"]}) == 2 + 3 + 2 + 4
+
+
+def test_a_resource_has_its_names():
+    declared = declare({"type": "object", "properties": {"metadata": {"type": "object"}}}, is_resource=True)
+
+    assert set(declared.fields) == {"apiVersion", "kind", "metadata"}
+    assert set(declared.fields["metadata"].fields) == {"name", "generateName"}
+
+
+def test_values_are_converted_only_where_a_schema_asks():
+    plain = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {"type": "integer"}}},
+    }
+    special = {
+        "type": "object",
+        "properties": {
+            "t": {"type": "string", "format": "date-time"},
+            "n": {"type": "string", "nullable": True},
+            "d": {"type": "number"},
+            "s": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        },
+    }
+
+    converted = converter(special)({"t": "2024-01-01T00:00:00Z", "n": None, "d": 1, "s": ["a", "b"]})
+
+    assert converter(plain) is None
+    assert isinstance(converted["t"], Timestamp)
+    assert "n" not in converted
+    assert isinstance(converted["d"], float)
+    assert equal(converted["s"], ["b", "a"])
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1h30m", 5400), ("-1.5s", -1.5), ("0", 0), ("300ms", 0.3)])
+def test_durations(text, seconds):
+    assert parse_duration(text).nanoseconds == seconds * 1_000_000_000
+
+
+def test_durations_in_words_are_for_formats_only():
+    assert parse_duration("2 weeks") is None
+    assert read_duration("2 weeks").nanoseconds == 14 * 24 * 3600 * 1_000_000_000
+    assert read_duration("soon") is None
+
+
+def test_a_timestamp_keeps_its_offset():
+    moment = parse_timestamp("2024-01-01T00:00:00.5+01:00")
+
+    assert str(moment) == "2024-01-01T00:00:00.5+01:00"
+    assert moment == parse_timestamp("2023-12-31T23:00:00.5Z")
+    assert parse_timestamp("2024-13-01T00:00:00Z") is None
+
+
+def test_without_the_parser_there_is_one_clear_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cel_expr_python.cel", None)
+    syntax._environment.cache_clear()
+    try:
+        with pytest.raises(cel.MissingLibraryError, match=r"pip install 'ctrlruntime\[apiserver\]'"):
+            cel.compile("true", variables={})
+    finally:
+        syntax._environment.cache_clear()
+
+
+def test_a_server_without_rules_does_not_load_the_compiler():
+    code = "import sys, ctrlruntime.apiserver; print([m for m in sys.modules if m.startswith(('cel_expr', 'ctrlruntime.cel.'))])"
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert "cel_expr_python" not in loaded
+    assert "ctrlruntime.cel.program" not in loaded
+    assert "ctrlruntime.cel.checker" not in loaded
+
+
+def test_deep_data_is_a_failure_and_no_crash():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    with pytest.raises(cel.EvaluationError, match="nests too deeply"):
+        value_of("a == b", a=deep, b=[deep[0]])
+
+
+def test_loops_that_never_seem_to_end_are_stopped():
+    program = cel.compile("l.all(a, l.all(b, l.all(c, true || a == b)))", variables={"l": types.list_of(types.INT)})
+
+    assert program.evaluate(l=list(range(50))) is True
+    with pytest.raises(cel.CostError, match="actual cost limit exceeded"):
+        program.evaluate(l=list(range(100)))
