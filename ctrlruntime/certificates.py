@@ -96,7 +96,8 @@ def make_authority(common_name: str = "ctrlruntime", *, lifetime: float = 365 * 
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError as error:
         raise ConfigError(
-            "making certificates needs the package cryptography: pip install 'ctrlruntime[apiserver]'"
+            "making certificates needs the package cryptography: pip install 'ctrlruntime[webhook]' (the embedded API "
+            "server's extra, 'ctrlruntime[apiserver]', has it, too)"
         ) from error
 
     key = ec.generate_private_key(ec.SECP256R1())

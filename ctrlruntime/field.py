@@ -7,7 +7,9 @@ stands below this module but pydantic; models above use the classes as annotatio
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import ROUND_UP, Context, Decimal
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
@@ -32,9 +34,28 @@ _NANO: Final = Decimal("1e-9")
 _LARGEST: Final = Decimal(2**63 - 1)
 
 
-def _text_schema(validate: Any, serialize: Any, **schema: Any) -> CoreSchema:
+# Objects say the same over and over: the same requests and limits, and the moment of its creation each time an object is read.
+_REMEMBERED: Final = 4096
+_LONGEST_REMEMBERED: Final = 40
+
+
+@functools.cache
+def _reader(cls: Any) -> Callable[[Any], Any]:
+    """Return `convert` of a scalar class with a memory for the texts it met last: values never change, so they may be shared."""
+    convert: Callable[[Any], Any] = cls.convert
+    remembered = functools.lru_cache(maxsize=_REMEMBERED)(convert)
+
+    def read(value: Any) -> Any:
+        if value.__class__ is str and len(value) <= _LONGEST_REMEMBERED:
+            return remembered(value)
+        return convert(value)
+
+    return read
+
+
+def _text_schema(cls: Any, serialize: Any, **schema: Any) -> CoreSchema:
     return core_schema.no_info_plain_validator_function(
-        validate,
+        _reader(cls),
         serialization=core_schema.plain_serializer_function_ser_schema(
             serialize, return_schema=core_schema.str_schema(), when_used="json"
         ),
@@ -220,7 +241,7 @@ class Quantity:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _text_schema(cls.convert, str)
+        return _text_schema(cls, str)
 
 
 def _amount_of(value: object) -> Decimal | None:
@@ -313,17 +334,18 @@ class Time(datetime):
             raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-02T03:04:05Z")
         if moment.tzinfo is not UTC:
             moment = moment.astimezone(UTC)
-        if not cls._is_canonical(text):
-            moment._text = text  # noqa: SLF001 - its own
+        moment._keep(text)  # noqa: SLF001 - its own
         return moment
+
+    def _keep(self, text: str) -> None:
+        """Take note of the text this was read from, if that is to be written again; it also saves making it anew."""
+        # With a space or a small t in the middle it is an ISO 8601 time and read, but no API server would take it.
+        if len(text) != 20 or text[19] != "Z" or text[4::3] == "--T::Z":
+            self._text = text
 
     def cut(self) -> Self:
         """Return the moment with no more than the wire form can carry."""
         return self.replace(microsecond=0)
-
-    @classmethod
-    def _is_canonical(cls, text: str) -> bool:
-        return len(text) == 20 and text[19] == "Z"
 
     @property
     def text(self) -> str:
@@ -366,7 +388,7 @@ class Time(datetime):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _text_schema(cls.convert, _text_of, format="date-time")
+        return _text_schema(cls, _text_of, format="date-time")
 
 
 class MicroTime(Time):
@@ -379,11 +401,9 @@ class MicroTime(Time):
         """Return the moment with no more than the wire form can carry."""
         return self
 
-    @classmethod
     @override
-    def _is_canonical(cls, text: str) -> bool:
-        # Go reads a MicroTime by a layout with exactly six digits, so the text it came from is never the better one.
-        return True
+    def _keep(self, text: str) -> None:
+        """Do nothing: Go reads a MicroTime by a layout with exactly six digits, so the text it came from is never the better one."""
 
     @staticmethod
     @override
@@ -470,7 +490,7 @@ class Duration(timedelta):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _text_schema(cls.convert, _text_of)
+        return _text_schema(cls, _text_of)
 
 
 def _text_of(value: Time | Duration) -> str:

@@ -60,5 +60,5 @@ def test_another_name_is_refused():
 def test_without_cryptography_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography", None)
 
-    with pytest.raises(ConfigError, match=r"pip install 'ctrlruntime\[apiserver\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'ctrlruntime\[webhook\]'"):
         make_authority()

@@ -206,3 +206,42 @@ def test_fields_take_their_plain_relatives() -> None:
     for kind, wrong in ((Quantity, "[]"), (Quantity, "true"), (Duration, "true"), (Time, "5")):
         with pytest.raises(ValidationError):
             TypeAdapter(kind).validate_json(wrong)
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-02 03:04:05Z", "2026-01-02t03:04:05Z", "2026-W01-5T03:04:05Z", "2026-01-02T030405.0Z"]
+)
+def test_a_time_in_a_form_no_server_takes_is_written_in_the_common_one(text: str) -> None:
+    assert Time.parse(text).text == "2026-01-02T03:04:05Z"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [(Time, "2026-01-02T03:04:05Z"), (MicroTime, "2026-01-02T03:04:05.000001Z"), (Quantity, "100m"), (Duration, "90s")],
+)
+def test_a_text_that_was_read_before_is_the_same_value(kind: type, text: str) -> None:
+    adapter: TypeAdapter[object] = TypeAdapter(kind)
+
+    assert adapter.validate_json(f'"{text}"') is adapter.validate_json(f'"{text}"')
+
+
+def test_values_are_remembered_by_their_text_and_not_by_what_they_mean() -> None:
+    adapter = TypeAdapter(Quantity)
+
+    assert [adapter.validate_json(text).text for text in ('"1"', '"1000m"', "1", "1.0")] == ["1", "1000m", "1", "1.0"]
+    assert TypeAdapter(MicroTime).validate_json('"2026-01-02T03:04:05Z"').text == "2026-01-02T03:04:05.000000Z"
+    assert TypeAdapter(Time).validate_json('"2026-01-02T03:04:05Z"').text == "2026-01-02T03:04:05Z"
+
+
+def test_text_without_end_is_not_remembered() -> None:
+    adapter, text = TypeAdapter(Quantity), "1" * 100
+
+    assert adapter.validate_json(f'"{text}"') is not adapter.validate_json(f'"{text}"')
+
+
+def test_the_refusal_of_a_text_is_not_remembered_as_a_value() -> None:
+    adapter = TypeAdapter(Time)
+
+    for _ in range(2):
+        with pytest.raises(ValidationError, match="'soon' is not an RFC 3339 time"):
+            adapter.validate_json('"soon"')

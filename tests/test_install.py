@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import json
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ import pytest
 import yaml
 
 import ctrlruntime as ctrl
-from ctrlruntime.errors import ConfigError, Invalid, NoMatchError
+from ctrlruntime.certificates import make_authority
+from ctrlruntime.errors import ConfigError, GenerateError, Invalid, NoMatchError
+from ctrlruntime.generate.crd import crds
 from ctrlruntime.install import CustomResourceDefinition, InstallTimeoutError, read_crds, served_kinds
 from ctrlruntime.testing import Environment
 
@@ -73,6 +76,66 @@ async def test_installing_again_updates(client):
     found = await client.get(CustomResourceDefinition, ctrl.NamespacedName("", "things.install.example.com"))
     schema = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert "size" in schema["properties"]
+
+
+class Game(ctrl.Object, group="install.example.com", version="v1"):
+    size: int = 1
+
+
+class NextGame(ctrl.Object, group="install.example.com", version="v2", kind="Game", storage=True):
+    size: int = 1
+
+
+async def test_classes_are_installed_and_uninstalled_their_versions_as_one_definition(client):
+    assert await ctrl.install_crds(client, Game, NextGame, definition()) == [
+        "games.install.example.com",
+        "things.install.example.com",
+    ]
+    client.scheme.register(Game, NextGame)
+    created = await client.create(NextGame(metadata={"name": "one", "namespace": "default"}, size=3))
+    read = await client.get(Game, ctrl.key(created))
+
+    await ctrl.uninstall_crds(client, Game, NextGame)
+
+    assert read.size == 3
+    name = ctrl.NamespacedName("", "games.install.example.com")
+    assert await client.find(CustomResourceDefinition, name) is None
+
+
+def webhook(**client):
+    return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
+
+
+async def conversion(client):
+    found = await client.get(CustomResourceDefinition, ctrl.NamespacedName("", "games.install.example.com"))
+    return found["spec"]["conversion"]
+
+
+async def test_a_conversion_that_is_there_outlives_an_installation_that_says_nothing_of_it(client):
+    await ctrl.install_crds(client, Game, NextGame)
+    converting = await client.get(CustomResourceDefinition, ctrl.NamespacedName("", "games.install.example.com"))
+    bundle = base64.b64encode(make_authority().pem).decode()
+    converting["spec"]["conversion"] = webhook(url="https://127.0.0.1:9/convert", caBundle=bundle)
+    await client.update(converting)
+
+    await ctrl.install_crds(client, Game, NextGame)
+    kept = await conversion(client)
+    (wanted,) = crds([Game, NextGame])
+    wanted["spec"]["conversion"] = webhook(url="https://127.0.0.1:10/convert")
+    await ctrl.install_crds(client, wanted)
+    moved = await conversion(client)
+    await ctrl.uninstall_crds(client, wanted)
+
+    assert kept["webhook"]["clientConfig"] == {"url": "https://127.0.0.1:9/convert", "caBundle": bundle}
+    assert moved["webhook"]["clientConfig"] == {"url": "https://127.0.0.1:10/convert", "caBundle": bundle}
+
+
+async def test_a_class_that_cannot_become_a_definition_is_named(client):
+    class Bad(ctrl.Object, group="install.example.com", version="v1"):
+        size: float = 1.0
+
+    with pytest.raises(GenerateError, match=r"Bad\.size"):
+        await ctrl.install_crds(client, Bad)
 
 
 async def test_two_that_install_at_the_same_time_both_succeed(client):

@@ -32,12 +32,13 @@ _ROUNDS = 16
 _NONE = object()
 
 
-def second_try(cls: type[M], raw: bytes, error: ValidationError) -> M:
+def second_try(cls: type[M], raw: bytes | str, error: ValidationError) -> M:
     """Return the object after mending what may be mended.
 
     Raises: DecodeError, which names the fields and keeps the bytes.
     """
     first = error
+    raw = raw.encode() if isinstance(raw, str) else raw
     try:
         document = msgspec.json.decode(raw)
     except msgspec.DecodeError as broken:

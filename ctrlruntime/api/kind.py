@@ -22,6 +22,11 @@ class GroupVersionKind(NamedTuple):
         """`group/version`, or the version alone for the core group: what objects carry as apiVersion."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def group_kind(self) -> str:
+        """The kind without its version, as logs and metrics name it: `Deployment.apps`, and `Pod` of the core group."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
     @classmethod
     def parse(cls, api_version: str, kind: str) -> GroupVersionKind:
         """Return the kind that an object's apiVersion and kind name."""

@@ -23,11 +23,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Never, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Never, Self, TypeAlias, TypeVar, cast
 
 import msgspec
-from pydantic import AliasGenerator, BaseModel, ConfigDict, ValidationError
-from pydantic_core import PydanticUndefined, to_jsonable_python
+from pydantic import AliasGenerator, BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, PydanticUndefined, to_jsonable_python
 from typing_extensions import override
 
 from ctrlruntime.api.decoding import allows_none, bare, load_yaml, second_try
@@ -89,29 +89,54 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         serialize_by_alias=True,
         val_json_bytes="base64",
         ser_json_bytes="base64",
+        cache_strings="keys",  # looking for values, too, finds few, and took a tenth of the time of a decode
         defer_build=True,
         protected_namespaces=(),
     )
 
     if TYPE_CHECKING:
         __always_sent__: ClassVar[frozenset[str]]
+        __one_of__: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]]  # (keyword, fields), for the generator
+        __struct_type__: ClassVar[str]
         __plan__: ClassVar[tuple[_Step, ...] | None]
         __defaults__: ClassVar[dict[str, Any] | None]
         __open__: ClassVar[bool]  # whether the constructor takes names that are no fields
     else:  # pydantic would evaluate the annotations again for every subclass: 25 ms for core
         __always_sent__ = frozenset()
+        __one_of__ = ()
+        __struct_type__ = ""
         __plan__ = None
         __defaults__ = None
         __open__ = False
 
-    def __init_subclass__(cls, *, always_sent: Iterable[str] = (), **unknown: Never) -> None:
+    def __init_subclass__(
+        cls,
+        *,
+        always_sent: Iterable[str] = (),
+        at_most_one_of: Iterable[Iterable[str]] = (),
+        exactly_one_of: Iterable[Iterable[str]] = (),
+        at_least_one_of: Iterable[Iterable[str]] = (),
+        struct_type: Literal["atomic", "granular"] | None = None,
+        **unknown: Never,
+    ) -> None:
         """Declare a part of an API object.
 
-        `always_sent`: fields that are written even when they hold their type's zero.
+        `always_sent`: fields that are written even when they hold their type's zero. The others are for the schema: groups of fields
+        of which at most, exactly or at least one is set (`exactly_one_of=[("config_map", "secret")]`), and whether the object is
+        replaced as a whole. Raises: TypeError for a keyword that does not exist, or a group that is no sequence of names.
         """
-        refuse_keywords(cls, unknown, known=("always_sent",))
+        refuse_keywords(cls, unknown, known=KEYWORDS)
         super().__init_subclass__()
         cls.__always_sent__ |= frozenset(always_sent)
+        groups = {
+            "at_most_one_of": at_most_one_of,
+            "exactly_one_of": exactly_one_of,
+            "at_least_one_of": at_least_one_of,
+        }
+        if at_most_one_of or exactly_one_of or at_least_one_of:
+            cls.__one_of__ += tuple((word, _group(cls, word, one)) for word, many in groups.items() for one in many)
+        if struct_type is not None:
+            cls.__struct_type__ = struct_type
         cls.__plan__ = None
         cls.__defaults__ = None
 
@@ -125,6 +150,22 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         # Without this mark pydantic would call __init__ for every nested object it decodes.
         __init__.__pydantic_base_init__ = True
 
+    @classmethod
+    @override
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        # A part that is a default needs its own validator first. Kinds share such parts, so this also saves building them again.
+        for info in cls.model_fields.values():
+            part = _part_of(info)
+            if part is not None and not part.__pydantic_complete__:
+                part.model_rebuild(raise_errors=False, _types_namespace={})
+        schema = handler(source)
+        model = cast("dict[str, Any]", handler.resolve_ref_schema(schema))
+        fields: dict[str, Any] = model["schema"].get("fields", {}) if model["type"] == "model" else {}
+        for name, field in fields.items():
+            if field["schema"]["type"] == "default":
+                _quicken(field["schema"], cls.model_fields[name])
+        return schema
+
     # Reading.
 
     @classmethod
@@ -134,9 +175,10 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         Raises: DecodeError, which names the fields.
         """
         try:
-            return cls.model_validate_json(raw)
+            decoded: Self = cls.__pydantic_validator__.validate_json(raw)
         except ValidationError as error:
-            return second_try(cls, raw.encode() if isinstance(raw, str) else raw, error)
+            decoded = second_try(cls, raw, error)
+        return decoded
 
     @classmethod
     def from_wire(cls, document: dict[str, Any]) -> Self:
@@ -238,6 +280,42 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
             if name in defaults and (defaults[name] is PydanticUndefined or value != defaults[name]):
                 yield name, value
         yield from (self.__pydantic_extra__ or {}).items()
+
+
+# Defaults: an object without a status gets one at each decode, and `Deployment()` gets seven parts. pydantic would call the
+# constructor for each, or copy.deepcopy where the default is an instance (`status: Status = Status()`, `tags: list[str] = []`).
+
+
+def _part_of(info: FieldInfo) -> type[Wire] | None:
+    """Return the class of a default that is a part with nothing set."""
+    made = info.default_factory
+    if isinstance(info.default, Wire) and not (info.default.model_fields_set or info.default.__pydantic_private__):
+        made = type(info.default)
+    if not (isinstance(made, type) and issubclass(made, Wire) and made.__init__ is Wire.__init__):
+        return None
+    return None if any(inner.is_required() for inner in made.model_fields.values()) else made
+
+
+def _quicken(schema: dict[str, Any], info: FieldInfo) -> None:
+    """Have a default made without a call into Python, if it is a part with nothing set or an empty collection."""
+    part, default = _part_of(info), info.default
+    fresh: Callable[[], Any]
+    if part is not None and part.__pydantic_complete__:
+        fresh = functools.partial(part.__pydantic_validator__.validate_json, b"{}")
+    elif default.__class__ in {list, dict, set}:
+        fresh = default.__class__
+    else:
+        return
+    if schema.get("validate_default"):
+        return
+    if "default" in schema:
+        if default != fresh():
+            return
+        del schema["default"]
+        # pydantic's own JSON schema shows a default, but no factory.
+        shown = {"default": to_jsonable_python(default, by_alias=True)}
+        schema["metadata"] = {**schema.get("metadata", {}), "pydantic_js_updates": shown}
+    schema["default_factory"] = fresh
 
 
 # Plans.
@@ -376,12 +454,21 @@ _W = TypeVar("_W", bound=Wire)
 def _deep_copy_wire(original: _W) -> _W:
     fresh = object.__new__(original.__class__)
     put = object.__setattr__
-    put(fresh, "__dict__", _copy_dict(original.__dict__))
-    put(fresh, "__pydantic_fields_set__", set(original.__pydantic_fields_set__))
-    extra = original.__pydantic_extra__
-    put(fresh, "__pydantic_extra__", _copy_dict(extra) if extra else extra)
-    put(fresh, "__pydantic_private__", copy.copy(original.__pydantic_private__))
+    extra, private = original.__pydantic_extra__, original.__pydantic_private__
+    put(fresh, "__dict__", _copy_fields(original.__dict__))
+    put(fresh, "__pydantic_fields_set__", original.__pydantic_fields_set__.copy())
+    put(fresh, "__pydantic_extra__", _copy_dict(extra) if extra else None if extra is None else {})
+    put(fresh, "__pydantic_private__", None if private is None else copy.copy(private))
     return fresh
+
+
+def _copy_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    copied = dict(values)  # most fields hold a text or a number: copied at once, they cost next to nothing
+    for name, value in values.items():
+        again = _copiers[value.__class__]
+        if again is not None:
+            copied[name] = again(value)
+    return copied
 
 
 def _copy_list(values: list[Any]) -> list[Any]:
@@ -396,7 +483,7 @@ def _copy_dict(values: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def _find_copier(cls: type[Any]) -> _Convert | None:
     if issubclass(cls, Wire):
-        return cls.deep_copy
+        return _deep_copy_wire if cls.deep_copy is Wire.deep_copy else cls.deep_copy
     if issubclass(cls, (Quantity, Time, Duration, bytes, Enum)):
         return None
     known: dict[type[Any], _Convert] = {list: _copy_list, dict: _copy_dict}
@@ -404,6 +491,18 @@ def _find_copier(cls: type[Any]) -> _Convert | None:
 
 
 _copiers = _ByClass(_find_copier)
+
+
+# Keywords.
+
+KEYWORDS = ("always_sent", "at_most_one_of", "exactly_one_of", "at_least_one_of", "struct_type")
+"""The class keywords of a Wire."""
+
+
+def _group(cls: type[Wire], keyword: str, names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise TypeError(f"class {cls.__name__}: {keyword} is a list of groups: {keyword}=[('a', 'b')], not {names!r}")
+    return tuple(names)
 
 
 # Complaints.

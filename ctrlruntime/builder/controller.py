@@ -18,11 +18,13 @@ from ctrlruntime.controller import Controller, ControllerOptions, LogFields, Opt
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.handler import EnqueueRequestForObject, EventHandler, enqueue_request_for_owner
 from ctrlruntime.journal import Journal
+from ctrlruntime.manager.declarations import Declarations, Watch
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.predicate import Predicate, PredicateLike, predicate_of
 from ctrlruntime.reconcile import Reconciler, Request
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.source import Informers, Kind, Source
+from ctrlruntime.tracing import Tracing
 
 T = TypeVar("T", bound=Object)
 R = TypeVarWithDefault("R", default=Request)
@@ -74,7 +76,13 @@ class Manager(Protocol):
     def journal(self) -> Journal: ...
 
     @property
+    def tracing(self) -> Tracing | None: ...
+
+    @property
     def controller_defaults(self) -> ControllerDefaults: ...
+
+    @property
+    def declarations(self) -> Declarations: ...
 
     def register_controller_name(self, name: str, /) -> None:
         """Take the name for one controller. Raises: ValueError when this manager has one of that name already."""
@@ -223,12 +231,14 @@ class Builder(Generic[R]):
             options=self._all_options(group, kind),
             metrics=self._manager.metrics,
             journal=self._manager.journal,
+            tracing=self._manager.tracing,
             group=group,
             kind=kind,
         )
         for source in self._all_sources(name):
             controller.watch(source)
         self._manager.register_controller_name(name)
+        self._manager.declarations.watches += self._declared(name)
         self._manager.add(controller)
         self._is_built = True
         return controller
@@ -274,6 +284,12 @@ class Builder(Generic[R]):
             for each in watched
         ]
         return [*kinds, *self._sources]
+
+    def _declared(self, name: str) -> list[Watch]:
+        said = [] if self._for is None else [Watch(name, self._for.kind, "for")]
+        said += [Watch(name, kind, "owns") for kind, *_ in self._owned]
+        said += [Watch(name, watched.kind, "watches") for watched in self._watched]
+        return said + [Watch(name, source.kind, "watches") for source in self._sources if isinstance(source, Kind)]
 
     def _children_of(self, owner: type[Object]) -> list[_Watched[R]]:
         ask_scope: Callable[[], Awaitable[bool]] | None = None

@@ -12,7 +12,7 @@ from pathlib import Path
 import ctrlruntime as ctrl
 from ctrlruntime.testing import demo
 from examples.memcached.api import Memcached
-from examples.memcached.controller import MemcachedReconciler
+from examples.memcached.controller import ELECTION, setup
 
 CONFIG = Path(__file__).parent / "config"
 
@@ -30,10 +30,10 @@ def main() -> None:
             cluster.config,
             scheme=ctrl.Scheme(Memcached),
             flags=flags,
-            leader_election=ctrl.LeaderElection("memcached.cache.example.com"),
+            leader_election=ELECTION,
         )
         cluster.prepare(mgr)
-        MemcachedReconciler(mgr.client).setup_with_manager(mgr)
+        setup(mgr)
         ctrl.run(mgr)
 
 

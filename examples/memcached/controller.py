@@ -11,9 +11,19 @@ from examples.memcached.api import Memcached
 IMAGE = "memcached:1.6"
 INSTANCE = "cache.example.com/memcached"
 
+ELECTION = ctrl.LeaderElection("memcached.cache.example.com")
+
 PodMetadata = ctrl.PartialObjectMetadata.of(core.Pod)
 
 
+def setup(mgr: ctrl.Manager) -> None:
+    """Build the operator into a manager: one that runs it, or one that generated roles are read from."""
+    MemcachedReconciler(mgr.client).setup_with_manager(mgr)
+
+
+@ctrl.rbac(groups="apps", resources="deployments", verbs="create;update")
+@ctrl.rbac(groups="cache.example.com", resources="memcacheds", verbs="get")
+@ctrl.rbac(groups="cache.example.com", resources="memcacheds/status", verbs="update")
 class MemcachedReconciler:
     def __init__(self, client: ctrl.Client) -> None:
         self.client = client

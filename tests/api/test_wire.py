@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from ctrlruntime.api import Wire
 from ctrlruntime.errors import DecodeError
@@ -306,3 +306,81 @@ def test_a_tree_may_hold_our_scalars() -> None:
     thing = Thing.from_wire({"size": 1, "limit": Quantity("1"), "data": {"a": b"x"}, "free": [Part(name="p")]})
 
     assert thing == Thing(size=1, limit=Quantity(1), data={"a": b"x"}, free=[{"name": "p"}])
+
+
+class Standard(Wire):
+    tags: list[str] = ["standard"]  # noqa: RUF012 - pydantic copies it
+
+
+class Whole(Wire):
+    made: Part = Field(default_factory=Part)
+    given: Part = Part()
+    filled: Part = Part(name="standard")
+    touched: Part = Part(name="")
+    names: list[str] = []  # noqa: RUF012 - pydantic copies it
+    by_name: dict[str, Part] = {}  # noqa: RUF012
+    checked: Part = Field(default=Part(), validate_default=True)
+    standard: Standard = Standard()
+
+
+@pytest.mark.parametrize("make", [Whole, lambda: Whole.from_json("{}"), lambda: Whole.model_validate({})])
+def test_no_two_objects_share_a_default(make: Any) -> None:
+    first, second = make(), make()
+
+    for part in (first.made, first.given, first.filled, first.touched, first.checked):
+        part.weight = 1
+    first.names.append("x")
+    first.by_name["a"] = Part()
+    first.standard.tags.append("x")
+
+    assert second == Whole()
+    assert second.to_wire() == {"filled": {"name": "standard"}, "standard": {"tags": ["standard"]}}
+
+
+def test_a_default_knows_what_was_set_in_it() -> None:
+    whole = Whole.from_json("{}")
+
+    assert whole.apply_form() == Whole().apply_form() == {"filled": {"name": "standard"}, "touched": {"name": ""}}
+    assert whole.model_fields_set == whole.made.model_fields_set == whole.given.model_fields_set == set()
+    assert (whole.filled.model_fields_set, whole.touched.model_fields_set) == ({"name"}, {"name"})
+
+
+def test_the_json_schema_of_pydantic_names_the_defaults() -> None:
+    properties = Whole.model_json_schema()["properties"]
+
+    assert properties["given"]["default"] == {"name": "", "weight": 0}
+    assert (properties["names"]["default"], properties["byName"]["default"]) == ([], {})
+    assert "default" not in properties["made"]
+
+
+def test_a_default_with_a_constructor_of_its_own_is_made_by_it() -> None:
+    class Counted(Wire):
+        number: int = 0
+
+        def __init__(self, /, **data: Any) -> None:
+            super().__init__(**{"number": 7, **data})
+
+    class Holder(Wire):
+        counted: Counted = Field(default_factory=Counted)
+
+    assert Holder.from_json("{}").counted.number == Holder().counted.number == 7
+
+
+def test_a_default_that_lacks_a_required_field_cannot_be_made() -> None:
+    class Needy(Wire):
+        size: int
+
+    class Holder(Wire):
+        needy: Needy = Field(default_factory=Needy)
+
+    with pytest.raises(ValidationError, match="size"):
+        Holder()
+    assert Holder.from_json('{"needy":{"size":1}}').needy.size == 1
+
+
+def test_a_copy_shares_no_content_that_its_class_does_not_know() -> None:
+    part: Any = Part.from_json("{}")
+
+    part.deep_copy().unknown = 1
+
+    assert part.model_extra == {}

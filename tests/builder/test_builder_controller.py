@@ -15,6 +15,7 @@ from ctrlruntime.errors import ConfigError, NotRegisteredError
 from ctrlruntime.event import CreateEvent, Snapshot, UpdateEvent
 from ctrlruntime.handler import EnqueueRequestForObject, Funcs, enqueue_requests_from_map_func
 from ctrlruntime.journal import Journal
+from ctrlruntime.manager.declarations import Declarations, Watch
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.predicate import GenerationChangedPredicate
 from ctrlruntime.reconcile import Request
@@ -64,7 +65,9 @@ class FakeManager:
         self.cache = Cache()
         self.metrics = Metrics()
         self.journal = Journal()
+        self.tracing = None
         self.controller_defaults = Defaults(**defaults)
+        self.declarations = Declarations()
         self.names = []
         self.runnables = []
 
@@ -337,3 +340,22 @@ def test_map_functions_fit_watches():
     handler = enqueue_requests_from_map_func(lambda secret: [Request(secret.metadata.namespace, "all")])
     controller = new_controller_managed_by(manager).for_(Memcached).watches(core.Secret, handler).build(Reconciler())
     assert len(controller.watches) == 2
+
+
+def test_the_manager_keeps_what_the_builder_was_told():
+    manager = FakeManager()
+    handler = enqueue_requests_from_map_func(lambda secret: [Request(secret.metadata.namespace, "all")])
+
+    (
+        new_controller_managed_by(manager)
+        .for_(Memcached)
+        .owns(apps.Deployment)
+        .watches(core.Secret, handler)
+        .complete(Reconciler())
+    )
+
+    assert manager.declarations.watches == [
+        Watch("memcached", Memcached, "for"),
+        Watch("memcached", apps.Deployment, "owns"),
+        Watch("memcached", core.Secret, "watches"),
+    ]

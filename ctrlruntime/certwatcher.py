@@ -1,0 +1,149 @@
+"""Follows a key pair in files: what stands there now, and a call when it has become another one.
+
+It takes key pairs from `certificates` and hands them up to servers. The files may be replaced in any way (written over, renamed, a symbolic
+link swapped as kubelet does): what is read is used only once certificate and key belong together, so a half-written pair changes
+nothing. Files are looked at by polling, which no way of replacing them escapes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from ctrlruntime import log
+from ctrlruntime.certificates import KeyPair
+from ctrlruntime.errors import ConfigError
+
+__all__ = ["CertWatcher", "check_key_pair", "load_key_pair"]
+
+_Marks: TypeAlias = tuple[tuple[int, int, int, int], ...]
+
+
+class CertWatcher:
+    """A certificate file and its key file, followed while `run` runs.
+
+    Each `interval` seconds it looks whether the files are others, and each tenth time reads them whatever they look like. `reads` and
+    `errors` count for metrics.
+    """
+
+    def __init__(
+        self,
+        certificate: str | os.PathLike[str],
+        key: str | os.PathLike[str],
+        *,
+        interval: float = 1.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if interval <= 0:
+            raise ConfigError(f"interval is {interval}: give the seconds between two looks at the files, above 0")
+        self.certificate = Path(certificate)
+        self.key = Path(key)
+        self.reads = 0
+        self.errors = 0
+        self._interval = interval
+        self._sleep = sleep
+        self._pair: KeyPair | None = None
+        self._marks: _Marks | None = None
+        self._complaint = ""
+        self._callbacks: list[Callable[[KeyPair], None]] = []
+        self._log = log.get_logger("certwatcher")
+
+    @property
+    def pair(self) -> KeyPair:
+        """The last pair that was whole. Raises: ConfigError before the first successful `read`."""
+        if self._pair is None:
+            raise ConfigError(f"{self.certificate} has not been read; call read() first")
+        return self._pair
+
+    def on_change(self, callback: Callable[[KeyPair], None]) -> None:
+        """Call `callback` with each new pair; at once, when there is one already."""
+        self._callbacks.append(callback)
+        if self._pair is not None:
+            callback(self._pair)
+
+    def read(self) -> bool:
+        """Read the files; return whether the pair is another one, and then tell who asked for changes.
+
+        Raises: ConfigError naming the file that is missing or unfit; the pair that was there before stays.
+        """
+        self.reads += 1
+        try:
+            marks = self._look()
+            pair = KeyPair(_content(self.certificate), _content(self.key))
+            if pair != self._pair:
+                check_key_pair(pair, f"{self.certificate} and {self.key}")
+        except ConfigError:
+            self.errors += 1
+            raise
+        self._marks, self._complaint = marks, ""
+        if pair == self._pair:
+            return False
+        self._pair = pair
+        for callback in self._callbacks:
+            callback(pair)
+        return True
+
+    async def run(self) -> None:
+        """Follow the files until cancelled. Nothing they do ends it: a pair that is not whole is logged, once, and looked at again."""
+        looks = 0
+        while True:
+            await self._sleep(self._interval)
+            looks += 1
+            if looks % 10 and self._marks is not None and await asyncio.to_thread(self._look) == self._marks:
+                continue
+            try:
+                is_new = self.read()
+            except ConfigError as error:
+                # What was there may come back with the marks it had.
+                self._marks = None
+                if str(error) != self._complaint:
+                    self._complaint = str(error)
+                    self._log.warning("the certificate stays as it was", error=self._complaint)
+            else:
+                if is_new:
+                    self._log.info("certificate replaced", certificate=str(self.certificate))
+
+    def _look(self) -> _Marks:
+        return _mark(self.certificate) + _mark(self.key)
+
+
+def check_key_pair(pair: KeyPair, name: str = "the key pair") -> None:
+    """Raise ConfigError unless certificate and key are PEM and belong together."""
+    load_key_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair, name)
+
+
+def load_key_pair(context: ssl.SSLContext, pair: KeyPair, name: str = "the key pair") -> None:
+    """Make a context show the pair. Raises: ConfigError."""
+    # `ssl` reads pairs from files only; the folder is ours alone and gone at once.
+    with tempfile.TemporaryDirectory(prefix="ctrlruntime-") as folder:
+        path = Path(folder, "pair.pem")
+        path.touch(mode=0o600)
+        path.write_bytes(pair.certificate + b"\n" + pair.key)
+        try:
+            # Without a password of ours OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(path, password=lambda: b"")
+        except (ssl.SSLError, OSError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise ConfigError(
+                f"{name} cannot be used: certificate and key must be PEM and belong together ({reason})"
+            ) from error
+
+
+def _mark(path: Path) -> _Marks:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return ((found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size),)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,158 @@
+"""Defaults of Python fields as defaults of the schema, which the server fills in.
+
+A default is written when it says something: not a None, and not the zero (empty text, 0, False, empty list) that an absent field reads
+as anyway, unless the field may also be None. A nested object defaults to `{}` when something inside it has a default: the server looks
+into an object only when it is there.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined, to_jsonable_python
+
+from ctrlruntime.api.wire import Wire
+from ctrlruntime.errors import GenerateError
+from ctrlruntime.field import Duration, MicroTime, Quantity, Time
+from ctrlruntime.generate.annotations import Annotation
+from ctrlruntime.generate.builtin import builtin_name
+from ctrlruntime.generate.fitting import misfit
+from ctrlruntime.generate.options import Document, Place, Warn
+from ctrlruntime.markers import Default
+
+__all__ = ["Defaults"]
+
+
+class Defaults:
+    """Writes defaults into the schemas of fields."""
+
+    def __init__(self, warn: Warn) -> None:
+        self._warn = warn
+
+    def apply(self, info: FieldInfo, annotation: Annotation, schema: Document, place: Place) -> None:
+        """Write the default of a field into its schema. Raises: GenerateError for one that is no JSON or does not fit."""
+        given = next((marker for marker in annotation.markers if isinstance(marker, Default)), None)
+        if given is not None:
+            self._write(self.json(given.value, place), schema, place)
+            return
+        value = self._value(info, place)
+        if value is PydanticUndefined:
+            return
+        # What the built-in types fill in is upstream's affair: nobody who embeds one waits for it.
+        is_filled = _has_defaults(schema) and not _is_built_in(annotation.bare)
+        if value is None:
+            if is_filled:
+                self._warn(
+                    f"{place}: fields below it have defaults, and the server fills them in only where the object itself is there; "
+                    f"give it Field(default_factory=…) if they shall always be"
+                )
+            return
+        pruned = _prune(self.json(value, place), schema)
+        is_empty_object = pruned == {} and isinstance(value, BaseModel)
+        if is_empty_object and not annotation.optional and not is_filled:
+            return
+        if not is_empty_object and not value and not annotation.optional:
+            return
+        self._write(pruned, schema, place)
+
+    def json(self, value: Any, place: Place) -> Any:
+        """Return a Python value as JSON. Raises: GenerateError."""
+        try:
+            return _json(value)
+        except (ValueError, TypeError) as error:
+            raise place.error(f"{value!r} has no form in JSON ({error})") from error
+
+    def _value(self, info: FieldInfo, place: Place) -> Any:
+        if info.default_factory is None:
+            return info.default
+        if info.default_factory_takes_validated_data:
+            raise place.error(
+                "a default_factory that looks at other fields is for a defaulting webhook; the server cannot run it"
+            )
+        try:
+            first, second = (info.get_default(call_default_factory=True) for _ in range(2))
+        except ValidationError as error:
+            names = ", ".join(str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
+            raise place.error(
+                f"the default cannot be made: {names or 'a field'} is required; give it a default, or give none here"
+            ) from error
+        if self.json(first, place) != self.json(second, place):
+            raise place.error(
+                "default_factory gives another value each time; the server needs one: set it in a defaulting webhook"
+            )
+        return first
+
+    @staticmethod
+    def _write(value: Any, schema: Document, place: Place) -> None:
+        if value is None:
+            raise place.error("a null is no default; leave it out")
+        if value == {} and schema.get("type") == "array":
+            value = []
+        problem = misfit(value, schema)
+        if problem:
+            raise GenerateError(f"{place}: the default {value!r} does not fit the field's own schema: {problem}")
+        schema["default"] = value
+
+
+def _is_built_in(bare: Any) -> bool:
+    return isinstance(bare, type) and builtin_name(bare) is not None
+
+
+def _has_defaults(schema: Mapping[str, Any]) -> bool:
+    """Whether something directly below an object has a default."""
+    return any("default" in child for child in (schema.get("properties") or {}).values())
+
+
+def _prune(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Drop from an object what the defaults below it would fill in anyway."""
+    properties: Mapping[str, Any] | None = schema.get("properties")
+    if not isinstance(value, dict) or not properties:
+        return value
+    kept: Document = {}
+    for name, item in cast("Document", value).items():
+        child = properties.get(name) or {}
+        pruned = _prune(item, child)
+        if "default" not in child or pruned != child["default"]:
+            kept[name] = pruned
+    return kept
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case None | bool() | str() | int() | float() if not isinstance(value, Enum):
+            return _plain(value)
+        case Enum():
+            return _json(value.value)
+        case Wire():
+            return {name: _json(item) for name, item in value.to_wire().items()}
+        case BaseModel():
+            return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+        case Quantity() | Time() | Duration():
+            return value.text
+        case datetime():
+            moment = MicroTime.of(value)
+            return (moment if moment.microsecond else Time.of(value)).text
+        case bytes():
+            return base64.b64encode(value).decode("ascii")
+        case dict():
+            return {str(_json(key)): _json(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_json(item) for item in cast("list[Any]", value)]
+        case set() | frozenset():
+            return sorted(_json(item) for item in cast("set[Any]", value))
+        case _:
+            return to_jsonable_python(value)
+
+
+def _plain(value: Any) -> Any:
+    """A scalar of a subclass as the plain type it stands for."""
+    for kind in (bool, str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return None

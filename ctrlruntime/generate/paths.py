@@ -1,0 +1,157 @@
+"""The paths a definition names (`.status.replicas`): whether they lead anywhere in the schema, and to what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ctrlruntime.api.kind import KindInfo
+from ctrlruntime.generate.options import Document, Place
+from ctrlruntime.markers import PrinterColumn
+
+__all__ = ["columns", "scale", "selectable_fields"]
+
+_STEP = re.compile(
+    r"\.([A-Za-z_][\w-]*(?:\\\..[\w-]*)*)|\[['\"]([^'\"]+)['\"]\]|\[(\*|-?\d+|-?\d*:-?\d*)\]|\[\?\([^\]]*\)\]"
+)
+_SIMPLE_PATH = re.compile(r"(?:\.[A-Za-z_][\w-]*)+")
+_TEXT: Mapping[str, Any] = {"type": "string"}
+_NUMBER: Mapping[str, Any] = {"type": "integer"}
+_MOMENT: Mapping[str, Any] = {"type": "string", "format": "date-time"}
+_TEXTS: Mapping[str, Any] = {"type": "object", "additionalProperties": _TEXT}
+_OBJECTS: Mapping[str, Any] = {
+    "type": "array",
+    "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+}
+_METADATA: Mapping[str, Mapping[str, Any]] = {
+    "annotations": _TEXTS,
+    "creationTimestamp": _MOMENT,
+    "deletionGracePeriodSeconds": _NUMBER,
+    "deletionTimestamp": _MOMENT,
+    "finalizers": {"type": "array", "items": _TEXT},
+    "generateName": _TEXT,
+    "generation": _NUMBER,
+    "labels": _TEXTS,
+    "managedFields": _OBJECTS,
+    "name": _TEXT,
+    "namespace": _TEXT,
+    "ownerReferences": _OBJECTS,
+    "resourceVersion": _TEXT,
+    "selfLink": _TEXT,
+    "uid": _TEXT,
+}
+_MOST_FIELDS = 8
+
+
+def columns(wanted: tuple[PrinterColumn, ...], schema: Document, place: Place) -> list[Document]:
+    """Return the columns of a version. Raises: GenerateError for a path that leads nowhere or a type that does not follow from it."""
+    return [_column(column, schema, place) for column in wanted]
+
+
+def _column(column: PrinterColumn, schema: Document, place: Place) -> Document:
+    what = f"printcolumn {column.name!r}"
+    if not column.name:
+        raise place.error("printcolumn needs a name")
+    target = _follow(column.json_path, schema, place, what)
+    column_type = column.type or _column_type(target)
+    if not column_type:
+        raise place.error(f"{what}: no type follows from {column.json_path}; give one: printcolumn(…, type='string')")
+    said: Document = {
+        "description": column.description,
+        "format": column.format,
+        "jsonPath": column.json_path,
+        "name": column.name,
+        "priority": column.priority,
+        "type": column_type,
+    }
+    return {key: value for key, value in said.items() if value}
+
+
+def _column_type(target: Mapping[str, Any] | None) -> str:
+    match target:
+        case None:
+            return ""
+        case {"type": "string", "format": "date-time"}:
+            return "date"
+        case {"type": "integer" | "number" | "string" | "boolean" as known}:
+            return cast("str", known)
+        case {"x-kubernetes-int-or-string": True}:
+            return "string"
+        case _:
+            return ""
+
+
+def scale(info: KindInfo, schema: Document, place: Place) -> Document:
+    """Return the scale subresource. Raises: GenerateError for paths the server refuses or that lead nowhere."""
+    assert info.scale is not None
+    wanted = {
+        "labelSelectorPath": (info.scale.label_selector, (".spec.", ".status."), "string"),
+        "specReplicasPath": (info.scale.spec_replicas, (".spec.",), "integer"),
+        "statusReplicasPath": (info.scale.status_replicas, (".status.",), "integer"),
+    }
+    result: Document = {}
+    for key, (path, roots, wanted_type) in wanted.items():
+        if not path and key == "labelSelectorPath":
+            continue
+        if not path.startswith(roots) or not _SIMPLE_PATH.fullmatch(path):
+            raise place.error(
+                f"scale: {path!r} is no path below {' or '.join(roots).rstrip('.')}, like {roots[0]}replicas"
+            )
+        target = _follow(path, schema, place, "scale")
+        if target is not None and target.get("type") != wanted_type:
+            raise place.error(f"scale: {path} is of type {target.get('type')}, and must be {wanted_type}")
+        result[key] = path
+    return result
+
+
+def selectable_fields(info: KindInfo, schema: Document, place: Place) -> list[Document]:
+    """Return the fields that field selectors may name. Raises: GenerateError for one the server refuses."""
+    paths = info.selectable_fields
+    if len(paths) > _MOST_FIELDS:
+        raise place.error(f"selectable_fields: the server allows {_MOST_FIELDS}, not {len(paths)}")
+    for path in paths:
+        if not _SIMPLE_PATH.fullmatch(path):
+            raise place.error(f"selectable_fields: {path!r} is no path like .spec.color")
+        if path.startswith(".metadata"):
+            raise place.error(
+                f"selectable_fields: {path} is metadata, of which the server selects name and namespace by itself"
+            )
+        target = _follow(path, schema, place, "selectable_fields") or {}
+        if target.get("type") not in {"string", "boolean", "integer"}:
+            raise place.error(f"selectable_fields: {path} must be text, a boolean or a whole number")
+    if len(set(paths)) < len(paths):
+        raise place.error("selectable_fields: a path stands twice")
+    return [{"jsonPath": path} for path in paths]
+
+
+def _follow(path: str, schema: Document, place: Place, what: str) -> Mapping[str, Any] | None:
+    """The schema a path leads to; None where the schema says nothing (unknown fields are kept there)."""
+    at, node = 0, cast("Mapping[str, Any] | None", {**schema, "properties": {**schema.get("properties", {})}})
+    assert node is not None
+    node["properties"]["metadata"] = {"type": "object", "properties": _METADATA}
+    while at < len(path):
+        step = _STEP.match(path, at)
+        if step is None:
+            raise place.error(f"{what}: {path!r} is no JSON path at {path[at:]!r}; a path is like .status.phase")
+        name = (step[1] or step[2] or "").replace("\\.", ".")
+        node = _step(node, name)
+        if node is None:
+            return None
+        if not node:
+            raise place.error(f"{what}: {path} leads nowhere: there is no {path[: step.end()]} in the schema")
+        at = step.end()
+    return node
+
+
+def _step(node: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """One step down: empty when there is nothing, None when nobody knows."""
+    found: Any = None
+    if name:
+        found = (node.get("properties") or {}).get(name) or node.get("additionalProperties")
+    elif node.get("type") == "array":
+        found = node.get("items")
+    if isinstance(found, Mapping):
+        known = cast("Mapping[str, Any]", found)
+        return known if known.keys() - {"x-kubernetes-preserve-unknown-fields"} else None
+    return None if node.get("x-kubernetes-preserve-unknown-fields") else {}

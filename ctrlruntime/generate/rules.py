@@ -1,0 +1,126 @@
+"""The CEL rules of a schema before a server sees them: whether they are well formed, compile, and cost little enough.
+
+A rule that does not compile is an error. One that may cost too much is a warning with the advice the server gives: bounds for the lists,
+maps and texts it goes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from ctrlruntime import cel
+from ctrlruntime.cel.structural import declare, most_items, most_properties
+from ctrlruntime.cel.types import Type, optional_of
+from ctrlruntime.generate.marks import RULES
+from ctrlruntime.generate.options import Place, Warn
+
+__all__ = ["RuleChecks", "has_rules"]
+
+_RULE_LIMIT, _SCHEMA_LIMIT = 10_000_000, 100_000_000
+_ADVICE: Final = "bound the lists, dicts and texts it goes through with Field(max_length=…), or make the rule simpler"
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A place in the schema: its path, how often it can occur in one object, and the list whose items have no old self."""
+
+    path: str = ""
+    count: int = 1
+    untracked: str = ""
+    is_resource: bool = False
+
+
+class RuleChecks:
+    """Checks the rules of one version."""
+
+    def __init__(self, place: Place, warn: Warn) -> None:
+        self._place = place
+        self._warn = warn
+        self._total = 0
+
+    def check(self, schema: Mapping[str, Any]) -> None:
+        """Raise GenerateError for a rule the server refuses; warn of what costs too much."""
+        if not has_rules(schema):
+            return
+        try:
+            self._visit(schema, _At(is_resource=True))
+        except cel.MissingLibraryError as error:
+            self._warn(f"{self._place}: the CEL rules were not checked: {error}")
+        if self._total > _SCHEMA_LIMIT:
+            self._warn(
+                f"{self._place}: all rules together may cost {self._total:,}, and the server allows {_SCHEMA_LIMIT:,}; {_ADVICE}"
+            )
+
+    def _visit(self, schema: Mapping[str, Any], at: _At) -> None:
+        for rule in schema.get(RULES) or ():
+            self._rule(rule, schema, at)
+        for name, child in (schema.get("properties") or {}).items():
+            self._below(child, replace(at, path=f"{at.path}.{name}"))
+        items, values = schema.get("items"), schema.get("additionalProperties")
+        if isinstance(items, Mapping):
+            known = cast("Mapping[str, Any]", items)
+            count = at.count * schema.get("maxItems", most_items(known))
+            is_tracked = bool(at.untracked) or schema.get("x-kubernetes-list-type") == "map"
+            untracked = at.untracked if is_tracked else at.path
+            self._below(known, replace(at, path=f"{at.path}[]", count=count, untracked=untracked))
+        if isinstance(values, Mapping):
+            known = cast("Mapping[str, Any]", values)
+            count = at.count * schema.get("maxProperties", most_properties(known))
+            self._below(known, replace(at, path=f"{at.path}{{}}", count=count))
+
+    def _below(self, schema: Mapping[str, Any], at: _At) -> None:
+        if has_rules(schema):
+            self._visit(schema, replace(at, is_resource=bool(schema.get("x-kubernetes-embedded-resource"))))
+
+    def _rule(self, rule: Mapping[str, Any], schema: Mapping[str, Any], at: _At) -> None:
+        text: str = rule["rule"]
+        where = self._place.below(at.path)
+        what = f"the rule {text!r}"
+        message: str = rule.get("message", "")
+        if "\n" in message.strip():
+            raise where.error(f"{what}: the message has line breaks, which the server refuses")
+        if "\n" in text.strip() and not message.strip():
+            raise where.error(f"{what} has line breaks, and then the server wants a message")
+        declared = declare(schema, is_resource=at.is_resource)
+        if declared is None:
+            raise where.error(f"{what}: the schema says too little here for a rule; rules need a type")
+        self._compiled(rule, declared, at, where)
+
+    def _compiled(self, rule: Mapping[str, Any], declared: Type, at: _At, where: Place) -> None:
+        uses_old = False
+        for name, wanted in (("rule", "bool"), ("messageExpression", "string")):
+            text: str = rule.get(name, "")
+            if not text:
+                continue
+            old = optional_of(declared) if rule.get("optionalOldSelf") else declared
+            try:
+                program = cel.compile(text, variables={"self": declared, "oldSelf": old})
+            except cel.CompileError as error:
+                raise where.error(f"the {name} {text!r} does not compile:\n{error}") from error
+            if program.result_type.kind != wanted:
+                raise where.error(f"the {name} {text!r} must give a {wanted}, not {program.result_type}")
+            cost = program.cost().most * (at.count if name == "rule" else 1)
+            self._total += cost
+            if cost > _RULE_LIMIT:
+                shown = f"{cost:,}" if cost < 2**53 else "any amount"
+                self._warn(
+                    f"{where}: the {name} {text!r} may cost {shown}, and the server allows {_RULE_LIMIT:,}; {_ADVICE}"
+                )
+            uses_old = uses_old or (name == "rule" and "oldSelf" in program.used_variables)
+        if uses_old and at.untracked:
+            raise where.error(
+                f"the rule {rule['rule']!r} uses oldSelf below the list {at.untracked.removeprefix('.')}, whose items have no old self; "
+                f"mark the list with ListMap"
+            )
+        if "optionalOldSelf" in rule and not uses_old:
+            raise where.error(f"the rule {rule['rule']!r} has optional_old_self and does not use oldSelf")
+
+
+def has_rules(schema: Mapping[str, Any]) -> bool:
+    """Tell whether there is a rule at or below a schema."""
+    if schema.get(RULES):
+        return True
+    children = [*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    return any(isinstance(child, Mapping) and has_rules(cast("Mapping[str, Any]", child)) for child in children)

@@ -1,0 +1,343 @@
+"""Classes to structural schemas: a walk over pydantic's field information and our own field types.
+
+pydantic's own JSON schema is of no use here: it has references, null types and keywords the API server refuses. The walk gives what
+controller-gen gives for the Go types of the same meaning. Everything that has no such meaning is refused, with module, class and field.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from inspect import get_annotations
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from pathlib import PurePath
+from typing import Any, Final, Literal, Union, cast, get_args, get_origin
+from uuid import UUID
+
+from pydantic import AnyUrl, BaseModel, EmailStr
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic_core import SchemaError
+from typing_extensions import is_typeddict
+
+from ctrlruntime.api.object import Object
+from ctrlruntime.api.wire import Wire, camel
+from ctrlruntime.field import Duration, Quantity
+from ctrlruntime.generate.annotations import Annotation, take_apart
+from ctrlruntime.generate.builtin import EMBEDDED_METADATA, INT_OR_STRING, QUANTITY, builtin_name, builtin_schema
+from ctrlruntime.generate.defaults import Defaults
+from ctrlruntime.generate.descriptions import clean, docstring, drop
+from ctrlruntime.generate.limits import apply_limits
+from ctrlruntime.generate.marks import add_rule, apply_class_marks, apply_marks
+from ctrlruntime.generate.options import Document, Options, Place, Warn, warn
+from ctrlruntime.markers import Flag, Immutable, NoDescriptions, PreserveUnknown, Schemaless, SchemaType
+
+__all__ = ["SchemaWalker", "wire_name"]
+
+_API_VERSION: Final = """\
+APIVersion defines the versioned schema of this representation of an object.
+Servers should convert recognized schemas to the latest internal value, and
+may reject unrecognized values.
+More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"""
+_KIND: Final = """\
+Kind is a string value representing the REST resource this object represents.
+Servers may infer this from the endpoint the client submits requests to.
+Cannot be updated.
+In CamelCase.
+More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"""
+_HEAD: Final = ("api_version", "kind", "metadata")
+_SIMPLE: Final[Mapping[type[Any], Mapping[str, Any]]] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    str: {"type": "string"},
+    bytes: {"type": "string", "format": "byte"},
+    date: {"type": "string", "format": "date"},
+}
+_TEXTS: Final[tuple[type[Any], ...]] = (
+    AnyUrl, cast("type[Any]", EmailStr), UUID, PurePath, IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network,
+)  # fmt: skip
+_LISTS: Final = (list, tuple, set, frozenset)
+_REFUSED: Final[Mapping[Any, str]] = {
+    Any: "Any says nothing to the server; use JSONValue for any JSON, RawExtension for any object, or a class",
+    object: "object says nothing to the server; use JSONValue for any JSON, RawExtension for any object, or a class",
+    dict: "a bare dict says nothing of its values; write dict[str, X], or RawExtension for any object",
+    list: "a bare list says nothing of its items; write list[X]",
+    tuple: "a tuple says nothing of its items; write list[X]",
+    set: "a bare set says nothing of its items; write set[X]",
+    frozenset: "a bare frozenset says nothing of its items; write frozenset[X]",
+    Decimal: "a Decimal has no form in JSON that survives; use Quantity, or str with a pattern",
+    complex: "a complex number has no form in JSON; use str",
+    type(None): "None alone is no type for a field",
+}
+
+
+class SchemaWalker:
+    """Makes schemas; one of it serves any number of classes."""
+
+    def __init__(self, options: Options | None = None, *, warn: Warn = warn) -> None:
+        self._options = options or Options()
+        self._defaults = Defaults(warn)
+        self._open: list[type[Any]] = []
+
+    def of_kind(self, cls: type[Object]) -> Document:
+        """Return the schema of a whole object. Raises: GenerateError."""
+        schema = self._model(cls, Place(cls))
+        schema["properties"]["metadata"] = {"type": "object"}  # the server has its own for it, and allows no other
+        return schema
+
+    # Objects
+
+    def _model(self, cls: type[BaseModel], place: Place) -> Document:
+        hook = getattr(cls, "__ctrl_schema__", None)
+        if hook is not None:
+            return dict(cast("Document", hook()))
+        if (name := builtin_name(cls)) is not None:
+            return builtin_schema(name, place, embedded_metadata=self._options.embedded_metadata)
+        if cls in self._open:
+            cycle = " -> ".join(step.__name__ for step in [*self._open[self._open.index(cls) :], cls])
+            raise place.error(
+                f"the class contains itself ({cycle}), and a schema cannot; cut it with "
+                f"Annotated[{cls.__name__} | None, Schemaless, SchemaType('object'), PreserveUnknown]"
+            )
+        _complete(cls, place)
+        self._open.append(cls)
+        schema = self._fields(cls)
+        self._open.pop()
+        if text := docstring(cls):
+            schema["description"] = text
+        apply_class_marks(cls, schema, Place(cls))
+        return schema
+
+    def _fields(self, cls: type[BaseModel]) -> Document:
+        schema: Document = {"type": "object"}
+        if cls.model_config.get("extra") == "allow" and not issubclass(cls, Wire):
+            schema["x-kubernetes-preserve-unknown-fields"] = True
+        properties: Document = {}
+        required: list[str] = []
+        for name, info in cls.model_fields.items():
+            if info.exclude:
+                continue
+            place = Place(cls, f".{name}")
+            wire = wire_name(cls, name, info)
+            if wire in properties:
+                raise place.error(f"two fields have the wire name {wire!r}; rename one of them")
+            if issubclass(cls, Object) and name in _HEAD and _is_inherited(cls, name):
+                properties[wire] = self._head(name)
+                continue
+            child, is_required = self._field(info, place)
+            properties[wire] = child
+            if is_required:
+                required.append(wire)
+            elif Immutable in take_apart(info.annotation, info.metadata).markers:
+                message = f"field {wire} is immutable once set"
+                add_rule(schema, f"!has(oldSelf.{wire}) || has(self.{wire})", message)
+        if properties:
+            schema["properties"] = properties
+        if required:
+            schema["required"] = sorted(required)
+        return schema
+
+    def _head(self, name: str) -> Document:
+        match name:
+            case "api_version":
+                return {"type": "string", "description": _API_VERSION}
+            case "kind":
+                return {"type": "string", "description": _KIND}
+            case _:
+                return dict(EMBEDDED_METADATA) if self._options.embedded_metadata else {"type": "object"}
+
+    def _field(self, info: FieldInfo, place: Place) -> tuple[Document, bool]:
+        if info.json_schema_extra is not None:
+            raise place.error("json_schema_extra is not read; say it with a marker in Annotated[…]")
+        if info.discriminator is not None:
+            raise place.error(_union_advice())
+        annotation = take_apart(info.annotation, info.metadata)
+        annotation.description = info.description or annotation.description
+        annotation.examples = info.examples or annotation.examples
+        schema = self._schema(annotation, place)
+        self._defaults.apply(info, annotation, schema, place)
+        return schema, info.is_required() and not annotation.optional
+
+    # Types
+
+    def _schema(self, annotation: Annotation, place: Place) -> Document:
+        """The schema of a type with what was said around it."""
+        if annotation.misused:
+            raise place.error(annotation.misused[0])
+        schema = self._base(annotation, place)
+        apply_limits(annotation.limits, schema, place)
+        apply_marks(annotation.markers, schema, place)
+        if annotation.description:
+            schema["description"] = clean(annotation.description)
+        if annotation.examples:
+            schema["example"] = self._defaults.json(annotation.examples[0], place)
+        if NoDescriptions in annotation.markers:
+            drop(schema)
+        return schema
+
+    def _base(self, annotation: Annotation, place: Place) -> Document:
+        given = [marker for marker in annotation.markers if isinstance(marker, SchemaType)]
+        flags = {marker for marker in annotation.markers if isinstance(marker, Flag)}
+        if Schemaless in flags:
+            return {"type": given[-1].name} if given else {}
+        if annotation.is_int_or_string:
+            return dict(INT_OR_STRING)
+        if PreserveUnknown in flags and _is_free_object(annotation.bare):
+            return {"type": "object"}
+        if given and not self._is_known(annotation.bare):
+            return {"type": given[-1].name}
+        schema = self._type(annotation.bare, place)
+        if given:
+            schema["type"] = given[-1].name
+        return schema
+
+    @staticmethod
+    def _is_known(bare: Any) -> bool:
+        return isinstance(bare, type) and (bare in _SIMPLE or issubclass(bare, (BaseModel, Enum)))
+
+    def _type(self, bare: Any, place: Place) -> Document:
+        origin = get_origin(bare)
+        if origin is Literal:
+            return self._enum(get_args(bare), place)
+        if origin in {Union, types.UnionType}:
+            raise place.error(_refuse_union(get_args(bare)))
+        if isinstance(origin, type):
+            return self._container(origin, get_args(bare), place)
+        if bare in _REFUSED:
+            raise place.error(_REFUSED[bare])
+        if isinstance(bare, type) and not is_typeddict(bare):
+            return self._class(bare, place)
+        if is_typeddict(bare):
+            raise place.error(f"{bare.__name__} is a TypedDict; write it as a class of Wire")
+        raise place.error(
+            f"{bare!r} cannot become a schema; use a class of Wire, or Annotated[…, SchemaType('string')]"
+        )
+
+    def _class(self, cls: type[Any], place: Place) -> Document:
+        if issubclass(cls, Enum):
+            schema = self._enum([member.value for member in cls], place)
+            return {**schema, "description": text} if (text := docstring(cls)) else schema
+        if cls in _SIMPLE:
+            return dict(_SIMPLE[cls])
+        if issubclass(cls, BaseModel):
+            return self._model(cls, place)
+        if issubclass(cls, float):
+            return self._float(place)
+        if issubclass(cls, Quantity):
+            return dict(QUANTITY)
+        if issubclass(cls, datetime):
+            return {"type": "string", "format": "date-time"}
+        if issubclass(cls, timedelta):
+            if not issubclass(cls, Duration):
+                raise place.error(
+                    "a timedelta has no form Kubernetes reads; use ctrlruntime's Duration, written as 1h30m"
+                )
+            return {"type": "string"}
+        if issubclass(cls, (str, *_TEXTS)):
+            return {"type": "string"}
+        if issubclass(cls, int):
+            return {"type": "integer"}
+        if hasattr(cls, "__ctrl_schema__"):
+            return dict(cast("Document", cls.__ctrl_schema__()))
+        raise place.error(
+            f"{cls.__name__} cannot become a schema; use a class of Wire, say its JSON type with "
+            f"Annotated[{cls.__name__}, SchemaType('string')], or give it a class method __ctrl_schema__"
+        )
+
+    def _float(self, place: Place) -> Document:
+        if not self._options.allow_floats:
+            raise place.error(
+                "floats do not survive all clients and languages unchanged; use Quantity, an int of a smaller unit, or str "
+                "(Options(allow_floats=True) lets them through)"
+            )
+        return {"type": "number"}
+
+    def _enum(self, values: Sequence[Any], place: Place) -> Document:
+        kinds = {type(value.value if isinstance(value, Enum) else value) for value in values}
+        plain = [value.value if isinstance(value, Enum) else value for value in values]
+        if not plain:
+            raise place.error("an enum needs members")
+        for kind in (str, bool, int):
+            if all(issubclass(one, kind) for one in kinds):
+                name = _SIMPLE[kind]["type"]
+                break
+        else:
+            raise place.error(f"the values of an enum are all text or all whole numbers, not {plain!r}")
+        plain = [kind(value) for value in plain]
+        return {"type": name, "enum": sorted(plain) if self._options.sort_enums else plain}
+
+    def _container(self, origin: type[Any], arguments: tuple[Any, ...], place: Place) -> Document:
+        if issubclass(origin, (dict, Mapping)):
+            return self._map(arguments, place)
+        if issubclass(origin, tuple) and arguments[1:] != (...,):
+            raise place.error(
+                "the items of a tuple differ, and those of a list in a schema cannot; use a class, or list[X]"
+            )
+        if issubclass(origin, _LISTS) or origin is Sequence:
+            items = self._schema(take_apart(arguments[0]), place.below("[]"))
+            schema: Document = {"type": "array", "items": items}
+            if issubclass(origin, (set, frozenset)):
+                schema["x-kubernetes-list-type"] = "set"
+            return schema
+        if issubclass(origin, BaseModel):
+            return self._model(origin, place)
+        raise place.error(f"{origin.__name__} cannot become a schema; use list[X] or dict[str, X]")
+
+    def _map(self, arguments: tuple[Any, ...], place: Place) -> Document:
+        key = take_apart(arguments[0]).bare
+        if not (
+            (isinstance(key, type) and issubclass(key, str))
+            or (get_origin(key) is Literal and all(isinstance(value, str) for value in get_args(key)))
+        ):
+            raise place.error(
+                f"the keys of a JSON object are text, not {getattr(key, '__name__', key)}; use dict[str, X]"
+            )
+        values = self._schema(take_apart(arguments[1]), place.below("{}"))
+        return {"type": "object", "additionalProperties": values}
+
+
+def wire_name(cls: type[BaseModel], name: str, info: FieldInfo) -> str:
+    """Return the name a field has in JSON."""
+    given = info.serialization_alias or info.alias
+    return given or (camel(name) if issubclass(cls, Wire) else name)
+
+
+def _complete(cls: type[BaseModel], place: Place) -> None:
+    try:
+        if not cls.__pydantic_complete__:
+            cls.model_rebuild()
+    except PydanticUndefinedAnnotation as error:
+        raise place.error(f"the annotation {error.name!r} is not defined; import it where the class stands") from error
+    except PydanticUserError as error:
+        raise place.error(f"pydantic cannot build the class: {error.message}") from error
+    except SchemaError as error:
+        # pydantic names the field inside its text, and the reason below it.
+        names = re.findall(r'Field "([^"]+)"', str(error))
+        reason = str(error).rpartition("SchemaError: ")[2].partition("\n")[2] or str(error)
+        where = Place(cls, f".{names[0]}") if names else place
+        raise where.error(f"pydantic cannot build the field: {' '.join(reason.split())}") from error
+
+
+def _is_inherited(cls: type[BaseModel], name: str) -> bool:
+    return not any(name in get_annotations(base) for base in cls.__mro__ if base not in Object.__mro__)
+
+
+def _is_free_object(bare: Any) -> bool:
+    return bare is dict or (get_origin(bare) is dict and get_args(bare)[1] in {Any, object})
+
+
+def _union_advice() -> str:
+    return (
+        "a union is no structural schema; write one class with a field for each alternative (`a: A | None = None`) and the class "
+        "keyword exactly_one_of=[('a', 'b')]"
+    )
+
+
+def _refuse_union(members: Sequence[Any]) -> str:
+    if set(members) == {int, str}:
+        return "int | str needs to be said as IntOrString (a port or its name, a count or a percentage)"
+    return _union_advice()

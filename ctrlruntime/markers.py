@@ -1,0 +1,385 @@
+"""Markers: what a class says to the generator beyond its Python types.
+
+A marker stands in `Annotated[…]` of a field (or of a type inside it: `list[Annotated[str, Format("ipv4")]]`), or over a class as a
+decorator, where it speaks of the whole object. The order of decorators, read from the top, is the order in the manifest:
+
+    @printcolumn("Phase", ".status.phase")
+    @CEL("self.spec.min <= self.spec.max", message="min is above max")
+    class Game(Object, group="games.example.com", version="v1"): ...
+
+Below stand the API classes. `ctrlruntime.generate` reads what is collected here; nothing here looks at a schema.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
+
+from typing_extensions import override
+
+__all__ = [
+    "CEL",
+    "Default",
+    "EmbeddedResource",
+    "ExternalDocs",
+    "Flag",
+    "Format",
+    "Immutable",
+    "Int32",
+    "Int64",
+    "JSONValue",
+    "ListAtomic",
+    "ListMap",
+    "ListSet",
+    "ListType",
+    "MapAtomic",
+    "MapGranular",
+    "MapType",
+    "Marker",
+    "MaxProperties",
+    "MinProperties",
+    "NoDescriptions",
+    "Nullable",
+    "PreserveUnknown",
+    "PrinterColumn",
+    "RBACRule",
+    "RawExtension",
+    "SchemaType",
+    "Schemaless",
+    "Title",
+    "class_markers",
+    "printcolumn",
+    "printer_columns",
+    "rbac",
+    "rbac_rules",
+]
+
+_C = TypeVar("_C", bound=type[Any])
+_T = TypeVar("_T")
+_MARKERS, _COLUMNS, _RULES = "__ctrl_markers__", "__ctrl_columns__", "__ctrl_rbac__"
+
+Reason: TypeAlias = Literal["FieldValueInvalid", "FieldValueRequired", "FieldValueForbidden", "FieldValueDuplicate"]
+ColumnType: TypeAlias = Literal["integer", "number", "string", "boolean", "date"]
+
+_REASONS = ("FieldValueInvalid", "FieldValueRequired", "FieldValueForbidden", "FieldValueDuplicate")
+_COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
+_COLUMN_FORMATS = ("", "int32", "int64", "float", "double", "byte", "date", "date-time", "password")
+_SCHEMA_TYPES = ("string", "integer", "number", "boolean", "array", "object")
+
+
+class Marker:
+    """What all markers are. As a decorator it speaks of the class it stands over."""
+
+    __slots__ = ()
+
+    def __call__(self, cls: _C) -> _C:
+        if not isinstance(cast("object", cls), type):
+            raise TypeError(f"{self!r} stands in Annotated[…] or over a class, and {cls!r} is no class")
+        _prepend(cls, _MARKERS, self)
+        return cls
+
+
+@dataclass(frozen=True, slots=True)
+class CEL(Marker):
+    """A rule in CEL that `self` (the field, or the object of the class) must keep; `oldSelf` is the value before an update.
+
+    `message` is shown when it does not; `message_expression` is CEL that gives that text. Put `optional_old_self` where the rule
+    shall also run when there was no value before. Raises: ValueError for an empty rule or a reason the API does not know.
+    """
+
+    rule: str
+    message: str = ""
+    message_expression: str = ""
+    reason: Reason | None = None
+    field_path: str = ""
+    optional_old_self: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not self.rule.strip():
+            raise ValueError("CEL needs a rule: CEL(\"self != ''\", message=…)")
+        if self.reason is not None:
+            _one_of("CEL reason", self.reason, _REASONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Marker):
+    """The format of a text or number: `Format("ipv4")`. It replaces the one that follows from the Python type."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaType(Marker):
+    """The JSON type, in place of the one that follows from the Python type. Raises: ValueError for a type JSON schema lacks."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _one_of("SchemaType", self.name, _SCHEMA_TYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Title(Marker):
+    """A title for readers of the schema."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalDocs(Marker):
+    """A link to documentation. Raises: ValueError when it is none."""
+
+    url: str
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.url.startswith("/") or "://" in self.url):
+            raise ValueError(f"ExternalDocs needs a URL such as https://example.com/docs, not {self.url!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Default(Marker):
+    """The default the server fills in, where it is not the default of the Python field: `Default(False)` writes a zero, too."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ListType(Marker):
+    """How a list merges; use `ListSet`, `ListAtomic` or `ListMap("key")`."""
+
+    name: Literal["set", "atomic"]
+
+
+class ListMap(Marker):
+    """A list of objects that these fields (wire or Python names) tell apart: `ListMap("name")`, `ListMap("port", "protocol")`."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, *keys: str) -> None:
+        if not keys or not all(keys):
+            raise ValueError('ListMap needs the keys that tell items apart: ListMap("name")')
+        self.keys = keys
+
+    @override
+    def __repr__(self) -> str:
+        return f"ListMap({', '.join(map(repr, self.keys))})"
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ListMap) and other.keys == self.keys
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class MapType(Marker):
+    """How a map or an object merges; use `MapAtomic` or `MapGranular`."""
+
+    name: Literal["atomic", "granular"]
+
+
+@dataclass(frozen=True, slots=True)
+class MaxProperties(Marker):
+    """The most properties an object may have; for a dict, `Field(max_length=…)` says it, too."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class MinProperties(Marker):
+    """The fewest properties an object may have; for a dict, `Field(min_length=…)` says it, too."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Marker):
+    """A marker without arguments."""
+
+    name: str
+
+    @override
+    def __repr__(self) -> str:
+        return self.name
+
+
+ListSet = ListType("set")
+"""No item stands twice in the list; the order means nothing."""
+ListAtomic = ListType("atomic")
+"""The list is replaced as a whole."""
+MapAtomic = MapType("atomic")
+"""The map or object is replaced as a whole."""
+MapGranular = MapType("granular")
+"""Each entry of the map or object has its own owner."""
+Nullable = Flag("Nullable")
+"""A null is a value here: it is kept, not dropped."""
+Immutable = Flag("Immutable")
+"""The value cannot be changed once it is set."""
+PreserveUnknown = Flag("PreserveUnknown")
+"""Fields the schema does not know are kept."""
+Schemaless = Flag("Schemaless")
+"""Nothing follows from the Python type; what the other markers say is the schema."""
+NoDescriptions = Flag("NoDescriptions")
+"""Below this field no descriptions are written: they can make a definition too large for `kubectl apply`."""
+_Embedded = Flag("EmbeddedResource")
+
+Int32: TypeAlias = Annotated[int, Format("int32")]
+"""An int of 32 bits, as Go's int32."""
+Int64: TypeAlias = Annotated[int, Format("int64")]
+"""An int of 64 bits, as Go's int64."""
+JSONValue: TypeAlias = Annotated[Any, Schemaless, PreserveUnknown]
+"""Any JSON value."""
+RawExtension: TypeAlias = Annotated[dict[str, Any], PreserveUnknown]
+"""Any JSON object."""
+EmbeddedResource: TypeAlias = Annotated[dict[str, Any], _Embedded, PreserveUnknown]
+"""A whole API object of any kind: it has apiVersion, kind and metadata, which the server checks."""
+
+
+def class_markers(cls: type[Any]) -> tuple[Marker, ...]:
+    """Return the markers over a class, from the top; those of its bases come after."""
+    return tuple(marker for base in cls.__mro__ for marker in _own(base, _MARKERS))
+
+
+# Printer columns
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterColumn:
+    """A column of `kubectl get`. An empty type follows from the path when the manifest is made."""
+
+    name: str
+    json_path: str
+    type: str = ""
+    description: str = ""
+    format: str = ""
+    priority: int = 0
+
+
+def printcolumn(
+    name: str,
+    json_path: str,
+    *,
+    type: ColumnType | None = None,
+    description: str = "",
+    format: str = "",
+    priority: int = 0,
+) -> Callable[[_C], _C]:
+    """Add a column to what `kubectl get` prints; columns stand in the order of the decorators, from the top.
+
+    `json_path` is like `.status.phase`; `type` follows from it where it leads to a field of the class. A `priority` above 0 is for
+    `-o wide`. Raises: ValueError for a type or format the API does not know or a path that does not start with a dot.
+    """
+    if type is not None:
+        _one_of(f"printcolumn {name!r}: type", type, _COLUMN_TYPES)
+    _one_of(f"printcolumn {name!r}: format", format, _COLUMN_FORMATS)
+    if not json_path.startswith(".") or json_path == ".":
+        raise ValueError(
+            f"printcolumn {name!r}: a path starts with a dot, like .status.phase, and {json_path!r} does not"
+        )
+    column = PrinterColumn(name, json_path, type or "", description, format, priority)
+
+    def decorate(cls: _C) -> _C:
+        _prepend(cls, _COLUMNS, column)
+        return cls
+
+    return decorate
+
+
+def printer_columns(cls: type[Any]) -> tuple[PrinterColumn, ...]:
+    """Return the columns over a class, from the top; when it has none, those of the base it got its fields from."""
+    return next((columns for base in cls.__mro__ if (columns := _own(base, _COLUMNS))), ())
+
+
+# Permissions
+
+
+@dataclass(frozen=True, slots=True)
+class RBACRule:
+    """Permissions a controller needs. An empty `namespace` means the whole cluster."""
+
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    resource_names: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    namespace: str = ""
+    role_name: str = ""
+
+
+def rbac(
+    *,
+    verbs: str | Iterable[str],
+    groups: str | Iterable[str] | None = None,
+    resources: str | Iterable[str] = (),
+    resource_names: str | Iterable[str] = (),
+    urls: str | Iterable[str] = (),
+    namespace: str = "",
+    role_name: str = "",
+) -> Callable[[_T], _T]:
+    """Say which permissions a reconciler (class or function) needs: `@rbac(groups="apps", resources="deployments", verbs="get;list")`.
+
+    Lists are texts joined by semicolons, or sequences; the core group is "". Raises: ValueError for a rule without verbs, or with
+    neither resources nor URLs.
+    """
+    rule = RBACRule(
+        groups=_parts(groups) if groups is not None else ("",) if _parts(resources) else (),
+        resources=_parts(resources),
+        verbs=_parts(verbs),
+        resource_names=_parts(resource_names),
+        urls=_parts(urls),
+        namespace=namespace,
+        role_name=role_name,
+    )
+    if not rule.verbs or not all(rule.verbs):
+        raise ValueError('rbac needs verbs: verbs="get;list;watch"')
+    if not rule.resources and not rule.urls:
+        raise ValueError('rbac needs resources="…" (with groups="…") or urls="…"')
+
+    def decorate(target: _T) -> _T:
+        _prepend(target, _RULES, rule)
+        return target
+
+    return decorate
+
+
+def rbac_rules(target: object) -> tuple[RBACRule, ...]:
+    """Return the permissions over a class or function, from the top; those of a class's bases come first."""
+    if isinstance(target, type):
+        return tuple(rule for base in reversed(target.__mro__) for rule in _own(base, _RULES))
+    return _own(target, _RULES)
+
+
+def _parts(value: str | Iterable[str]) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(";")) if isinstance(value, str) else tuple(value)
+
+
+# What is kept on the class
+
+
+def _own(target: object, name: str) -> tuple[Any, ...]:
+    """What was put on this very class or function, not on a base of it."""
+    kept: Mapping[str, Any] = getattr(target, "__dict__", {})
+    return cast("tuple[Any, ...]", kept.get(name, ()))
+
+
+def _prepend(target: object, name: str, value: object) -> None:
+    # Decorators run from the bottom up, so the last to run is the first to read. By way of `type`, since pydantic has a mind of
+    # its own about attributes of its classes.
+    values = (value, *_own(target, name))
+    if isinstance(target, type):
+        type.__setattr__(target, name, values)
+    else:
+        setattr(target, name, values)
+
+
+def _one_of(what: str, value: str, known: Iterable[str]) -> None:
+    known = tuple(known)
+    if value not in known:
+        near = difflib.get_close_matches(value, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it is one of {', '.join(filter(None, known))}"
+        raise ValueError(f"{what} cannot be {value!r}{hint}")

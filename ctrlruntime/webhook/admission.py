@@ -1,0 +1,242 @@
+"""`Admission`: the frame around a handler: reads the review, runs the handler in its time, and answers whatever comes of it.
+
+It takes requests and answers from `request` and `response`; servers and tests hand it bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+
+import msgspec
+from typing_extensions import override
+
+from ctrlruntime import log
+from ctrlruntime.api.object import Object
+from ctrlruntime.errors import (
+    CacheNotStartedError,
+    CacheSyncTimeoutError,
+    ConfigError,
+    CtrlError,
+    DecodeError,
+    PatchError,
+)
+from ctrlruntime.patch import apply_json_patch
+from ctrlruntime.rest.fence import Actor, acting
+from ctrlruntime.webhook.endpoint import JSON, EndpointKind, NotReadyError, content_type_error
+from ctrlruntime.webhook.request import VERSIONS, AdmissionRequest, read_review
+from ctrlruntime.webhook.response import AdmissionResponse, answer_to, changed, errored, write_review
+
+__all__ = ["Admission", "AdmissionHandler", "LogFields", "multi_mutating", "multi_validating"]
+
+BODY_LIMIT: Final = 7 * 1024 * 1024
+"""Bytes of a review: two objects of the largest size that the API server takes, and room for what JSON adds."""
+
+HandlerFunction: TypeAlias = Callable[[AdmissionRequest], Awaitable[AdmissionResponse]]
+
+LogFields: TypeAlias = Callable[[AdmissionRequest], Mapping[str, object]]
+"""The fields that lines logged by a handler carry."""
+
+
+@runtime_checkable
+class AdmissionHandler(Protocol):
+    """Decides about requests. An async function does as well."""
+
+    async def handle(self, request: AdmissionRequest, /) -> AdmissionResponse: ...
+
+
+class Admission:
+    """An admission webhook: `mgr.webhook_server.register("/mutate-sidecar-pod", Admission(handler))`.
+
+    `reads`: kinds the handler reads from the cache; until they are there, reviews wait and are then answered 503. `recover_panic=False` lets
+    exceptions through to the HTTP server, for debugging. `log_constructor` replaces the fields of log lines.
+
+    What the handler raises becomes the answer: `Denied` a 403, an API error (`invalid(…)`) its own Status, an object that `request.decode`
+    cannot read a 400; anything unexpected is logged with its traceback and answered 500 without it.
+    """
+
+    kind: EndpointKind = "admission"
+
+    def __init__(
+        self,
+        handler: AdmissionHandler | HandlerFunction,
+        *,
+        reads: Sequence[type[Object]] = (),
+        recover_panic: bool = True,
+        log_constructor: LogFields | None = None,
+        body_limit: int = BODY_LIMIT,
+    ) -> None:
+        self._handle = handler_function(handler)
+        self.reads: Final[Sequence[type[Object]]] = tuple(reads)
+        self._recovers = recover_panic
+        self._log_constructor = log_constructor
+        self.body_limit: Final = body_limit
+        self.panics = 0
+        self._log = log.get_logger("admission")
+
+    @override
+    def __repr__(self) -> str:
+        return f"Admission({getattr(self._handle, '__qualname__', self._handle)})"
+
+    async def answer(self, body: bytes, *, content_type: str = JSON, timeout: float | None = None) -> bytes:
+        """Return the answer to a review, in its own version. Raises: NotReadyError when the cache it reads has not started or synced."""
+        if problem := content_type_error(content_type):
+            return self.refuse(400, problem)
+        if not body:
+            return self.refuse(400, "the body is empty, and an AdmissionReview is needed")
+        try:
+            review = read_review(body)
+        except DecodeError as error:
+            self._log.warning("review cannot be read", error=str(error))
+            return self.refuse(400, str(error))
+        response = await self.respond(review.request, timeout=timeout)
+        return write_review(review.api_version, review.request.uid, response, review.request.warnings)
+
+    async def respond(self, request: AdmissionRequest, *, timeout: float | None = None) -> AdmissionResponse:
+        """Return the answer to a request. Raises: NotReadyError, and with `recover_panic=False` what the handler raises."""
+        fields = self._fields(request) if self._log_constructor is None else self._log_constructor(request)
+        # Webhooks run on every replica: what they write needs no leadership.
+        with log.bound(**fields), acting(Actor("webhook", fenced=False)):
+            response = await self._guarded(request, timeout)
+            self._log.debug("admission", allowed=response.allowed)
+            return response
+
+    def refuse(self, code: int, message: str) -> bytes:
+        return write_review(VERSIONS[0], "", errored(code, message))
+
+    async def _guarded(self, request: AdmissionRequest, timeout: float | None) -> AdmissionResponse:
+        deadline = asyncio.timeout(timeout)
+        try:
+            async with deadline:
+                return _checked(await self._handle(request))
+        except (CacheNotStartedError, CacheSyncTimeoutError) as error:
+            raise NotReadyError(str(error)) from error
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is answered
+            if isinstance(error, TimeoutError) and deadline.expired():
+                self._log.warning("handler took too long and was cancelled", seconds=timeout)
+                return errored(504, f"the webhook did not decide within the {timeout:g} s the API server waits")
+            response = answer_to(error)
+            if response is None:
+                return self._panicked(error)
+            if isinstance(error, CtrlError) and response.status is not None and response.status.get("code", 0) >= 500:
+                self._log.error("handler failed", error=log.describe(error))
+            return response
+
+    def _panicked(self, error: Exception) -> AdmissionResponse:
+        self.panics += 1
+        if not self._recovers:
+            raise error
+        self._log.error("handler raised what it should not", error=log.describe(error), exc_info=error)
+        # What it raised may hold anything; it is for our log and not for who asked.
+        return errored(500, f"the webhook failed on this request ({type(error).__name__}); its log says why")
+
+    @staticmethod
+    def _fields(request: AdmissionRequest) -> Mapping[str, object]:
+        fields: dict[str, object] = {
+            "webhookGroup": request.kind.group,
+            "webhookKind": request.kind.kind,
+            "operation": request.operation,
+            "namespace": request.namespace,
+            "name": request.name,
+            "user": request.user_info.username,
+            "requestID": request.uid,
+        }
+        if request.dry_run:
+            fields["dryRun"] = True
+        return fields
+
+
+def multi_mutating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFunction:
+    """Return a handler that runs mutating handlers in order, each on the object as the ones before left it.
+
+    The first that refuses ends it; its answer carries no patches.
+    """
+    functions = _several(handlers)
+
+    async def handle(request: AdmissionRequest) -> AdmissionResponse:
+        patches: list[Mapping[str, Any]] = []
+        warnings: list[str] = []
+        annotations: dict[str, str] = {}
+        original = request.object
+        try:
+            for function in functions:
+                response = _checked(await function(request))
+                warnings += response.warnings
+                annotations |= response.audit_annotations or {}
+                if not response.allowed:
+                    return AdmissionResponse(
+                        allowed=False, status=response.status, warnings=warnings, audit_annotations=annotations
+                    )
+                if response.patches:
+                    patches += response.patches
+                    request.object = _apply(request.object, response.patches)
+        finally:
+            request.object = original
+        final = changed(patches).with_warnings(*warnings)
+        return AdmissionResponse(
+            allowed=True, status=final.status, patches=patches, warnings=warnings, audit_annotations=annotations
+        )
+
+    return handle
+
+
+def multi_validating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFunction:
+    """Return a handler that asks validating handlers in order; the first refusal is the answer.
+
+    A handler that answers with patches is a mistake. Raises (when it is asked): PatchError.
+    """
+    functions = _several(handlers)
+
+    async def handle(request: AdmissionRequest) -> AdmissionResponse:
+        response = AdmissionResponse(allowed=True, status={"code": 200})
+        for function in functions:
+            answered = _checked(await function(request))
+            if answered.patches:
+                raise PatchError("a validating webhook cannot change the object; make it a mutating one")
+            response = AdmissionResponse(
+                allowed=answered.allowed,
+                status=answered.status,
+                warnings=(*response.warnings, *answered.warnings),
+                audit_annotations={**(response.audit_annotations or {}), **(answered.audit_annotations or {})},
+            )
+            if not answered.allowed:
+                break
+        return response
+
+    return handle
+
+
+def handler_function(handler: AdmissionHandler | HandlerFunction) -> HandlerFunction:
+    """Return a handler as the function to call. Raises: ConfigError for what is none."""
+    given: object = handler
+    method = getattr(given, "handle", None)
+    function: Any = method if callable(method) else given
+    if isinstance(given, type) or not callable(function):
+        raise ConfigError(
+            f"{given!r} is no admission handler: pass an object with `async def handle(self, request)`, or an async function"
+        )
+    if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))):  # noqa: B004 - asked for its kind
+        raise ConfigError(
+            f"{given!r} is no admission handler: it must be async, since the API server's other requests wait beside it"
+        )
+    return cast("HandlerFunction", function)
+
+
+def _several(handlers: Sequence[AdmissionHandler | HandlerFunction]) -> list[HandlerFunction]:
+    if not handlers:
+        raise ConfigError("no handlers were given")
+    return [handler_function(handler) for handler in handlers]
+
+
+def _checked(response: object) -> AdmissionResponse:
+    if not isinstance(response, AdmissionResponse):
+        raise TypeError(
+            f"the handler returned {response!r}, and an AdmissionResponse is needed: allowed(), denied(…), patched(request, obj)"
+        )
+    return response
+
+
+def _apply(raw: bytes, patches: Sequence[Mapping[str, Any]]) -> bytes:
+    return msgspec.json.encode(apply_json_patch(msgspec.json.decode(raw), patches))

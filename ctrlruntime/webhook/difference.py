@@ -1,0 +1,67 @@
+"""The patch of an admission webhook: what the code changed, laid over what the API server sent.
+
+The object the code worked on is not the JSON that came: zeros and nulls are written differently, a field may be none our class knows. So
+the difference of the object before and after is carried over to the JSON, and everything else in it stays as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctrlruntime.patch import create_json_patch
+
+__all__ = ["laid_over", "patch_of"]
+
+
+def patch_of(raw: Any, before: Any, after: Any) -> list[dict[str, Any]]:
+    """Return the JSON patch that makes the change from `before` to `after` on `raw`; all three are JSON trees."""
+    return create_json_patch(raw, laid_over(raw, before, after))
+
+
+def laid_over(raw: Any, before: Any, after: Any) -> Any:
+    """Return `raw` with the change from `before` to `after`; it shares what did not change with its arguments."""
+    if _same(before, after):
+        return raw
+    if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict):
+        return _objects(raw, before, after)
+    if isinstance(raw, list) and isinstance(before, list) and isinstance(after, list) and len(raw) == len(before):
+        return _lists(raw, before, after)
+    return after
+
+
+def _objects(raw: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    # What `before` does not have is not the code's: it was never shown to it.
+    result = {name: value for name, value in raw.items() if name in after or name not in before}
+    for name, value in after.items():
+        if name not in before:
+            result[name] = value
+        elif name in raw:
+            result[name] = laid_over(raw[name], before[name], value)
+        elif not _same(before[name], value):
+            result[name] = value
+    return result
+
+
+def _lists(raw: list[Any], before: list[Any], after: list[Any]) -> list[Any]:
+    if len(before) == len(after):
+        return [laid_over(*each) for each in zip(raw, before, after, strict=True)]
+    # Equal ends stay as they came. What lies between is the code's: which item became which is not known.
+    most = min(len(before), len(after))
+    head = 0
+    while head < most and _same(before[head], after[head]):
+        head += 1
+    tail = 0
+    while tail < most - head and _same(before[-1 - tail], after[-1 - tail]):
+        tail += 1
+    return [*raw[:head], *after[head : len(after) - tail], *raw[len(raw) - tail :]]
+
+
+def _same(left: Any, right: Any) -> bool:
+    # As JSON: true is not 1, anywhere inside.
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(value, right[name]) for name, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return bool(left == right)

@@ -1,0 +1,174 @@
+"""What a webhook wants to be asked, as plain facts: one declaration for the server, development mode and generated manifests.
+
+`WebhookRule` has the fields of kubebuilder's webhook marker. A `Registration` is what stands at a path of the server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from ctrlruntime.api.kind import KindInfo
+from ctrlruntime.api.object import Object, kind_of
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.webhook.endpoint import EndpointKind
+from ctrlruntime.webhook.request import Operation
+
+__all__ = ["MatchCondition", "Registration", "WebhookRule", "default_path", "default_rule"]
+
+FailurePolicy: TypeAlias = Literal["Fail", "Ignore"]
+MatchPolicy: TypeAlias = Literal["Equivalent", "Exact"]
+SideEffects: TypeAlias = Literal["None", "NoneOnDryRun"]
+ReinvocationPolicy: TypeAlias = Literal["Never", "IfNeeded"]
+RuleScope: TypeAlias = Literal["*", "Namespaced", "Cluster"]
+
+_OPERATIONS = {"CREATE", "UPDATE", "DELETE", "CONNECT", "*"}
+_CHOICES: Mapping[str, tuple[str | None, ...]] = {
+    "failure_policy": ("Fail", "Ignore"),
+    "match_policy": (None, "Equivalent", "Exact"),
+    "side_effects": ("None", "NoneOnDryRun"),
+    "reinvocation_policy": (None, "Never", "IfNeeded"),
+    "scope": (None, "*", "Namespaced", "Cluster"),
+}
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL}){{2,}}")
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCondition:
+    """A CEL expression that must be true for the webhook to be asked."""
+
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookRule:
+    """Which requests an admission webhook is asked about, and how. What is None is left to the API server.
+
+    Raises: ConfigError for a value that no API server takes.
+    """
+
+    mutating: bool
+    name: str
+    """At least three labels joined by dots: `mgame-v1.kb.io`."""
+
+    groups: Sequence[str]
+    """API groups; "" is the core group."""
+
+    versions: Sequence[str]
+    resources: Sequence[str]
+    """Plurals, with `/status` and the like for subresources."""
+
+    operations: Sequence[Operation | Literal["*"]] = ("CREATE", "UPDATE")
+    scope: RuleScope | None = None
+    failure_policy: FailurePolicy = "Fail"
+    match_policy: MatchPolicy | None = None
+    side_effects: SideEffects = "None"
+    timeout_seconds: int | None = None
+    """Seconds the API server waits, 1 to 30 (None: 10)."""
+
+    admission_review_versions: Sequence[str] = ("v1",)
+    reinvocation_policy: ReinvocationPolicy | None = None
+    namespace_selector: Mapping[str, Any] | None = None
+    """A LabelSelector in wire form."""
+
+    object_selector: Mapping[str, Any] | None = None
+    match_conditions: Sequence[MatchCondition] = ()
+
+    def __post_init__(self) -> None:
+        for option, choices in _CHOICES.items():
+            if getattr(self, option) not in choices:
+                raise self._error(
+                    f"{option} is {getattr(self, option)!r}; choose one of {', '.join(map(repr, choices))}"
+                )
+        for option in ("groups", "versions", "resources", "operations", "admission_review_versions"):
+            value = getattr(self, option)
+            if isinstance(value, str) or not value:
+                raise self._error(f"{option} is {value!r}; give a list with at least one entry")
+            object.__setattr__(self, option, tuple(value))
+        object.__setattr__(self, "match_conditions", tuple(self.match_conditions))
+        if unknown := set(self.operations) - _OPERATIONS:
+            raise self._error(
+                f"there is no operation {', '.join(sorted(unknown))}; there are {', '.join(sorted(_OPERATIONS))}"
+            )
+        if not _NAME.fullmatch(self.name):
+            raise self._error("a name has at least three lower-case labels joined by dots, such as mgame-v1.kb.io")
+        if self.timeout_seconds is not None and not 1 <= self.timeout_seconds <= 30:
+            raise self._error(
+                f"timeout_seconds is {self.timeout_seconds}; the API server waits between 1 and 30 seconds"
+            )
+        if self.reinvocation_policy is not None and not self.mutating:
+            raise self._error("reinvocation_policy is for mutating webhooks; validating ones are asked once")
+        if not set(self.admission_review_versions) & {"v1", "v1beta1"}:
+            raise self._error(
+                f"admission_review_versions are {self.admission_review_versions}; v1 and v1beta1 are understood"
+            )
+
+    def _error(self, problem: str) -> ConfigError:
+        return ConfigError(f"webhook {self.name!r}: {problem}")
+
+    def to_webhook(self, client_config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the entry of a webhook configuration in wire form."""
+        rule: dict[str, Any] = {
+            "apiGroups": list(self.groups),
+            "apiVersions": list(self.versions),
+            "operations": list(self.operations),
+            "resources": list(self.resources),
+            "scope": self.scope,
+        }
+        entry: dict[str, Any] = {
+            "name": self.name,
+            "admissionReviewVersions": list(self.admission_review_versions),
+            "clientConfig": dict(client_config),
+            "failurePolicy": self.failure_policy,
+            "matchPolicy": self.match_policy,
+            "sideEffects": self.side_effects,
+            "timeoutSeconds": self.timeout_seconds,
+            "reinvocationPolicy": self.reinvocation_policy,
+            "namespaceSelector": self.namespace_selector,
+            "objectSelector": self.object_selector,
+            "rules": [{name: value for name, value in rule.items() if value is not None}],
+        }
+        if self.match_conditions:
+            entry["matchConditions"] = [
+                {"name": one.name, "expression": one.expression} for one in self.match_conditions
+            ]
+        return {name: value for name, value in entry.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What stands at a path of the webhook server. An admission webhook without a `rule` is served, and registered by its user."""
+
+    path: str
+    kind: EndpointKind
+    rule: WebhookRule | None = None
+    target: KindInfo | None = None
+    """The kind a typed webhook is for."""
+
+    converted: tuple[tuple[KindInfo, ...], ...] = ()
+    """Of the conversion endpoint: the versions of each kind, the hub first."""
+
+
+def default_path(kind: type[Object], *, mutating: bool) -> str:
+    """Return kubebuilder's path: `/mutate-myapp-example-com-v1-game`; with the core group `/mutate--v1-pod`."""
+    info = kind_of(kind)
+    prefix = "mutate" if mutating else "validate"
+    return f"/{prefix}-{info.group.replace('.', '-')}-{info.version}-{info.kind.lower()}"
+
+
+def default_rule(kind: type[Object], *, mutating: bool, **options: Any) -> WebhookRule:
+    """Return the rule for objects of a kind, named as kubebuilder names it; `options` are fields of the rule."""
+    info = kind_of(kind)
+    fields: dict[str, Any] = {
+        "mutating": mutating,
+        "name": f"{'m' if mutating else 'v'}{info.kind.lower()}-{info.version}.kb.io",
+        "groups": (info.group,),
+        "versions": (info.version,),
+        "resources": (info.plural,),
+    }
+    fields |= {name: value for name, value in options.items() if value is not None}
+    return WebhookRule(**fields)

@@ -1,0 +1,150 @@
+"""What an admission webhook answers, and how each answer is made.
+
+Handlers return an `AdmissionResponse` from `allowed`, `denied`, `errored`, `patched` and `patched_from_raw`, or raise: `answer_to` turns what
+they raised into an answer. `write_review` puts it into the review's own version.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from ctrlruntime.api.object import Object
+from ctrlruntime.errors import APIStatusError, CtrlError, DecodeError
+from ctrlruntime.patch import create_json_patch
+from ctrlruntime.webhook.difference import patch_of
+from ctrlruntime.webhook.request import AdmissionRequest, BadObjectError
+
+__all__ = [
+    "AdmissionResponse",
+    "Denied",
+    "Warnings",
+    "allowed",
+    "answer_to",
+    "denied",
+    "errored",
+    "patched",
+    "patched_from_raw",
+    "write_review",
+]
+
+Warnings: TypeAlias = Sequence[str]
+"""Texts that `kubectl` and other clients show to the user although the request goes through (or does not)."""
+
+_REASONS: Final = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    413: "RequestEntityTooLarge",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+class Denied(CtrlError):  # noqa: N818 - it is no error that a validator says no
+    """Raise it to refuse a request; the message is for who made it. For errors of fields raise `invalid(…)`."""
+
+    def __init__(self, message: str, *, warnings: Warnings = ()) -> None:
+        super().__init__(message)
+        self.warnings = warnings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionResponse:
+    """The answer to one request. `patches` are operations of a JSON patch on the request's object; `status` says why it is refused."""
+
+    allowed: bool
+    status: Mapping[str, Any] | None = None
+    patches: Sequence[Mapping[str, Any]] = ()
+    warnings: Warnings = ()
+    audit_annotations: Mapping[str, str] | None = None
+
+    def with_warnings(self, *warnings: str) -> AdmissionResponse:
+        """Return the same answer with further warnings."""
+        return replace(self, warnings=(*self.warnings, *warnings))
+
+
+def allowed(message: str = "") -> AdmissionResponse:
+    """Let the request through as it is."""
+    return AdmissionResponse(allowed=True, status={"code": 200, "message": message} if message else {"code": 200})
+
+
+def denied(message: str) -> AdmissionResponse:
+    """Refuse the request: 403 Forbidden, with a message for who made it."""
+    return _refused(403, message)
+
+
+def errored(code: int, error: str | BaseException) -> AdmissionResponse:
+    """Refuse the request because something went wrong; `code` is an HTTP status of 400 or more."""
+    if not 400 <= code < 600:
+        raise ValueError(f"code is {code}: an error has an HTTP status from 400 to 599; use allowed() for what is none")
+    return _refused(code, str(error))
+
+
+def patched(request: AdmissionRequest, obj: Object) -> AdmissionResponse:
+    """Let the request through with `obj`, decoded from it and changed, in its place.
+
+    The patch holds what was changed and nothing else: fields that the class of `obj` does not know, or writes in another way, stay.
+    Raises: DecodeError when the request holds no such object.
+    """
+    before = request.decode(type(obj), limits=False).to_wire()
+    return changed(patch_of(msgspec.json.decode(request.object), before, obj.to_wire()))
+
+
+def patched_from_raw(original: bytes, new: bytes) -> AdmissionResponse:
+    """Let the request through with `new` in the place of `original` (`request.object`), both JSON. Raises: DecodeError."""
+    try:
+        return changed(create_json_patch(msgspec.json.decode(original), msgspec.json.decode(new)))
+    except msgspec.DecodeError as error:
+        raise DecodeError(f"no patch can be made of what is not JSON: {error}", raw=new) from error
+
+
+def changed(patches: Sequence[Mapping[str, Any]]) -> AdmissionResponse:
+    """Let the request through with these operations, of which there may be none."""
+    return AdmissionResponse(allowed=True, status={"code": 200}, patches=patches)
+
+
+def answer_to(error: Exception) -> AdmissionResponse | None:
+    """Return the answer that an exception of a handler means; None for one that means nothing: a defect."""
+    match error:
+        case Denied():
+            return denied(str(error)).with_warnings(*error.warnings)
+        case APIStatusError():
+            return AdmissionResponse(allowed=False, status={**error.status, "code": error.code})
+        case BadObjectError():
+            return errored(400, error)
+        case CtrlError():
+            return errored(500, error)
+        case _:
+            return None
+
+
+def write_review(api_version: str, uid: str, response: AdmissionResponse, warnings: Warnings = ()) -> bytes:
+    """Return the body of the answer to a review of this version."""
+    answer: dict[str, Any] = {"uid": uid, "allowed": response.allowed}
+    if response.status is not None:
+        answer["status"] = {**response.status, "code": response.status.get("code") or 200}
+    if response.patches:
+        answer["patch"] = base64.b64encode(msgspec.json.encode(list(response.patches))).decode()
+        answer["patchType"] = "JSONPatch"
+    if warnings or response.warnings:
+        answer["warnings"] = [*warnings, *response.warnings]
+    if response.audit_annotations:
+        answer["auditAnnotations"] = dict(response.audit_annotations)
+    return msgspec.json.encode({"kind": "AdmissionReview", "apiVersion": api_version, "response": answer})
+
+
+def _refused(code: int, message: str) -> AdmissionResponse:
+    status: dict[str, Any] = {"status": "Failure", "message": message, "code": code}
+    if code in _REASONS:
+        status["reason"] = _REASONS[code]
+    return AdmissionResponse(allowed=False, status=status)

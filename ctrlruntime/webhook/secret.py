@@ -1,0 +1,309 @@
+"""A webhook certificate for clusters without cert-manager: a self-signed CA and a pair, kept in a Secret that all replicas share.
+
+Whoever comes first makes it, whoever sees it age renews it; writes are conditional, so replicas do not undo each other. The CA is injected into
+webhook configurations and the conversion of CustomResourceDefinitions, and a new CA is trusted before anything is signed with it.
+
+The operator needs: get, create, update on this Secret; get, update on the configurations and definitions it injects into.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from ctrlruntime import log
+from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.object import Unstructured
+from ctrlruntime.certificates import Authority, KeyPair, make_authority
+from ctrlruntime.client.interfaces import Client
+from ctrlruntime.errors import AlreadyExists, ConfigError, Conflict, CtrlError
+from ctrlruntime.webhook.certificates import Announcement
+from ctrlruntime.webhook.configurations import CustomResourceDefinition, Mutating, Validating, change, inject_bundle
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+    from ctrlruntime.api.core.v1 import Secret
+
+__all__ = ["SecretCertificates", "SecretStore", "renewed"]
+
+CERTIFICATE: Final = "tls.crt"
+KEY: Final = "tls.key"
+BUNDLE: Final = "ca.crt"
+"""What callers trust: the CA that signs, and one that is coming or going."""
+
+SIGNER: Final = ("signer.crt", "signer.key")
+NEXT: Final = ("next.crt", "next.key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretCertificates:
+    """Keeps the certificate in a Secret and tells the API server to trust it."""
+
+    name: str
+    """Of the Secret."""
+
+    namespace: str
+    service: str
+    """The Service through which the API server calls; the certificate is for its DNS names."""
+
+    mutating: Sequence[str] = ()
+    """Names of MutatingWebhookConfigurations that get the CA."""
+
+    validating: Sequence[str] = ()
+    definitions: Sequence[str] = ()
+    """Names of CustomResourceDefinitions whose conversion gets the CA."""
+
+    dns_names: Sequence[str] = ()
+    """Further names of the certificate."""
+
+    lifetime: float = 90 * 86400.0
+    """Seconds a certificate is valid; it is renewed after two thirds."""
+
+    ca_lifetime: float = 3650 * 86400.0
+    interval: float = 60.0
+    """Seconds between two looks at the Secret and the configurations."""
+
+    def __post_init__(self) -> None:
+        if not (self.name and self.namespace and self.service):
+            raise ConfigError(
+                "SecretCertificates needs the Secret's name, its namespace, and the Service in front of the webhooks"
+            )
+        if not 0 < self.lifetime < self.ca_lifetime or self.interval <= 0:
+            raise ConfigError(
+                f"SecretCertificates: lifetime ({self.lifetime:g} s) must be above 0 and below ca_lifetime ({self.ca_lifetime:g} s), "
+                "interval above 0"
+            )
+        for option in ("mutating", "validating", "definitions", "dns_names"):
+            if isinstance(getattr(self, option), str):
+                raise ConfigError(f"SecretCertificates: {option} is a list of names")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names the certificate is for."""
+        full = f"{self.service}.{self.namespace}.svc"
+        return tuple(
+            dict.fromkeys((full, f"{full}.cluster.local", f"{self.service}.{self.namespace}", *self.dns_names))
+        )
+
+
+class SecretStore:
+    """The source of certificates that `SecretCertificates` describes."""
+
+    def __init__(
+        self,
+        options: SecretCertificates,
+        client: Client,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._options = options
+        self._client = client
+        self._sleep = sleep
+        self._now = now
+        self._shown: KeyPair | None = None
+        self._complaint = ""
+        self.reads = 0
+        self.errors = 0
+        self._log = log.get_logger("webhook")
+
+    async def prepare(self) -> KeyPair:
+        pair, bundle = await self._settle()
+        # Before the first caller: with what was injected, this certificate is trusted.
+        await self._inject(bundle)
+        self._shown = pair
+        return pair
+
+    async def follow(self, use: Callable[[KeyPair], None]) -> None:
+        while True:
+            await self._sleep(self._options.interval)
+            try:
+                await self._look(use)
+            except CtrlError as error:
+                self.errors += 1
+                if str(error) != self._complaint:
+                    self._log.warning("the certificate's Secret cannot be kept; tried again", error=log.describe(error))
+                self._complaint = str(error)
+
+    async def announce(self, server: Announcement) -> None:
+        """The configurations are part of the operator's manifests; they have their CA by now."""
+
+    async def retire(self) -> None:
+        """Other replicas, and the next start, go on with the Secret."""
+
+    async def _look(self, use: Callable[[KeyPair], None]) -> None:
+        # What is trusted first, for a renewal may sign with the CA that was only announced until now.
+        present = await self._find()
+        if present is not None:
+            await self._inject(present.data.get(BUNDLE, b""))
+        pair, bundle = await self._settle()
+        await self._inject(bundle)
+        self._complaint = ""
+        if pair != self._shown:
+            self._shown = pair
+            use(pair)
+            self._log.info("certificate replaced", secret=str(self._key))
+
+    async def _settle(self) -> tuple[KeyPair, bytes]:
+        """Return the pair and the bundle in the Secret, made or renewed where that is due."""
+        while True:
+            self.reads += 1
+            present = await self._find()
+            data = {} if present is None else present.data
+            fresh = renewed(data, self._options, self._now())
+            if fresh is None:
+                return KeyPair(data[CERTIFICATE], data[KEY]), data[BUNDLE]
+            try:
+                if present is None:
+                    await self._client.create(self._new(fresh))
+                else:
+                    present.data = fresh
+                    await self._client.update(present)
+            except (AlreadyExists, Conflict):
+                continue  # another replica was faster: take what it made
+            return KeyPair(fresh[CERTIFICATE], fresh[KEY]), fresh[BUNDLE]
+
+    async def _inject(self, bundle: bytes) -> None:
+        targets: list[tuple[type[Unstructured], str]] = [
+            *((Mutating, name) for name in self._options.mutating),
+            *((Validating, name) for name in self._options.validating),
+            *((CustomResourceDefinition, name) for name in self._options.definitions),
+        ]
+        for kind, name in targets:
+            found = await change(self._client, kind, name, lambda obj: inject_bundle(obj, bundle))
+            if found is None:
+                self._log.warning("there is nothing to inject the CA into", kind=kind.__name__, name=name)
+
+    async def _find(self) -> Secret | None:
+        from ctrlruntime.api.core.v1 import Secret
+
+        return await self._client.api_reader.find(Secret, self._key)
+
+    def _new(self, data: dict[str, bytes]) -> Secret:
+        from ctrlruntime.api.core.v1 import Secret
+        from ctrlruntime.api.meta.v1 import ObjectMeta
+
+        metadata = ObjectMeta(name=self._key.name, namespace=self._key.namespace)
+        return Secret(metadata=metadata, type="kubernetes.io/tls", data=data)
+
+    @property
+    def _key(self) -> NamespacedName:
+        return NamespacedName(self._options.namespace, self._options.name)
+
+
+def renewed(data: Mapping[str, bytes], options: SecretCertificates, now: datetime) -> dict[str, bytes] | None:
+    """Return what the Secret should hold next, None when it is well as it is. Each call is one step; the steps of a new CA are two:
+    first it is trusted, at the next look it signs.
+    """
+    signer, waiting = _authority(data, SIGNER, options), _authority(data, NEXT, options)
+    if signer is None or _left(signer, now) <= timedelta(0):
+        fresh = make_authority(options.name, lifetime=options.ca_lifetime)
+        return _signed(fresh, _bundle(fresh.pem, data.get(BUNDLE, b""), now), options)
+    if waiting is not None:
+        return _signed(waiting, _bundle(waiting.pem, data.get(BUNDLE, b""), now), options)
+    if _is_due(_certificates(signer.pem)[0], now):
+        coming = make_authority(options.name, lifetime=options.ca_lifetime)
+        bundle = _bundle(signer.pem, coming.pem + data.get(BUNDLE, b""), now)
+        return {**data, BUNDLE: bundle, NEXT[0]: coming.pair.certificate, NEXT[1]: coming.pair.key}
+    if not _is_well(data, signer, options, now):
+        return _signed(signer, _bundle(signer.pem, data.get(BUNDLE, b""), now), options)
+    return None
+
+
+def _signed(authority: Authority, bundle: bytes, options: SecretCertificates) -> dict[str, bytes]:
+    certificate = _issuer(authority, options.lifetime).server(options.hosts)
+    return {
+        CERTIFICATE: certificate.certificate,
+        KEY: certificate.key,
+        BUNDLE: bundle,
+        SIGNER[0]: authority.pair.certificate,
+        SIGNER[1]: authority.pair.key,
+    }
+
+
+def _is_well(data: Mapping[str, bytes], signer: Authority, options: SecretCertificates, now: datetime) -> bool:
+    """Whether certificate and bundle can stay."""
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        (leaf, *_), trusted = _certificates(data.get(CERTIFICATE, b"")), _certificates(data.get(BUNDLE, b""))
+        leaf.verify_directly_issued_by(_certificates(signer.pem)[0])
+        key: Any = load_pem_private_key(data.get(KEY, b""), None)
+        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(
+            x509.DNSName
+        )
+    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+        return False
+    return (
+        key.public_key() == leaf.public_key()
+        and set(options.hosts) <= set(names)
+        and not _is_due(leaf, now)
+        and _certificates(signer.pem)[0] in trusted
+        and all(one.not_valid_after_utc > now for one in trusted)
+    )
+
+
+def _authority(data: Mapping[str, bytes], names: tuple[str, str], options: SecretCertificates) -> Authority | None:
+    """Return the CA kept under two names, None when it is not there or cannot be read."""
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    pair = KeyPair(data.get(names[0], b""), data.get(names[1], b""))
+    try:
+        certificate = _certificates(pair.certificate)[0]
+        key: Any = load_pem_private_key(pair.key, None)
+    except (ValueError, TypeError, IndexError):
+        return None
+    if key.public_key() != certificate.public_key():
+        return None
+    return Authority(pair, certificate, key, timedelta(seconds=options.ca_lifetime))
+
+
+def _issuer(authority: Authority, lifetime: float) -> Authority:
+    """Return the CA so that what it issues is valid for this time."""
+    known = _certificates(authority.pem)[0]
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    key: Any = load_pem_private_key(authority.pair.key, None)
+    return Authority(authority.pair, known, key, timedelta(seconds=lifetime))
+
+
+def _bundle(first: bytes, others: bytes, now: datetime) -> bytes:
+    """Return the certificates of both, each once, without those that have expired."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    pems: dict[bytes, None] = {}
+    for pem in (first, others):
+        try:
+            found = _certificates(pem)
+        except ValueError:
+            continue
+        for certificate in found:
+            if certificate.not_valid_after_utc > now:
+                pems[certificate.public_bytes(Encoding.PEM)] = None
+    return b"".join(pems)
+
+
+def _certificates(pem: bytes) -> list[x509.Certificate]:
+    try:
+        from cryptography import x509
+    except ImportError as error:
+        raise ConfigError(
+            "certificates in a Secret need the package cryptography: pip install 'ctrlruntime[webhook]'"
+        ) from error
+    return x509.load_pem_x509_certificates(pem)
+
+
+def _left(authority: Authority, now: datetime) -> timedelta:
+    return _certificates(authority.pem)[0].not_valid_after_utc - now
+
+
+def _is_due(certificate: x509.Certificate, now: datetime) -> bool:
+    """Whether two thirds of its time are over."""
+    whole = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+    return certificate.not_valid_after_utc - now < whole / 3

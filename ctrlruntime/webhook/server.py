@@ -1,0 +1,474 @@
+"""The webhook server: endpoints at paths, over TLS whose certificate may change at any time.
+
+Below are the endpoints and the sources of certificates; the manager starts it before the caches and stops it after the controllers. It runs
+on every replica. aiohttp is imported when it starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import ssl
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+
+from ctrlruntime import log
+from ctrlruntime.api.object import Object, kind_of
+from ctrlruntime.certificates import KeyPair
+from ctrlruntime.certwatcher import load_key_pair
+from ctrlruntime.client.interfaces import Client
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.webhook.certificates import Certificates, FileCertificates
+from ctrlruntime.webhook.conversion import Conversion, ConversionEndpoint
+from ctrlruntime.webhook.development import Development, DevelopmentCertificates
+from ctrlruntime.webhook.endpoint import Endpoint, NotReadyError
+from ctrlruntime.webhook.metrics import PathMetrics, make_collector
+from ctrlruntime.webhook.registration import Registration, WebhookRule
+from ctrlruntime.webhook.secret import SecretCertificates, SecretStore
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from ctrlruntime.metrics import Metrics
+
+__all__ = ["CONVERT_PATH", "WebhookOptions", "WebhookServer", "default_cert_dir"]
+
+CONVERT_PATH: Final = "/convert"
+
+_DIAL: Final = 10.0  # seconds a look at ourselves may take
+_MARGIN: Final = 0.5  # seconds of the API server's patience that the way back may take
+_GOODBYE: Final = 30  # hundredths of a second that connections get to end when the server stops
+_TIMEOUT = re.compile(r"(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
+
+Synced: TypeAlias = Callable[[type[Object]], Awaitable[None]]
+"""Returns when a kind is in the cache."""
+
+
+def default_cert_dir() -> Path:
+    """Return the folder where cert-manager and OLM mount the certificate by convention."""
+    return Path(tempfile.gettempdir(), "k8s-webhook-server", "serving-certs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookOptions:
+    """Where webhooks are served, and with which certificate: files by default, else exactly one of `development` and `secret`."""
+
+    host: str = ""
+    """The address to listen on; empty: every interface, in development mode `Development.host` only."""
+
+    port: int = 9443
+    """0 takes a free one."""
+
+    cert_dir: str | Path | None = None
+    """Default: `<tmp>/k8s-webhook-server/serving-certs`."""
+
+    cert_name: str = "tls.crt"
+    key_name: str = "tls.key"
+    client_ca: str | Path | None = None
+    """A PEM file, in `cert_dir` unless absolute: only callers with a certificate of this CA are served."""
+
+    development: Development | None = None
+    secret: SecretCertificates | None = None
+    shutdown_timeout: float = 60.0
+    """Seconds reviews under way may take when the server stops."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise ConfigError(f"the webhook port is {self.port}; give one from 0 (a free one) to 65535")
+        if self.development is not None and self.secret is not None:
+            raise ConfigError("WebhookOptions has both development and secret; the certificate comes from one of them")
+        if (self.development or self.secret) and self.cert_dir is not None:
+            raise ConfigError("WebhookOptions has cert_dir and a certificate made for it; leave out one of them")
+
+
+class WebhookServer:
+    """Serves webhooks by path. The manager has one: `mgr.webhook_server`.
+
+    `client` writes registrations and secrets (and needs no leadership), `synced` waits for a kind's cache, `metrics` gets the numbers.
+    """
+
+    def __init__(
+        self,
+        options: WebhookOptions | None = None,
+        *,
+        client: Client | None = None,
+        synced: Synced | None = None,
+        metrics: Metrics | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        certificates: Certificates | None = None,
+    ) -> None:
+        self.options = options or WebhookOptions()
+        self._certificates = certificates or self._choose_certificates(client)
+        self._synced = synced
+        self._metrics = metrics
+        self._clock = clock
+        self._endpoints: dict[str, Endpoint] = {}
+        self._paths: dict[str, PathMetrics] = {}
+        self._registrations: dict[str, Registration] = {}
+        self._awaited: dict[type[Object], asyncio.Task[None]] = {}
+        self._tls: ssl.SSLContext | None = None
+        self._runner: web.ServerRunner | None = None
+        self._follower: asyncio.Task[None] | None = None
+        self._address: tuple[str, int] | None = None
+        self._was_started = False
+        self._log = log.get_logger("webhook")
+
+    def __repr__(self) -> str:
+        return f"WebhookServer({self._address or (self.options.host, self.options.port)})"
+
+    # --- what is served -----------------------------------------------------------------------------------------------
+
+    def register(
+        self,
+        path: str,
+        endpoint: Endpoint,
+        *,
+        webhook: WebhookRule | None = None,
+        target: type[Object] | None = None,
+    ) -> None:
+        """Serve an endpoint at a path, before or after the start.
+
+        `webhook` says which requests an admission webhook is to be asked about: development mode registers it so, and manifests are generated
+        from it. `target` is the kind of a typed webhook. Raises: ConfigError for a path that is taken or none.
+        """
+        if not path.startswith("/") or "?" in path or "#" in path:
+            raise ConfigError(f"{path!r} is no path of a webhook: it begins with '/' and has no query")
+        if path in self._endpoints:
+            raise ConfigError(f"a webhook is registered at {path} already; give this one another path")
+        if webhook is not None and endpoint.kind != "admission":
+            raise ConfigError(f"{path}: a WebhookRule is for admission, and this is {endpoint.kind}")
+        if self._was_started and webhook is not None and self.options.development is not None:
+            self._log.warning("registered after the start: development mode does not tell the cluster of it", path=path)
+        self._endpoints[path] = endpoint
+        self._paths[path] = PathMetrics(path)
+        info = None if target is None else kind_of(target)
+        self._registrations[path] = Registration(path=path, kind=endpoint.kind, rule=webhook, target=info)
+        self._log.debug("webhook registered", path=path)
+        if self._runner is not None:
+            self._await_reads(endpoint)
+
+    def register_conversion(self, conversion: Conversion[Any]) -> None:
+        """Convert the versions of a kind, at `/convert`. Raises: ConfigError for a kind that is converted already."""
+        endpoint = self._endpoints.get(CONVERT_PATH)
+        if endpoint is None:
+            endpoint = ConversionEndpoint()
+            self.register(CONVERT_PATH, endpoint)
+        if not isinstance(endpoint, ConversionEndpoint):
+            raise ConfigError(f"{CONVERT_PATH} serves {endpoint!r} already; conversions are served there")
+        endpoint.add(conversion)
+        converted = tuple(each.versions for each in endpoint.conversions)
+        self._registrations[CONVERT_PATH] = Registration(path=CONVERT_PATH, kind="conversion", converted=converted)
+
+    @property
+    def registrations(self) -> tuple[Registration, ...]:
+        """What is served, as facts, in order of registration."""
+        return tuple(self._registrations.values())
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._endpoints
+
+    # --- life -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port where it listens. Raises: RuntimeError while it does not."""
+        if self._address is None:
+            raise RuntimeError("the webhook server is not running")
+        return self._address
+
+    @property
+    def port(self) -> int:
+        """The port where it listens. Raises: RuntimeError while it does not."""
+        return self.address[1]
+
+    async def start(self) -> None:
+        """Listen and serve in the background; in development mode, tell the cluster, too.
+
+        Raises: ConfigError for a certificate or an address that cannot be used, RuntimeError when it was started before.
+        """
+        if self._was_started:
+            raise RuntimeError("the webhook server was started before; it runs once")
+        self._was_started = True
+        self._collect()
+        self._use(await self._certificates.prepare())
+        try:
+            await self._serve()
+            self._follower = asyncio.ensure_future(self._certificates.follow(self._use))
+            self._follower.add_done_callback(self._follower_ended)
+            for endpoint in self._endpoints.values():
+                self._await_reads(endpoint)
+            await self._certificates.announce(self)
+        except BaseException:
+            await self.stop()
+            raise
+        self._log.info("serving webhooks", address=self.address, paths=sorted(self._endpoints))
+
+    async def stop(self) -> None:
+        """Take back what the cluster was told, let reviews under way finish, and close. May be called twice and without a start."""
+        runner, self._runner = self._runner, None
+        if runner is None:
+            return
+        await self._certificates.retire()
+        tasks = [task for task in (self._follower, *self._awaited.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        transports = [found for handler in _handlers(runner) if (found := handler.transport) is not None]
+        await runner.cleanup()
+        await _ended(transports)
+        self._address = None
+
+    async def started_checker(self) -> None:
+        """A health check: the server answers TLS, and what its webhooks read is in the cache. Raises: what is wrong."""
+        if self._address is None:
+            raise RuntimeError("the webhook server is not running")
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is ourselves we look at
+        host, port = self._address
+        async with asyncio.timeout(_DIAL):
+            _, writer = await asyncio.open_connection(_dialled(host), port, ssl=context)
+            writer.close()
+        for kind, task in self._awaited.items():
+            if not task.done():
+                raise NotReadyError(f"{kind.__name__} has not arrived in the cache")
+
+    async def _serve(self) -> None:
+        from aiohttp import web
+
+        listening = self._listen()
+        runner = web.ServerRunner(
+            web.Server(self._handle, access_log=None, keepalive_timeout=180.0),
+            handle_signals=False,
+            shutdown_timeout=self.options.shutdown_timeout,
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # What a connection gets is decided when it begins: the context of the moment. One context that takes a second pair would go on
+        # showing the first to clients which prefer its sort of key.
+        context.sni_callback = self._choose_context
+        context.set_alpn_protocols(["http/1.1"])
+        self._require_clients(context)
+        try:
+            await runner.setup()
+            await web.SockSite(runner, listening, ssl_context=context).start()
+        except BaseException:
+            listening.close()
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        host, port = listening.getsockname()[:2]
+        self._address = (str(host), int(port))
+
+    def _listen(self) -> socket.socket:
+        development = self.options.development
+        host = self.options.host or ("" if development is None else development.host)
+        try:
+            if host:
+                found = socket.getaddrinfo(host, self.options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+                return socket.create_server(found[0][4][:2], family=found[0][0], backlog=1024)
+            if socket.has_dualstack_ipv6():
+                try:
+                    return socket.create_server(
+                        ("", self.options.port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=1024
+                    )
+                except OSError:
+                    pass  # a kernel may know IPv6 and have it turned off; what else is wrong, the next line says again
+            return socket.create_server(("", self.options.port), backlog=1024)
+        except OSError as error:
+            raise ConfigError(
+                f"the webhook server cannot listen on {host}:{self.options.port} ({error.strerror or error}); "
+                "another process may use the port. Give a free one with WebhookOptions(port=…)"
+            ) from error
+
+    # --- certificates ---------------------------------------------------------------------------------------------------
+
+    def _choose_certificates(self, client: Client | None) -> Certificates:
+        options = self.options
+        if options.development is None and options.secret is None:
+            folder = Path(options.cert_dir or default_cert_dir())
+            return FileCertificates(folder / options.cert_name, folder / options.key_name)
+        if client is None:
+            raise ConfigError("a webhook server that makes its certificates needs a client; the manager's has one")
+        if options.development is not None:
+            return DevelopmentCertificates(options.development, client)
+        assert options.secret is not None
+        return SecretStore(options.secret, client)
+
+    def _use(self, pair: KeyPair) -> None:
+        """Show this pair to whoever connects from now on."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        load_key_pair(context, pair)
+        context.set_alpn_protocols(["http/1.1"])
+        self._require_clients(context)
+        self._tls = context
+
+    def _require_clients(self, context: ssl.SSLContext) -> None:
+        if self.options.client_ca is None:
+            return
+        path = Path(self.options.cert_dir or default_cert_dir()) / self.options.client_ca
+        try:
+            context.load_verify_locations(path)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"client_ca {path} cannot be read: {error}") from error
+        context.verify_mode = ssl.CERT_REQUIRED
+
+    def _choose_context(self, connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._tls
+
+    def _follower_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("the certificate is not renewed any more", error=log.describe(error), exc_info=error)
+
+    # --- reviews --------------------------------------------------------------------------------------------------------
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        from aiohttp import web
+
+        endpoint = self._endpoints.get(request.path)
+        if endpoint is None:
+            return web.Response(status=404, text=f"there is no webhook at {request.path}\n")
+        if request.method != "POST":
+            return web.Response(status=405, text="reviews are posted\n", headers={"Allow": "POST"})
+        meter = self._paths[request.path]
+        meter.in_flight += 1
+        start, status = self._clock(), 500
+        try:
+            body = await self._answer(endpoint, request, start)
+            status = 200
+            return web.Response(body=body, content_type="application/json")
+        except NotReadyError as error:
+            # Outside of the review: that the webhook cannot decide yet is for the failure policy.
+            status = 503
+            self._log.info("not ready for a review", path=request.path, error=str(error))
+            return web.Response(status=503, body=_unavailable(error), content_type="application/json")
+        finally:
+            meter.in_flight -= 1
+            meter.ended(status, self._clock() - start)
+
+    async def _answer(self, endpoint: Endpoint, request: web.BaseRequest, start: float) -> bytes:
+        body = await _read(request, endpoint.body_limit)
+        if body is None:
+            return endpoint.refuse(413, f"the review is larger than {endpoint.body_limit} bytes")
+        timeout = _seconds(request.query.get("timeout", ""))
+        if endpoint.reads:
+            await self._until_synced(endpoint.reads, timeout)
+        if timeout is not None:
+            timeout = max(timeout - (self._clock() - start) - min(_MARGIN, timeout / 10), 0.001)
+        return await endpoint.answer(body, content_type=request.headers.get("Content-Type", ""), timeout=timeout)
+
+    # --- the cache -----------------------------------------------------------------------------------------------------
+
+    def _await_reads(self, endpoint: Endpoint) -> None:
+        for kind in endpoint.reads:
+            if self._synced is not None and kind not in self._awaited:
+                self._awaited[kind] = asyncio.ensure_future(self._arrival(kind, self._synced))
+
+    async def _arrival(self, kind: type[Object], synced: Synced) -> None:
+        while True:
+            try:
+                return await synced(kind)
+            except Exception as error:  # noqa: BLE001 - reviews wait meanwhile, and the operator does not end for it
+                self._log.warning(
+                    "what webhooks read is not in the cache", kind=kind.__name__, error=log.describe(error)
+                )
+                await asyncio.sleep(1.0)
+
+    async def _until_synced(self, reads: Sequence[type[Object]], timeout: float | None) -> None:
+        waiting = {kind: task for kind in reads if (task := self._awaited.get(kind)) is not None and not task.done()}
+        if not waiting:
+            return
+        # Half of the time, so that the answer says why nothing was decided, and not only that it took too long.
+        _, pending = await asyncio.wait(waiting.values(), timeout=5.0 if timeout is None else timeout / 2)
+        if pending:
+            names = ", ".join(kind.__name__ for kind, task in waiting.items() if task in pending)
+            raise NotReadyError(f"the webhook reads {names} from its cache, which has not been filled yet; try again")
+
+    # --- metrics --------------------------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        if self._metrics is not None:
+            self._metrics.registry.register(make_collector(self))
+
+    def paths(self) -> list[PathMetrics]:
+        """Return the numbers of each path."""
+        return list(self._paths.values())
+
+    def panics(self) -> dict[str, int]:
+        """Return how many handlers panicked, by kind of endpoint."""
+        counts: dict[str, int] = {}
+        for endpoint in list(self._endpoints.values()):
+            counts[endpoint.kind] = counts.get(endpoint.kind, 0) + endpoint.panics
+        return counts
+
+    def certificate_reads(self) -> tuple[int, int]:
+        """Return how often the certificate was read, and how often in vain."""
+        return self._certificates.reads, self._certificates.errors
+
+
+def _handlers(runner: web.ServerRunner) -> Sequence[web.RequestHandler]:
+    return () if runner.server is None else runner.server.connections
+
+
+async def _ended(transports: Sequence[asyncio.Transport]) -> None:
+    """Wait a moment for the other sides' goodbyes, which TLS does, and end without them what is left."""
+    for _ in range(_GOODBYE):
+        if all(_is_closed(transport) for transport in transports):
+            return
+        await asyncio.sleep(0.01)
+    for transport in transports:
+        transport.abort()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+def _is_closed(transport: asyncio.Transport) -> bool:
+    connection = transport.get_extra_info("socket")
+    return connection is None or connection.fileno() == -1
+
+
+async def _read(request: web.BaseRequest, limit: int) -> bytes | None:
+    """Return the body, or None when it is over the limit; then no more of it is kept."""
+    if request.content_length is not None and request.content_length > limit:
+        return None
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.content.iter_any():
+        size += len(part)
+        if size > limit:
+            return None
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _seconds(text: str) -> float | None:
+    """Return the seconds in a Go duration as the API server sends it (`10s`, `1m0s`, `500ms`); None for anything else."""
+    match = _TIMEOUT.fullmatch(text)
+    if not text or match is None:
+        return None
+    minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
+    return minutes * 60 + seconds + milliseconds / 1000 or None
+
+
+def _unavailable(error: Exception) -> bytes:
+    status: Mapping[str, Any] = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": str(error),
+        "reason": "ServiceUnavailable",
+        "code": 503,
+    }
+    return msgspec.json.encode(status)
+
+
+def _dialled(host: str) -> str:
+    return {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound

@@ -1,0 +1,172 @@
+"""Defaulters and validators of a kind: what users write for their own classes, as admission handlers.
+
+Each method gets the object, and the request as a last parameter when it has one for it. The methods may be async or plain. `defaulting` and
+`validating` make a handler of them.
+
+The limits of fields are the API server's to check, by the schema, after the defaulters. So a defaulter gets objects that break them, too, and
+of one that lacks a required field it is not asked at all. The API server lets an update keep what was stored before a limit was: a
+validator gets such objects at update and delete.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from ctrlruntime.api.object import Object
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.webhook.admission import HandlerFunction
+from ctrlruntime.webhook.difference import patch_of
+from ctrlruntime.webhook.limits import IncompleteError
+from ctrlruntime.webhook.request import AdmissionRequest, BadObjectError, Operation
+from ctrlruntime.webhook.response import AdmissionResponse, Warnings, allowed, changed, errored
+
+__all__ = ["Defaulter", "Validator", "defaulting", "operations_of", "validating"]
+
+T = TypeVar("T", bound=Object)
+C_contra = TypeVar("C_contra", bound=Object, contravariant=True)
+
+Outcome: TypeAlias = Warnings | None
+_Default: TypeAlias = Callable[[T], Awaitable[None] | None] | Callable[[T, AdmissionRequest], Awaitable[None] | None]
+_One: TypeAlias = (
+    Callable[[T], Awaitable[Outcome] | Outcome] | Callable[[T, AdmissionRequest], Awaitable[Outcome] | Outcome]
+)
+_Two: TypeAlias = (
+    Callable[[T, T], Awaitable[Outcome] | Outcome] | Callable[[T, T, AdmissionRequest], Awaitable[Outcome] | Outcome]
+)
+
+
+class Defaulter(Protocol[C_contra]):
+    """Fills in what an object leaves open: `async def default(self, game: Game) -> None` changes it in place.
+
+    It is asked at create and update, may be asked twice for one request, and must then change nothing more. Values may break the limits
+    of their fields: the API server checks them afterwards.
+    """
+
+    @property
+    def default(self) -> _Default[C_contra]: ...
+
+
+class CreateValidator(Protocol[C_contra]):
+    @property
+    def validate_create(self) -> _One[C_contra]: ...
+
+
+class UpdateValidator(Protocol[C_contra]):
+    @property
+    def validate_update(self) -> _Two[C_contra]: ...
+
+
+class DeleteValidator(Protocol[C_contra]):
+    @property
+    def validate_delete(self) -> _One[C_contra]: ...
+
+
+Validator: TypeAlias = CreateValidator[T] | UpdateValidator[T] | DeleteValidator[T]
+"""Lets objects through or raises `Denied` or `invalid(…)`: any of `validate_create(game)`, `validate_update(old, new)` and
+`validate_delete(game)`. Each returns warnings, or None."""
+
+_OBJECTS = {"validate_create": 1, "validate_update": 2, "validate_delete": 1, "default": 1}
+_METHODS: dict[str, Operation] = {"validate_create": "CREATE", "validate_update": "UPDATE", "validate_delete": "DELETE"}
+
+
+def operations_of(validator: Validator[Any]) -> tuple[Operation, ...]:
+    """Return the operations a validator has methods for."""
+    return tuple(operation for method, operation in _METHODS.items() if callable(getattr(validator, method, None)))
+
+
+def defaulting(kind: type[T], defaulter: Defaulter[T]) -> HandlerFunction:
+    """Return the handler of a defaulter. Raises: ConfigError when its method cannot be called."""
+    default = _Method[None](defaulter, "default")
+
+    async def handle(request: AdmissionRequest) -> AdmissionResponse:
+        if request.operation not in {"CREATE", "UPDATE"}:
+            return allowed()
+        try:
+            obj = request.decode(kind, limits=False)
+        except BadObjectError as error:
+            if isinstance(error.__cause__, IncompleteError):
+                return allowed()  # the API server refuses it next, and names every field
+            raise
+        before = obj.to_wire()
+        await default(request, obj)
+        after = obj.to_wire()
+        return allowed() if after == before else changed(patch_of(msgspec.json.decode(request.object), before, after))
+
+    handle.__qualname__ = f"defaulting {kind.__name__}"
+    return handle
+
+
+def validating(kind: type[T], validator: Validator[T]) -> HandlerFunction:
+    """Return the handler of a validator. Raises: ConfigError when it has none of the methods, or one that cannot be called."""
+    methods = {
+        operation: _Method[Outcome](validator, name) for name, operation in _METHODS.items() if hasattr(validator, name)
+    }
+    if not methods:
+        raise ConfigError(
+            f"{_shown(validator)} validates nothing: give it async methods validate_create(obj), validate_update(old, new) or "
+            "validate_delete(obj)"
+        )
+
+    async def handle(request: AdmissionRequest) -> AdmissionResponse:
+        method = methods.get(request.operation)
+        match request.operation:
+            case "CREATE" | "UPDATE" | "DELETE" | "CONNECT" if method is None:
+                return allowed()
+            case "CREATE":
+                objects = [request.decode(kind)]
+            case "UPDATE":
+                objects = [request.decode_old(kind, limits=False), request.decode(kind, limits=False)]
+            case "DELETE":
+                objects = [request.decode_old(kind, limits=False)]
+            case _:
+                return errored(400, f"unknown operation {request.operation!r}")
+        assert method is not None, "what has no method was let through above"
+        warnings = await method(request, *objects)
+        if isinstance(warnings, str):
+            raise TypeError(f"{method} returned a text, and a list of warnings is needed: [{warnings!r}]")
+        return allowed().with_warnings(*(warnings or ()))
+
+    handle.__qualname__ = f"validating {kind.__name__}"
+    return handle
+
+
+def _shown(owner: object) -> str:
+    return repr(owner) if isinstance(owner, type) or inspect.isroutine(owner) else f"a {type(owner).__qualname__}"
+
+
+R = TypeVar("R")
+
+
+class _Method(Generic[R]):
+    """One method of a user's object, called with the request when it takes it."""
+
+    def __init__(self, owner: object, name: str) -> None:
+        method: Any = getattr(owner, name, None)
+        if not callable(method) or isinstance(owner, type):
+            raise ConfigError(
+                f"{_shown(owner)} has no method {name}; write `async def {name}(self, …)` and pass an instance of the class"
+            )
+        self._call = method
+        self._name = f"{type(owner).__qualname__}.{name}"
+        self._takes_request = self._count(method) > _OBJECTS[name]
+        if self._count(method) not in {_OBJECTS[name], _OBJECTS[name] + 1}:
+            takes = "(old, new)" if _OBJECTS[name] == 2 else "(obj)"
+            raise ConfigError(
+                f"{self._name} takes {self._count(method)} parameters; it is called with {takes}, and the request as a last one"
+            )
+
+    def __str__(self) -> str:
+        return self._name
+
+    async def __call__(self, request: AdmissionRequest, *objects: Object) -> R:
+        outcome = self._call(*objects, request) if self._takes_request else self._call(*objects)
+        return cast("R", await outcome if inspect.isawaitable(outcome) else outcome)
+
+    @staticmethod
+    def _count(method: Callable[..., Any]) -> int:
+        parameters = inspect.signature(method).parameters.values()
+        return sum(one.kind in {one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD} for one in parameters)

@@ -1,0 +1,48 @@
+"""Run the Game operator: `python -m examples.game [--embedded] [--kubeconfig PATH] [--install] [--webhooks WHICH] [--long-way] …`.
+
+With --embedded, or when no cluster is configured at all, it starts the embedded API server, installs the definition, applies the sample and
+shows the operator at work, webhooks included, until Ctrl-C. With a cluster it runs against that and installs nothing unless --install is
+given.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import ctrlruntime as ctrl
+from ctrlruntime.testing import demo
+from examples import webhook_flags
+from examples.game.api import Game
+from examples.game.controller import ELECTION, RESYNC, setup
+
+CONFIG = Path(__file__).parent / "config"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.game", description=__doc__.partition("\n")[0] if __doc__ else None
+    )
+    demo.add_flags(parser)
+    webhook_flags.add_flags(parser)
+    parser.add_argument("--long-way", action="store_true", help="build the controller from its parts")
+    flags = ctrl.parse_flags(parser=parser, log_options=ctrl.log.Options(devel=True, log_level="info"))
+    with demo.cluster(
+        flags, crds=CONFIG / "crd", samples=CONFIG / "samples", shows="games,deployments,services,ingresses,pods"
+    ) as cluster:
+        webhook = webhook_flags.webhook_options(flags, is_embedded=cluster.is_embedded)
+        mgr = ctrl.new_manager(
+            cluster.config,
+            scheme=ctrl.Scheme(Game),
+            flags=flags,
+            cache=ctrl.CacheOptions(sync_period=RESYNC),
+            leader_election=ELECTION,
+            webhook=webhook,
+        )
+        cluster.prepare(mgr)
+        setup(mgr, long_way=flags.args.long_way, webhooks=webhook is not None)
+        ctrl.run(mgr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""What happens to a Game before it is stored: open fields are filled in, and a host that cannot work is refused."""
+
+from __future__ import annotations
+
+import ctrlruntime as ctrl
+from examples.game.api import Game
+
+IMAGE = "alexwhen/docker-2048"
+DOMAIN = "mygame.io"
+REVIEWS = ("v1", "v1beta1")
+
+
+def register_webhooks(mgr: ctrl.Manager) -> None:
+    (
+        ctrl.new_webhook_managed_by(mgr)
+        .for_(Game)
+        .with_defaulter(GameDefaulter(), admission_review_versions=REVIEWS)
+        .with_validator(GameValidator(), admission_review_versions=REVIEWS)
+        .complete()
+    )
+
+
+def fill_in(game: Game) -> None:
+    """Fill in what is left open. A name that the server is still to make (generateName) leaves the host open, too."""
+    game.spec.image = game.spec.image or IMAGE
+    if not game.spec.host and game.metadata.name:
+        game.spec.host = f"{game.metadata.name}.{game.metadata.namespace}.{DOMAIN}"
+
+
+class GameDefaulter:
+    async def default(self, game: Game) -> None:
+        fill_in(game)
+
+
+class GameValidator:
+    async def validate_create(self, game: Game) -> None:
+        validate(game)
+
+    async def validate_update(self, _old: Game, new: Game) -> None:
+        validate(new)
+
+
+def validate(game: Game) -> None:
+    """Raises: Invalid for a host with a wildcard."""
+    if "*" in game.spec.host:
+        error = ctrl.FieldError.invalid("spec.host", game.spec.host, "must not contain *")
+        raise ctrl.invalid(Game, game.metadata.name, [error])

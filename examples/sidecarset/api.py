@@ -1,0 +1,53 @@
+"""The SidecarSet kind: containers that every Pod with certain labels gets beside its own, in all namespaces."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated
+
+from pydantic import Field
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import core, meta
+from ctrlruntime.selector import NOTHING, LabelSelector, from_label_selector
+
+HASH = "chinalhr.github.io/sidecar-hash"
+"""The annotation: on a SidecarSet its hash, on a Pod a JSON object with the hash of each set at the time of injection."""
+
+
+class SidecarSetSpec(ctrl.Wire):
+    # What has to be there is the webhook's to say: it says it of each field, in one answer.
+    selector: meta.LabelSelector | None = Field(default=None, description="Which Pods get the containers; required.")
+    containers: Annotated[list[core.Container], ctrl.ListMap("name")] = Field(
+        default_factory=list[core.Container], description="The containers that are added to a Pod."
+    )
+
+
+class SidecarSetStatus(ctrl.Wire, always_sent=("matched_pods", "updated_pods", "ready_pods")):
+    matched_pods: ctrl.Int32 = Field(default=0, description="Active Pods that the selector selects.")
+    updated_pods: ctrl.Int32 = Field(default=0, description="Those that have the containers as they are now.")
+    ready_pods: ctrl.Int32 = Field(default=0, description="Those that are ready.")
+
+
+@ctrl.printcolumn("MATCHED", ".status.matchedPods")
+@ctrl.printcolumn("UPDATED", ".status.updatedPods")
+@ctrl.printcolumn("READY", ".status.readyPods")
+class SidecarSet(ctrl.Object, group="apps.chinalhr.github.io", version="v1alpha1", scope="Cluster"):
+    """Containers for Pods that are created from now on."""
+
+    spec: SidecarSetSpec = Field(default_factory=SidecarSetSpec)
+    status: SidecarSetStatus | None = None
+
+
+def selector_of(sidecar_set: SidecarSet) -> LabelSelector:
+    """Return the selector of a set; an empty one selects nothing. Raises: ValueError for one that cannot be parsed."""
+    tree = sidecar_set.spec.selector.to_wire() if sidecar_set.spec.selector is not None else None
+    return from_label_selector(tree) if tree else NOTHING
+
+
+def hash_of(sidecar_set: SidecarSet) -> str:
+    """Return the hash of a set's containers: it changes when they do, whatever else is changed."""
+    containers = [container.to_wire() for container in sidecar_set.spec.containers]
+    text = json.dumps(containers, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,105 @@
+"""The webhooks: a SidecarSet gets its hash and is looked over; a Pod gets the containers of the sets that select it."""
+
+from __future__ import annotations
+
+import json
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import core
+from ctrlruntime.selector import LabelSelector
+from examples.sidecarset.api import HASH, SidecarSet, hash_of, selector_of
+
+INJECTED = core.EnvVar(name="IS_INJECTED", value="true")
+
+POD_PATH = "/mutate-sidecar-pod"
+POD_RULE = ctrl.WebhookRule(
+    mutating=True,
+    name="msidecar-pod.kb.io",
+    groups=[""],
+    versions=["v1"],
+    resources=["pods"],
+    operations=["CREATE"],  # the containers of a Pod cannot be changed later
+    failure_policy="Ignore",  # while the operator is away, Pods go without sidecars; else not even its own could start
+)
+
+
+def register_webhooks(mgr: ctrl.Manager) -> None:
+    (
+        ctrl.new_webhook_managed_by(mgr)
+        .for_(SidecarSet)
+        .with_defaulter(SidecarSetDefaulter())
+        .with_validator(SidecarSetValidator(), operations=("CREATE", "UPDATE"))
+        .complete()
+    )
+    injector = ctrl.Admission(SidecarInjector(mgr.client), reads=[SidecarSet])
+    mgr.webhook_server.register(POD_PATH, injector, webhook=POD_RULE)
+
+
+class SidecarSetDefaulter:
+    async def default(self, sidecar_set: SidecarSet) -> None:
+        sidecar_set.metadata.annotations[HASH] = hash_of(sidecar_set)
+
+
+class SidecarSetValidator:
+    async def validate_create(self, sidecar_set: SidecarSet) -> None:
+        validate(sidecar_set)
+
+    async def validate_update(self, _old: SidecarSet, new: SidecarSet) -> None:
+        validate(new)
+
+    async def validate_delete(self, sidecar_set: SidecarSet) -> None:
+        """Any set may go; Pods keep the containers they have."""
+
+
+def validate(sidecar_set: SidecarSet) -> None:
+    """Raises: Invalid with an error for each field that is wrong."""
+    errors: list[ctrl.FieldError] = []
+    selector = sidecar_set.spec.selector
+    if selector is None or not selector.to_wire():
+        errors.append(ctrl.FieldError.required("spec.selector", "a SidecarSet has to say which Pods it is for"))
+    else:
+        try:
+            selector_of(sidecar_set)
+        except ValueError as error:
+            errors.append(ctrl.FieldError.invalid("spec.selector", selector, str(error)))
+    if errors:
+        raise ctrl.invalid(SidecarSet, sidecar_set.metadata.name, errors)
+
+
+class SidecarInjector:
+    """Decides about Pods from the request itself: `ctrl.Admission` hands it over as it came."""
+
+    def __init__(self, client: ctrl.Client) -> None:
+        self.client = client
+        self.log = ctrl.get_logger("injector")
+
+    async def handle(self, request: ctrl.AdmissionRequest) -> ctrl.AdmissionResponse:
+        pod = request.decode(core.Pod)
+        sets = [
+            each for each in await self.client.list(SidecarSet) if self.selector_of(each).matches(pod.metadata.labels)
+        ]
+        if not sets:
+            return ctrl.allowed("no SidecarSet selects the Pod")
+        for sidecar_set in sorted(sets, key=lambda each: each.metadata.name):
+            inject(sidecar_set, pod)
+        pod.metadata.annotations[HASH] = json.dumps(
+            {each.metadata.name: hash_of(each) for each in sets}, sort_keys=True
+        )
+        return ctrl.patched(request, pod)
+
+    def selector_of(self, sidecar_set: SidecarSet) -> LabelSelector:
+        try:
+            return selector_of(sidecar_set)
+        except ValueError as error:  # stored without the validator; the others are still to be injected
+            self.log.warning("selector cannot be parsed", set=sidecar_set.metadata.name, error=str(error))
+            return ctrl.selector.NOTHING
+
+
+def inject(sidecar_set: SidecarSet, pod: core.Pod) -> None:
+    """Append the containers of the set that the Pod does not have, by their names."""
+    present = {container.name for container in pod.spec.containers}
+    for container in sidecar_set.spec.containers:
+        if container.name not in present:
+            added = container.deep_copy()
+            added.env = [*(variable for variable in added.env if variable.name != INJECTED.name), INJECTED.deep_copy()]
+            pod.spec.containers.append(added)

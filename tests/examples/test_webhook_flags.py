@@ -1,0 +1,46 @@
+"""Whether an example's webhooks are on, and where their certificate comes from."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+import ctrlruntime as ctrl
+from examples import webhook_flags
+
+
+@pytest.fixture
+def options(monkeypatch, tmp_path):
+    """The options for a command line; certificates would be in `tmp_path`."""
+    monkeypatch.setattr(webhook_flags, "default_cert_dir", lambda: tmp_path)
+
+    def of(*arguments: str, is_embedded: bool = False) -> ctrl.WebhookOptions | None:
+        parser = argparse.ArgumentParser()
+        webhook_flags.add_flags(parser)
+        flags = ctrl.parse_flags(list(arguments), parser=parser)
+        return webhook_flags.webhook_options(flags, is_embedded=is_embedded)
+
+    return of
+
+
+def test_on_the_embedded_server_everything_is_made_for_you(options):
+    found = options(is_embedded=True)
+
+    assert found.development == ctrl.Development()
+    assert found.port == 0
+
+
+def test_on_a_cluster_webhooks_are_off_until_there_is_a_certificate(options, tmp_path):
+    assert options() is None
+
+    (tmp_path / "tls.crt").touch()
+    assert options() == ctrl.WebhookOptions()
+
+
+def test_what_is_said_wins(options, tmp_path):
+    (tmp_path / "tls.crt").touch()
+
+    assert options("--webhooks", "off", is_embedded=True) is None
+    assert options("--webhooks", "files", is_embedded=True) == ctrl.WebhookOptions()
+    assert options("--webhooks=development", "--webhook-host=10.0.0.1").development.host == "10.0.0.1"

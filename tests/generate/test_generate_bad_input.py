@@ -1,0 +1,298 @@
+"""What cannot become a definition is refused with module, class and field, what is wrong and what to do."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+from pydantic import BaseModel, Field
+
+import ctrlruntime as ctrl
+from ctrlruntime.errors import GenerateError
+from ctrlruntime.generate import crds
+from ctrlruntime.markers import (
+    CEL,
+    Default,
+    EmbeddedResource,
+    Format,
+    Immutable,
+    ListMap,
+    ListSet,
+    MapAtomic,
+    MaxProperties,
+    Nullable,
+    SchemaType,
+    Title,
+    printcolumn,
+)
+
+GROUP = "bad.example.com"
+
+
+class Part(ctrl.Wire):
+    name: str = ""
+    size: int = 0
+
+
+class Other(ctrl.Wire):
+    other: str = ""
+
+
+class Loop(ctrl.Wire):
+    again: Loop | None = None
+
+
+class First(ctrl.Wire):
+    second: Second | None = None
+
+
+class Second(ctrl.Wire):
+    first: list[First] = Field(default_factory=list)
+
+
+class Needs(ctrl.Wire):
+    size: int
+
+
+class Shape(TypedDict):
+    a: str
+
+
+class Mixed(Enum):
+    A = "a"
+    B = 1
+
+
+class Stranger:
+    pass
+
+
+class Circle(ctrl.Wire):
+    kind: Literal["circle"]
+
+
+class Square(ctrl.Wire):
+    kind: Literal["square"]
+
+
+def kind_with(annotation: Any, *default: Any) -> type[ctrl.Object]:
+    """A kind with one field `value`."""
+    body: dict[str, Any] = {"__module__": __name__, "__annotations__": {"value": annotation}}
+    if default:
+        body["value"] = default[0]
+    return type(ctrl.Object)("Bad", (ctrl.Object,), body, group=GROUP, version="v1")
+
+
+COUNTER = itertools.count()
+FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "float": ((float,), "floats do not survive"),
+    "Any": ((Any,), "use JSONValue"),
+    "object": ((object,), "use JSONValue"),
+    "bare dict": ((dict,), "write dict"),
+    "bare list": ((list,), "write list"),
+    "dict of Any": ((dict[str, Any],), "use JSONValue"),
+    "list of Any": ((list[Any],), "use JSONValue"),
+    "dict with int keys": ((dict[int, str],), "keys of a JSON object are text"),
+    "tuple of different items": ((tuple[int, str],), "items of a tuple differ"),
+    "int or str": ((int | str,), "IntOrString"),
+    "union of models": ((Part | Other,), "exactly_one_of"),
+    "discriminated union": ((Circle | Square, Field(discriminator="kind")), "exactly_one_of"),
+    "Decimal": ((Decimal,), "use Quantity"),
+    "timedelta": ((timedelta,), "Duration"),
+    "TypedDict": ((Shape,), "TypedDict"),
+    "mixed enum": ((Mixed,), "all text or all whole numbers"),
+    "mixed literal": ((Literal["a", 1],), "all text or all whole numbers"),
+    "recursion": ((Loop,), r"contains itself \(Loop -> Loop\)"),
+    "mutual recursion": ((First,), r"\(First -> Second -> First\)"),
+    "pattern on an int": ((Annotated[int, SchemaType("integer")], Field(pattern="a")), "pattern is for text"),
+    "bound on a text": ((str, Field(ge=1)), "is for numbers"),
+    "half a bound on an int": ((int, Field(ge=0.5)), "coercible to an integer|no whole number"),
+    "length of an int": ((int, Field(max_length=1)), "is for text, lists and dicts"),
+    "list type on a text": ((Annotated[str, ListSet],), "is for a list"),
+    "map type on a list": ((Annotated[list[str], MapAtomic],), "is for an object"),
+    "properties of a text": ((Annotated[str, MaxProperties(1)],), "is for an object"),
+    "unknown list key": ((Annotated[list[Part], ListMap("nope")],), "no such field"),
+    "list key that may be absent": ((Annotated[list[Part], ListMap("name")],), "required or have a default"),
+    "keys of texts": ((Annotated[list[str], ListMap("name")],), "no objects"),
+    "set of objects": ((Annotated[list[Part], ListSet],), "items of a set are scalars"),
+    "marker as a class": ((Annotated[list[Part], ListMap],), "ListMap stands there as a class"),
+    "rule that does not compile": ((Annotated[str, CEL("self.nope")],), "does not compile"),
+    "rule that gives no bool": ((Annotated[str, CEL("self")],), "must give a bool"),
+    "old self in a list": ((list[Annotated[int, CEL("self == oldSelf")]],), "no old self"),
+    "optional old self without use": (
+        (Annotated[int, CEL("self > 0", optional_old_self=True)],),
+        "does not use oldSelf",
+    ),
+    "message of two lines": ((Annotated[int, CEL("self > 0", message="a\nb")],), "line breaks"),
+    "default out of bounds": ((int, Field(0, ge=1, json_schema_extra=None), 5), "unused"),
+    "default too small": ((Annotated[int, Field(ge=10)], 5), "below the minimum 10"),
+    "default not in the enum": ((Literal["a", "b"], "c"), "not one of"),
+    "default of another type": ((int, "five"), "of type string, not integer"),
+    "default that does not match": ((Annotated[str, Field(pattern="^a$")], "b"), "does not match"),
+    "default of null": ((Annotated[str, Default(None)],), "null is no default"),
+    "default that changes": ((int, Field(default_factory=lambda: next(COUNTER) + 1)), "another value each time"),
+    "default that cannot be made": ((Needs, Field(default_factory=Needs)), "size is required"),
+    "default that is no JSON": ((Annotated[str, Default(Stranger())],), "no form in JSON"),
+    "bad pattern": ((str, Field(pattern="(?=a)")), "look-around|none the server can read"),
+    "bounds that exclude all": ((str, Field(min_length=3, max_length=1)), "nothing fits"),
+    "json_schema_extra": ((str, Field(json_schema_extra={"x": 1})), "not read"),
+    "a class nobody knows": ((Annotated[Stranger, Title("x")],), "pydantic cannot build|cannot become a schema"),
+}
+del FIELDS["default out of bounds"]
+
+
+@pytest.mark.parametrize(("parts", "words"), FIELDS.values(), ids=FIELDS.keys())
+def test_a_field_that_cannot_be_is_refused_by_name(parts: tuple[Any, ...], words: str):
+    with pytest.raises(GenerateError, match=words) as caught:
+        crds([kind_with(*parts)])
+
+    text = str(caught.value)
+    assert text.startswith(
+        (f"{__name__}.Bad.value", f"{__name__}.Second.first", f"{__name__}.Loop.again", f"{__name__}.Bad:")
+    )
+
+
+def test_the_error_names_a_field_of_a_part():
+    class Wrong(ctrl.Wire):
+        ratio: float
+
+    with pytest.raises(GenerateError) as caught:
+        crds([kind_with(list[Wrong])])
+
+    assert "Wrong.ratio: floats do not survive" in str(caught.value)
+    assert str(caught.value).startswith(__name__)
+
+
+# Kinds
+
+
+def kind(version: str = "v1", *, name: str = "Bad", body: dict[str, Any] | None = None, **words: Any):
+    members = {"__module__": __name__, **(body or {})}
+    return type(ctrl.Object)(
+        name, (ctrl.Object,), members, kind="Bad", group=words.pop("group", GROUP), version=version, **words
+    )
+
+
+KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
+    "two storage versions": ([kind(storage=True), kind("v2", storage=True)], "2 versions are the one that is stored"),
+    "no storage version": ([kind(), kind("v2")], "no version of v1, v2 is the one that is stored"),
+    "no served version": ([kind(served=False)], "no version is served"),
+    "all skipped": ([kind(skip=True)], "every version is skipped"),
+    "one version twice": ([kind(), kind()], "another class is"),
+    "scopes that differ": ([kind(storage=True), kind("v2", scope="Cluster")], "scope is 'Cluster'"),
+    "plurals that differ": ([kind(storage=True), kind("v2", plural="worse")], "plural is 'worse'"),
+    "a group without a dot": ([kind(group="bad")], "domain with a dot"),
+    "a version that is no label": ([kind("1.0")], "a version is like v1"),
+    "a plural in capitals": ([kind(plural="Bads")], "lower case"),
+    "annotations that differ": (
+        [kind(storage=True, annotations={"a": "1"}), kind("v2", annotations={"a": "2"})],
+        "in another version",
+    ),
+    "a warning too long": ([kind(deprecated="x" * 257)], "at most 256"),
+    "a scale path outside spec": (
+        [kind(scale=ctrl.ScalePaths(".metadata.replicas", ".status.replicas"))],
+        "no path below .spec",
+    ),
+    "a scale path that leads nowhere": ([kind(scale=ctrl.ScalePaths(".spec.n", ".status.n"))], "leads nowhere"),
+    "a selectable field that leads nowhere": ([kind(selectable_fields=[".spec.color"])], "leads nowhere"),
+    "a selectable field of metadata": ([kind(selectable_fields=[".metadata.name"])], "is metadata"),
+    "a selectable field in a list": ([kind(selectable_fields=[".spec.a[0]"])], "no path like"),
+    "too many selectable fields": ([kind(selectable_fields=[f".spec.a{n}" for n in range(9)])], "allows 8"),
+    "a group of fields with a dot": ([kind(exactly_one_of=[("a.b",)])], "field of another object"),
+    "a group of unknown fields": ([kind(exactly_one_of=[("a", "b")])], "has no field 'a'"),
+    "a group of required fields": (
+        [kind(body={"__annotations__": {"a": str}}, at_most_one_of=[("a",)])],
+        "is required",
+    ),
+    "a column that leads nowhere": ([printcolumn("X", ".spec.x")(kind())], "leads nowhere"),
+    "a column without a type": ([printcolumn("X", ".metadata.labels")(kind())], "no type follows"),
+    "a column that is no path": ([printcolumn("X", ".metadata.[")(kind())], "no JSON path"),
+    "a marker for fields on a class": ([Nullable(kind())], "Nullable is for fields"),
+    "a default on a class": ([Default(1)(kind())], "Default is for fields"),
+}
+
+
+@pytest.mark.parametrize(("classes", "words"), KINDS.values(), ids=KINDS.keys())
+def test_kinds_that_cannot_be_are_refused_by_name(classes: list[type[ctrl.Object]], words: str):
+    with pytest.raises(GenerateError, match=words) as caught:
+        crds(classes)
+
+    assert str(caught.value).startswith(f"{__name__}.Bad")
+
+
+def test_a_class_without_group_is_no_kind():
+    class Nothing(ctrl.Object):
+        pass
+
+    with pytest.raises(GenerateError, match="give it a group and a version"):
+        crds([Nothing])
+
+
+def test_two_fields_of_one_wire_name_are_refused():
+    class Twice(ctrl.Object, group=GROUP, version="v1"):
+        a_b: str = ""
+        other: str = Field("", validation_alias="aB", serialization_alias="aB")
+
+    with pytest.raises(GenerateError, match="two fields have the wire name 'aB'"):
+        crds([Twice])
+
+
+def test_a_hook_that_gives_no_structural_schema_is_refused():
+    class Hooked(BaseModel):
+        @classmethod
+        def __ctrl_schema__(cls) -> dict[str, Any]:
+            return {"anyOf": [{"type": "string"}], "type": "object"}
+
+    with pytest.raises(GenerateError, match="type may not stand inside anyOf"):
+        crds([kind_with(Hooked)])
+
+
+# Warnings
+
+
+def warned(cls: type[ctrl.Object]) -> list[str]:
+    texts: list[str] = []
+    crds([cls], warn=texts.append)
+    return texts
+
+
+def test_a_rule_without_bounds_is_warned_of_with_advice():
+    (first, *_) = warned(kind_with(list[Annotated[str, CEL("self.matches('^a*$')")]]))
+
+    assert f"{__name__}.Bad.value[]" in first
+    assert "max_length" in first
+
+
+def test_a_rule_with_bounds_is_not_warned_of():
+    bounded = Annotated[list[Annotated[str, Field(max_length=63), CEL("self.matches('^a*$')")]], Field(max_length=8)]
+
+    assert warned(kind_with(bounded)) == []
+
+
+def test_a_format_the_server_does_not_know_is_warned_of():
+    (text,) = warned(kind_with(Annotated[str, Format("phone")]))
+
+    assert "phone" in text
+
+
+def test_defaults_below_an_object_that_may_be_absent_are_warned_of():
+    class Filled(ctrl.Wire):
+        size: int = 3
+
+    (text,) = warned(kind_with(Filled | None, None))
+
+    assert "default_factory" in text
+
+
+def test_a_definition_too_large_for_kubectl_apply_is_warned_of():
+    (text,) = warned(kind_with(str, Field("", description="word " * 60_000)))
+
+    assert "--server-side" in text
+
+
+def test_an_embedded_resource_and_an_immutable_field_are_fine():
+    assert warned(kind_with(Annotated[EmbeddedResource, Immutable])) == []

@@ -1,0 +1,253 @@
+"""Conversion: any version into any other through the hub, metadata as the API server wants it, errors that name the object."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import meta
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.webhook import ConversionEndpoint, ConversionError
+
+GROUP = "cache.example.com"
+
+
+class SpecA(ctrl.Wire):
+    size: int = 0
+
+
+class SpecB(ctrl.Wire):
+    replicas: int = 0
+
+
+class SpecC(ctrl.Wire):
+    count: str = ""
+
+
+class A(ctrl.Object, group=GROUP, version="v1alpha1", kind="Memcached"):
+    spec: SpecA = Field(default_factory=SpecA)
+
+
+class B(ctrl.Object, group=GROUP, version="v1beta1", kind="Memcached"):
+    spec: SpecB = Field(default_factory=SpecB)
+
+
+class C(ctrl.Object, group=GROUP, version="v1", kind="Memcached"):
+    spec: SpecC = Field(default_factory=SpecC)
+
+
+class Other(ctrl.Object, group=GROUP, version="v1"):
+    pass
+
+
+def a_up(a: A) -> B:
+    return B(spec=SpecB(replicas=a.spec.size))
+
+
+def a_down(b: B) -> A:
+    return A(spec=SpecA(size=b.spec.replicas))
+
+
+def c_up(c: C) -> B:
+    return B(spec=SpecB(replicas=int(c.spec.count or 0)))
+
+
+def c_down(b: B) -> C:
+    return C(spec=SpecC(count=str(b.spec.replicas)))
+
+
+def conversion() -> ctrl.Conversion[B]:
+    return ctrl.Conversion(B).spoke(A, to_hub=a_up, from_hub=a_down).spoke(C, to_hub=c_up, from_hub=c_down)
+
+
+def wire(version: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": "Memcached",
+        "metadata": {"name": "m", "namespace": "ns", "uid": "u", "creationTimestamp": None, **metadata},
+        "spec": spec,
+    }
+
+
+def review(desired: str, *objects: Any, version: str = "v1") -> bytes:
+    request = {"uid": "u1", "desiredAPIVersion": f"{GROUP}/{desired}", "objects": list(objects)}
+    return json.dumps(
+        {"kind": "ConversionReview", "apiVersion": f"apiextensions.k8s.io/{version}", "request": request}
+    ).encode()
+
+
+async def ask(body: bytes, *conversions: ctrl.Conversion[Any], **options: Any) -> dict[str, Any]:
+    endpoint = ConversionEndpoint(conversions or [conversion()])
+    return json.loads(await endpoint.answer(body, **options))["response"]
+
+
+FORMS = {"v1alpha1": {"size": 3}, "v1beta1": {"replicas": 3}, "v1": {"count": "3"}}
+
+
+@pytest.mark.parametrize("source", FORMS)
+@pytest.mark.parametrize("target", FORMS)
+async def test_any_version_becomes_any_other(source, target):
+    response = await ask(review(target, wire(source, FORMS[source])))
+
+    assert response["uid"] == "u1"
+    assert response["result"] == {"status": "Success"}
+    assert response["convertedObjects"] == [wire(target, FORMS[target])]
+
+
+async def test_objects_of_several_versions_keep_their_order():
+    sent = [wire(version, spec, name=version) for version, spec in FORMS.items()]
+    response = await ask(review("v1", *sent))
+
+    assert [one["metadata"]["name"] for one in response["convertedObjects"]] == list(FORMS)
+    assert all(one["spec"] == {"count": "3"} for one in response["convertedObjects"])
+
+
+async def test_many_objects_let_others_have_their_turn():
+    sent = [wire("v1alpha1", {"size": number}) for number in range(120)]
+    response = await ask(review("v1", *sent))
+
+    assert [one["spec"]["count"] for one in response["convertedObjects"]] == [str(number) for number in range(120)]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+async def test_a_review_is_answered_in_its_own_version(version):
+    body = await ConversionEndpoint([conversion()]).answer(review("v1", version=version))
+
+    assert json.loads(body)["apiVersion"] == f"apiextensions.k8s.io/{version}"
+
+
+# Metadata
+
+
+async def test_metadata_stays_as_it_was_written():
+    metadata = {"labels": {"a": "b"}, "annotations": {"c": "d"}, "ownerReferences": [], "managedFields": [{"x": 1}]}
+    response = await ask(review("v1", wire("v1alpha1", {"size": 3}, **metadata)))
+
+    assert response["convertedObjects"][0]["metadata"] == wire("v1", {}, **metadata)["metadata"]
+
+
+async def test_labels_and_annotations_of_a_converter_are_added():
+    def down(b: B) -> A:
+        return A(metadata=meta.ObjectMeta(annotations={"lost": "1"}), spec=SpecA(size=b.spec.replicas))
+
+    one = ctrl.Conversion(B).spoke(A, to_hub=a_up, from_hub=down)
+    response = await ask(review("v1alpha1", wire("v1beta1", {}, annotations={"c": "d"}, labels={"a": "b"})), one)
+
+    metadata = response["convertedObjects"][0]["metadata"]
+    assert metadata["annotations"] == {"c": "d", "lost": "1"}
+    assert metadata["labels"] == {"a": "b"}
+
+
+async def test_a_converter_that_passes_metadata_on_may_remove_from_it():
+    def up(a: A) -> B:
+        metadata = a.metadata
+        metadata.annotations.pop("lost")
+        return B(metadata=metadata, spec=SpecB(replicas=a.spec.size))
+
+    one = ctrl.Conversion(B).spoke(A, to_hub=up, from_hub=a_down)
+    response = await ask(review("v1beta1", wire("v1alpha1", {}, annotations={"c": "d", "lost": "1"})), one)
+
+    assert response["convertedObjects"][0]["metadata"]["annotations"] == {"c": "d"}
+
+
+async def test_what_must_not_change_cannot_be_changed():
+    def up(a: A) -> B:
+        return B(metadata=meta.ObjectMeta(name="another", uid="another"), spec=SpecB())
+
+    one = ctrl.Conversion(B).spoke(A, to_hub=up, from_hub=a_down)
+    response = await ask(review("v1beta1", wire("v1alpha1", {})), one)
+
+    assert response["convertedObjects"][0]["metadata"] == wire("v1beta1", {})["metadata"]
+
+
+# Errors
+
+
+async def test_an_error_names_the_object_and_fails_the_review():
+    def down(b: B) -> A:
+        raise ConversionError("too new")
+
+    one = ctrl.Conversion(B).spoke(A, to_hub=a_up, from_hub=down)
+    response = await ask(review("v1alpha1", wire("v1alpha1", {}), wire("v1beta1", {}, name="n")), one)
+
+    assert response["result"] == {"status": "Failure", "message": "Memcached ns/n: too new"}
+    assert response["convertedObjects"] == []
+
+
+async def test_an_unexpected_exception_is_hidden_counted_and_logged(capsys):
+    endpoint = ConversionEndpoint([conversion()])
+    response = json.loads(await endpoint.answer(review("v1beta1", wire("v1", {"count": "many"}))))["response"]
+
+    assert (
+        response["result"]["message"] == "Memcached ns/m: the converter failed (ValueError); the webhook's log says why"
+    )
+    assert endpoint.panics == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (review("v2", wire("v1", {})), "no converter for version v2; there are v1beta1, v1alpha1, v1"),
+        (review("v1", {**wire("v1", {}), "kind": "Unknown"}), "no conversion is registered for Unknown"),
+        (review("v1", {**wire("v9", {})}), "no converter for version v9"),
+        (review("v1", {**wire("v1", {}), "apiVersion": "other.example.com/v2"}), "stays in its group"),
+        (review("v1", wire("v1alpha1", {"size": "many"})), "spec.size"),
+        (review("v1", 1), "it is no API object"),
+        (b"", "the body is no ConversionReview"),
+        (b"{}", "a ConversionReview of apiextensions.k8s.io/v1 is needed"),
+    ],
+)
+async def test_what_cannot_be_converted_is_a_failure_that_says_why(body, message):
+    response = await ask(body)
+
+    assert response["result"]["status"] == "Failure"
+    assert message in response["result"]["message"]
+
+
+async def test_another_content_type_is_refused():
+    assert "content type" in (await ask(review("v1"), content_type="text/xml"))["result"]["message"]
+
+
+async def test_a_converter_must_return_the_other_version():
+    one = ctrl.Conversion(B).spoke(A, to_hub=lambda a: a, from_hub=a_down)
+    response = await ask(review("v1beta1", wire("v1alpha1", {})), one)
+
+    assert "returned a A, and a B is needed" in response["result"]["message"]
+
+
+# Registering
+
+
+def test_bad_spokes_are_refused():
+    async def asynchronous(a: A) -> B: ...
+
+    hub = ctrl.Conversion(B)
+    with pytest.raises(ConfigError, match="group and kind must be the same"):
+        hub.spoke(Other, to_hub=a_up, from_hub=a_down)
+    with pytest.raises(ConfigError, match="part of this conversion already"):
+        hub.spoke(B, to_hub=a_up, from_hub=a_down)
+    with pytest.raises(ConfigError, match="give a plain function"):
+        hub.spoke(A, to_hub=asynchronous, from_hub=a_down)
+    with pytest.raises(ConfigError, match="give a plain function"):
+        hub.spoke(A, to_hub=a_up, from_hub=None)
+    with pytest.raises(ConfigError, match="has no other version"):
+        ConversionEndpoint([hub])
+    with pytest.raises(ConfigError, match=r"a conversion for Memcached\.cache\.example\.com already"):
+        ConversionEndpoint([conversion(), conversion()])
+
+
+def test_objects_convert_without_a_server():
+    original = A(metadata=meta.ObjectMeta(name="m", labels={"a": "b"}), spec=SpecA(size=3))
+    result = conversion().convert(original, C)
+
+    assert result.spec.count == "3"
+    assert result.metadata == original.metadata
+    same = conversion().convert(original, A)
+    assert same == original
+    assert same is not original
+    assert [info.version for info in conversion().versions] == ["v1beta1", "v1alpha1", "v1"]

@@ -1,0 +1,260 @@
+"""The certificate in a Secret: made once, renewed in time, trusted before it is used, shared by all replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import core, meta
+from ctrlruntime.certificates import KeyPair
+from ctrlruntime.certwatcher import check_key_pair
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.testing import eventually
+from ctrlruntime.webhook.configurations import CustomResourceDefinition, Mutating, Validating
+from ctrlruntime.webhook.secret import SecretCertificates, SecretStore, renewed
+
+DAY = 86400.0
+OPTIONS = SecretCertificates(
+    name="webhook-server-cert", namespace="ns", service="webhook-service", lifetime=90 * DAY, ca_lifetime=900 * DAY
+)
+NOW = datetime.now(UTC)
+
+
+def days(number: float) -> datetime:
+    return NOW + timedelta(days=number)
+
+
+def is_trusted(data: dict[str, bytes], bundle: bytes | None = None) -> bool:
+    """Whether a client with the bundle accepts the certificate, by OpenSSL's own judgement of the chain."""
+    leaf = x509.load_pem_x509_certificate(data["tls.crt"])
+    for authority in x509.load_pem_x509_certificates(data["ca.crt"] if bundle is None else bundle):
+        with contextlib.suppress(Exception):
+            leaf.verify_directly_issued_by(authority)
+            return True
+    return False
+
+
+def test_the_first_one_is_made_whole():
+    data = renewed({}, OPTIONS, NOW)
+
+    check_key_pair(KeyPair(data["tls.crt"], data["tls.key"]))
+    assert is_trusted(data)
+    leaf = x509.load_pem_x509_certificate(data["tls.crt"])
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == [
+        "webhook-service.ns.svc",
+        "webhook-service.ns.svc.cluster.local",
+        "webhook-service.ns",
+    ]
+    assert timedelta(days=89) < leaf.not_valid_after_utc - NOW < timedelta(days=90)
+    assert renewed(data, OPTIONS, NOW) is None
+
+
+def test_a_certificate_is_renewed_after_two_thirds_by_the_same_authority():
+    data = renewed({}, OPTIONS, NOW)
+
+    assert renewed(data, OPTIONS, days(58)) is None
+    fresh = renewed(data, OPTIONS, days(62))
+    assert fresh["tls.crt"] != data["tls.crt"]
+    assert fresh["ca.crt"] == data["ca.crt"]
+    assert is_trusted(fresh, data["ca.crt"])
+
+
+def test_a_new_authority_is_trusted_before_it_signs():
+    old = renewed({}, OPTIONS, NOW)
+    announced = renewed(old, OPTIONS, days(650))
+
+    assert announced["tls.crt"] == old["tls.crt"]
+    assert announced["ca.crt"].count(b"BEGIN CERTIFICATE") == 2
+    assert is_trusted(old, announced["ca.crt"])
+
+    signing = renewed(announced, OPTIONS, days(650))
+    assert signing["tls.crt"] != old["tls.crt"]
+    assert not is_trusted(signing, old["ca.crt"])
+    assert is_trusted(signing, announced["ca.crt"])
+    assert is_trusted(old, signing["ca.crt"])  # replicas that have not looked yet
+    assert "next.crt" not in signing
+
+
+def test_an_expired_authority_leaves_the_bundle():
+    old = renewed(
+        {}, SecretCertificates(name="a", namespace="ns", service="webhook-service", ca_lifetime=100 * DAY), NOW
+    )
+    signing = renewed(renewed(old, OPTIONS, days(90)), OPTIONS, days(90))
+    assert signing["ca.crt"].count(b"BEGIN CERTIFICATE") == 2
+
+    later = renewed(signing, OPTIONS, days(101))
+    assert later["ca.crt"].count(b"BEGIN CERTIFICATE") == 1
+    assert is_trusted(later)
+
+
+@pytest.mark.parametrize("name", ["tls.crt", "tls.key", "ca.crt", "signer.crt", "signer.key"])
+@pytest.mark.parametrize("content", [None, b"nonsense"])
+def test_what_is_missing_or_broken_is_made_anew(name, content):
+    data = renewed({}, OPTIONS, NOW)
+    broken = {key: value for key, value in data.items() if key != name}
+    if content is not None:
+        broken[name] = content
+
+    mended = renewed(broken, OPTIONS, NOW)
+
+    assert is_trusted(mended)
+    check_key_pair(KeyPair(mended["tls.crt"], mended["tls.key"]))
+    assert renewed(mended, OPTIONS, NOW) is None
+
+
+def test_another_service_needs_another_certificate():
+    data = renewed({}, OPTIONS, NOW)
+    other = SecretCertificates(name="a", namespace="ns", service="other-service")
+
+    assert is_trusted(renewed(data, other, NOW), data["ca.crt"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"name": ""}, {"lifetime": 0}, {"lifetime": 2e9}, {"interval": 0}, {"mutating": "one"}],
+)
+def test_options_that_cannot_be_meant_are_refused(options):
+    with pytest.raises(ConfigError):
+        SecretCertificates(**{"name": "a", "namespace": "b", "service": "c", **options})
+
+
+# In a cluster
+
+
+@pytest.fixture
+def namespace(environment):
+    return environment.create_namespace()
+
+
+def options(namespace: str, **more) -> SecretCertificates:
+    return SecretCertificates(name="cert", namespace=namespace, service="webhook-service", **more)
+
+
+async def test_replicas_that_start_at_once_share_one_certificate(cluster, namespace):
+    stores = [SecretStore(options(namespace), cluster.unfenced_client()) for _ in range(5)]
+
+    pairs = await asyncio.gather(*(store.prepare() for store in stores))
+
+    assert len(set(pairs)) == 1
+    secret = await cluster.api_reader.get(core.Secret, ctrl.NamespacedName(namespace, "cert"))
+    assert secret.type == "kubernetes.io/tls"
+    assert secret.data["tls.crt"] == pairs[0].certificate
+
+
+async def test_replicas_that_renew_at_once_agree(cluster, namespace):
+    client = cluster.unfenced_client()
+    first = await SecretStore(options(namespace), client).prepare()
+    later = datetime.now(UTC) + timedelta(days=62)
+    stores = [SecretStore(options(namespace, lifetime=90 * DAY), client, now=lambda: later) for _ in range(5)]
+
+    pairs = await asyncio.gather(*(store._settle() for store in stores))
+
+    # By a clock that stands two months ahead of the one that signs, what was renewed is soon due again; nobody is lost, though.
+    secret = await cluster.api_reader.get(core.Secret, ctrl.NamespacedName(namespace, "cert"))
+    assert secret.data["tls.crt"] in {pair.certificate for pair, _ in pairs}
+    assert first.certificate not in {pair.certificate for pair, _ in pairs}
+    assert len({bundle for _, bundle in pairs}) == 1
+
+
+async def test_the_bundle_is_injected_where_it_was_said(cluster, namespace):
+    client = cluster.unfenced_client()
+    service = {"clientConfig": {"service": {"namespace": namespace, "name": "webhook-service", "path": "/p"}}}
+    rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["none"]}
+    webhook = {"name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None", "rules": [rule], **service}
+    for kind in (Mutating, Validating):
+        obj = kind.from_wire({"metadata": {"name": namespace}, "webhooks": [webhook, {**webhook, "name": "d.e.f"}]})
+        obj.api_version, obj.kind = "admissionregistration.k8s.io/v1", kind.__name__
+        await client.create(obj)
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    definition = CustomResourceDefinition.from_wire(
+        {
+            "metadata": {"name": f"things.{namespace}.example.com"},
+            "spec": {
+                "group": f"{namespace}.example.com",
+                "names": {"kind": "Thing", "plural": "things"},
+                "scope": "Cluster",
+                "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+                "conversion": {"strategy": "Webhook", "webhook": {**service, "conversionReviewVersions": ["v1"]}},
+            },
+        }
+        | {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    )
+    await client.create(definition)
+    where = {"mutating": [namespace], "validating": [namespace, "missing"], "definitions": [definition.metadata.name]}
+
+    await SecretStore(options(namespace, **where), client).prepare()
+
+    secret = await cluster.api_reader.get(core.Secret, ctrl.NamespacedName(namespace, "cert"))
+    bundle = secret.to_wire()["data"]["ca.crt"]
+    for kind in (Mutating, Validating):
+        found = await cluster.api_reader.get(kind, ctrl.NamespacedName("", namespace))
+        assert [entry["clientConfig"]["caBundle"] for entry in found["webhooks"]] == [bundle, bundle]
+    found = await cluster.api_reader.get(CustomResourceDefinition, ctrl.NamespacedName("", definition.metadata.name))
+    assert found["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] == bundle
+
+
+async def test_a_server_shows_what_another_replica_put_into_the_secret(cluster, namespace):
+    client = cluster.unfenced_client()
+    secret_options = options(namespace, interval=0.02, dns_names=["localhost"])
+    webhooks = ctrl.webhook.WebhookServer(
+        ctrl.WebhookOptions(host="127.0.0.1", port=0, secret=secret_options), client=client
+    )
+    await webhooks.start()
+    try:
+        secret = await cluster.api_reader.get(core.Secret, ctrl.NamespacedName(namespace, "cert"))
+        first = secret.data["tls.crt"]
+        assert await shown(webhooks.port, secret.data["ca.crt"]) == first
+        secret.data.pop("tls.crt")
+        secret.data["tls.crt"] = b""
+        await client.update(secret)
+
+        async def is_renewed() -> bool:
+            present = await cluster.api_reader.get(core.Secret, ctrl.key(secret))
+            certificate = present.data.get("tls.crt")
+            return (
+                bool(certificate)
+                and certificate != first
+                and await shown(webhooks.port, present.data["ca.crt"]) == certificate
+            )
+
+        await eventually(is_renewed)
+    finally:
+        await webhooks.stop()
+
+
+async def shown(port: int, bundle: bytes) -> bytes:
+    context = ssl.create_default_context(cadata=bundle.decode())
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+    found = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    with contextlib.suppress(ssl.SSLError, ConnectionError):
+        await writer.wait_closed()
+    return ssl.DER_cert_to_PEM_cert(found).encode()
+
+
+async def test_a_secret_that_cannot_be_read_is_tried_again(cluster, namespace, capsys):
+    store = SecretStore(options(namespace, interval=0.01), cluster.unfenced_client())
+    pair = await store.prepare()
+    seen: list[KeyPair] = []
+    namespace_object = core.Namespace(metadata=meta.ObjectMeta(name=namespace))
+    await cluster.unfenced_client().delete(core.Secret(metadata=meta.ObjectMeta(name="cert", namespace=namespace)))
+    await cluster.unfenced_client().delete(namespace_object)
+    task = asyncio.ensure_future(store.follow(seen.append))
+
+    async def has_failed() -> bool:
+        return store.errors >= 2
+
+    await eventually(has_failed)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+    assert pair not in seen
+    assert capsys.readouterr().err.count("cannot be kept") == 1

@@ -1,0 +1,225 @@
+"""Defaulters and validators of a kind, and the patches they lead to."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from webhook_reviews import Game, game, patch_in, response_of, review
+
+import ctrlruntime as ctrl
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.patch import apply_json_patch
+from ctrlruntime.webhook import defaulting, operations_of, validating
+from ctrlruntime.webhook.difference import laid_over, patch_of
+
+
+async def ask(handler, body: bytes):
+    return response_of(await ctrl.Admission(handler).answer(body))
+
+
+class Image:
+    async def default(self, game: Game) -> None:
+        game.spec.image = game.spec.image or "default"
+
+
+# Defaulters
+
+
+async def test_a_defaulter_changes_the_object_in_place():
+    response = await ask(defaulting(Game, Image()), review(object=game(replicas=2)))
+
+    assert patch_in(response) == [{"op": "add", "path": "/spec/image", "value": "default"}]
+
+
+async def test_a_defaulter_that_changes_nothing_makes_no_patch():
+    response = await ask(defaulting(Game, Image()), review(object=game(image="i", unknown={"a": None}, hosts=None)))
+
+    assert response == {"uid": "u1", "allowed": True, "status": {"code": 200}}
+
+
+async def test_what_the_class_does_not_know_or_writes_otherwise_stays():
+    body = game(replicas=0, image="", unknown=[1, {"b": None}], sides={})
+    body["status"] = {"x": 1}
+    body["metadata"]["creationTimestamp"] = None
+    response = await ask(defaulting(Game, Image()), review(object=body))
+
+    assert patch_in(response) == [{"op": "replace", "path": "/spec/image", "value": "default"}]
+
+
+async def test_a_delete_is_not_defaulted():
+    response = await ask(defaulting(Game, Image()), review("DELETE", old=game()))
+
+    assert response["allowed"]
+    assert "patch" not in response
+
+
+async def test_a_method_may_be_plain_and_may_take_the_request():
+    class Namespaced:
+        def default(self, game: Game, request: ctrl.AdmissionRequest) -> None:
+            game.spec.image = request.namespace
+
+    response = await ask(defaulting(Game, Namespaced()), review(object=game()))
+
+    assert patch_in(response)[0]["value"] == "ns"
+
+
+async def test_a_defaulter_may_refuse():
+    class Refuses:
+        async def default(self, game: Game) -> None:
+            raise ctrl.Denied("no")
+
+    assert (await ask(defaulting(Game, Refuses()), review(object=game())))["status"]["code"] == 403
+
+
+# Validators
+
+
+class Validator:
+    def __init__(self) -> None:
+        self.calls: list[tuple] = []
+
+    async def validate_create(self, game: Game) -> ctrl.Warnings | None:
+        self.calls.append(("create", game.spec.replicas))
+        return ["created"]
+
+    async def validate_update(self, old: Game, new: Game, request: ctrl.AdmissionRequest) -> None:
+        self.calls.append(("update", old.spec.replicas, new.spec.replicas, request.name))
+
+    def validate_delete(self, game: Game) -> None:
+        self.calls.append(("delete", game.spec.replicas))
+        raise ctrl.Denied("stay")
+
+
+async def test_each_operation_has_its_method():
+    validator = Validator()
+    handler = validating(Game, validator)
+
+    created = await ask(handler, review("CREATE", game(replicas=1)))
+    updated = await ask(handler, review("UPDATE", game(replicas=3), game(replicas=2)))
+    deleted = await ask(handler, review("DELETE", None, game(replicas=4)))
+
+    assert validator.calls == [("create", 1), ("update", 2, 3, "g"), ("delete", 4)]
+    assert created["warnings"] == ["created"]
+    assert updated == {"uid": "u1", "allowed": True, "status": {"code": 200}}
+    assert (deleted["allowed"], deleted["status"]["message"]) == (False, "stay")
+
+
+async def test_connect_passes_and_an_unknown_operation_is_a_400():
+    handler = validating(Game, Validator())
+
+    assert (await ask(handler, review("CONNECT", game())))["allowed"]
+    assert (await ask(handler, review("PEEK", game())))["status"]["code"] == 400
+
+
+async def test_operations_without_a_method_pass_and_are_not_asked_for():
+    class OnlyUpdate:
+        async def validate_update(self, old: Game, new: Game) -> None:
+            raise ctrl.Denied("no")
+
+    handler = validating(Game, OnlyUpdate())
+
+    assert operations_of(OnlyUpdate()) == ("UPDATE",)
+    assert operations_of(Validator()) == ("CREATE", "UPDATE", "DELETE")
+    assert (await ask(handler, review("CREATE", game())))["allowed"]
+    assert not (await ask(handler, review("UPDATE", game(), game())))["allowed"]
+
+
+async def test_warnings_are_a_list_and_no_text():
+    class Text:
+        async def validate_create(self, game: Game) -> str:
+            return "careful"
+
+    assert (await ask(validating(Game, Text()), review("CREATE", game())))["status"]["code"] == 500
+
+
+def test_methods_that_cannot_be_called_are_refused_at_once():
+    class TooMany:
+        async def default(self, game, request, more): ...
+
+    class TooFew:
+        async def validate_update(self, new): ...
+
+    with pytest.raises(ConfigError, match=r"TooMany\.default takes 3 parameters"):
+        defaulting(Game, TooMany())
+    with pytest.raises(ConfigError, match=r"called with \(old, new\)"):
+        validating(Game, TooFew())
+    with pytest.raises(ConfigError, match="has no method default"):
+        defaulting(Game, object())
+    with pytest.raises(ConfigError, match="pass an instance"):
+        defaulting(Game, Image)
+    with pytest.raises(ConfigError, match="validates nothing"):
+        validating(Game, object())
+
+
+# Patches
+
+scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b/c", "~"])
+trees = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab/~c"), inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.dictionaries(st.sampled_from("ab/~cd"), trees, max_size=4)
+
+
+@given(objects, objects)
+def test_a_patch_from_an_object_to_another_makes_it_that(before, after):
+    assert apply_json_patch(before, patch_of(before, before, after)) == after
+
+
+@given(objects, objects, objects)
+def test_what_is_laid_over_an_object_equals_it_where_it_was_changed(raw, before, after):
+    result = apply_json_patch(raw, patch_of(raw, before, after))
+
+    for name, value in after.items():
+        if name not in before:
+            assert result[name] == value
+    for name in raw.keys() - before.keys() - after.keys():
+        assert result[name] == raw[name]
+    for name in before.keys() - after.keys():
+        assert name not in result
+
+
+@given(objects, objects)
+def test_without_a_change_there_is_no_patch(raw, before):
+    assert laid_over(raw, before, before) is raw
+    assert patch_of(raw, before, before) == []
+
+
+specs = st.fixed_dictionaries(
+    {},
+    optional={
+        "replicas": st.integers(0, 5),
+        "image": st.sampled_from(["", "i"]),
+        "hosts": st.none() | st.lists(st.sampled_from(["a", "b", ""]), max_size=4),
+        "sides": st.dictionaries(st.sampled_from("xyz"), st.text(max_size=2), max_size=3),
+        "unknown": trees,
+    },
+)
+
+
+class Everything:
+    """Changes each sort of field, and nothing the second time."""
+
+    async def default(self, game: Game) -> None:
+        game.spec.image = game.spec.image or "i"
+        game.spec.hosts = sorted({*game.spec.hosts, "a"})
+        game.spec.sides = {"x": "1", **{name: value for name, value in game.spec.sides.items() if name != "y"}}
+        game.metadata.labels = {**game.metadata.labels, "defaulted": "yes"}
+
+
+@settings(deadline=None)
+@given(specs)
+async def test_the_patch_applied_to_what_was_sent_is_the_defaulted_object(spec):
+    sent = game(**spec)
+    response = await ask(defaulting(Game, Everything()), review(object=sent))
+    expected = Game.from_wire(sent)
+    await Everything().default(expected)
+
+    patched = apply_json_patch(sent, patch_in(response))
+
+    assert Game.from_wire(patched).to_wire() == expected.to_wire()
+    assert patched["spec"].get("unknown", 0) == spec.get("unknown", 0)
+    again = await ask(defaulting(Game, Everything()), review(object=patched))
+    assert "patch" not in again
