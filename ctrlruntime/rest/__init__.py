@@ -1,4 +1,4 @@
-"""The only door to kubernetes_asyncio and aiohttp's client. What needs aiohttp is imported from its module."""
+"""The way to the API server, and the only door to kubernetes_asyncio. The transport is imported from its module: it brings an HTTP parser."""
 
 from __future__ import annotations
 

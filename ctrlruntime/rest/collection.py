@@ -107,19 +107,28 @@ class Collection:
     def watch(
         self, *, resource_version: str, length: float, grace: float = 10.0, initial_events: bool = False
     ) -> AsyncGenerator[list[Frame], None]:
-        """Watch from `resource_version` for `length` seconds.
+        """Watch from `resource_version` for `length` seconds (whole ones: the API knows no others).
 
-        `grace` seconds later a watch that has not ended is taken for dead (RequestTimeoutError). `initial_events`: a
-        streaming list (KEP-3157), which begins with every object as ADDED and a marked BOOKMARK.
+        `grace` seconds later a watch that has not ended is taken for dead (RequestTimeoutError), and so is one that does
+        not begin within as many. `initial_events`: a streaming list (KEP-3157), which begins with every object as ADDED and
+        a marked BOOKMARK.
         """
+        seconds = max(1, round(length))
         params = [
             *self._selectors,
             ("watch", "true"),
             ("allowWatchBookmarks", "true"),
-            ("timeoutSeconds", str(max(1, round(length)))),
+            ("timeoutSeconds", str(seconds)),
         ]
         if resource_version:
             params.append(("resourceVersion", resource_version))
         if initial_events:
             params += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
-        return frames(self._transport, self._path, params=params, accept=self._accept_watch, ends_within=length + grace)
+        return frames(
+            self._transport,
+            self._path,
+            params=params,
+            accept=self._accept_watch,
+            begins_within=grace,
+            ends_within=seconds + grace,
+        )

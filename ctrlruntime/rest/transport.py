@@ -1,6 +1,6 @@
 """Requests to one API server: bytes out, bytes in, failures as exceptions.
 
-The transport knows HTTP, credentials and time limits, and nothing of kinds. It keeps one aiohttp session per event
+The transport knows HTTP, credentials and time limits, and nothing of kinds. It keeps one pool of connections per event
 loop; TLS context and credential are shared by them. A 401 refreshes the credential once; a 429 or 503 that carries
 Retry-After is waited for and sent again, as long as the request's own time limit allows it. A write is sent again for
 no other reason: when its answer is lost nobody knows what it did.
@@ -11,31 +11,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import urllib.parse
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-import aiohttp
 import msgspec
-from multidict import CIMultiDictProxy
-from typing_extensions import override
-from yarl import URL
+from multidict import CIMultiDict
 
 from ctrlruntime import log
-from ctrlruntime.errors import APIStatusError, RequestTimeoutError, TransportError
+from ctrlruntime.errors import APIStatusError, ConfigError, RequestTimeoutError, TransportError
+from ctrlruntime.rest.connection import Answer, Connection, ExchangeError
 from ctrlruntime.rest.content import JSON
 from ctrlruntime.rest.fence import Fence
+from ctrlruntime.rest.pool import Address, ConnectTimeoutError, Pool
 from ctrlruntime.rest.tls import TLSContexts
 
 if TYPE_CHECKING:
-    from aiohttp.connector import Connection
-
     from ctrlruntime.rest.config import Config
 
 MUTATING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 MAX_RETRIES = 10
 MAX_WARNINGS = 1000
-READ_BUFFER = 1024 * 1024
 
 Params: TypeAlias = Sequence[tuple[str, str]]
 
@@ -53,9 +50,14 @@ class RequestCounter(Protocol):
 
     def request(self, code: str, method: str, host: str) -> None: ...
 
+    def throttled(self, seconds: float, host: str) -> None: ...
+
 
 class _NoCounter:
     def request(self, code: str, method: str, host: str) -> None:
+        return
+
+    def throttled(self, seconds: float, host: str) -> None:
         return
 
 
@@ -67,6 +69,7 @@ class Transport:
         config: Config,
         *,
         fence: Fence | None = None,
+        tls: TLSContexts | None = None,
         counter: RequestCounter | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -74,19 +77,17 @@ class Transport:
         self.fence = fence or Fence()
         self._counter: RequestCounter = counter or _NoCounter()
         self._sleep = sleep
-        self._tls = TLSContexts(config.tls, config.credential)
-        self._base = URL(config.host.rstrip("/"))
-        self._prefix = self._base.path.rstrip("/")
-        self._request_class = _request_class(self.fence)
-        self._sessions: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = (
-            weakref.WeakKeyDictionary()
-        )
+        self.tls = tls or TLSContexts(config.tls, config.credential)
+        """Shared by all transports to one cluster, in any thread."""
+
+        self.host = config.host.rstrip("/")
+        self._address = Address.parse(self.host)
+        self._prefix = urllib.parse.urlsplit(self.host).path
+        self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = weakref.WeakKeyDictionary()
+        self._proxy = Address.parse(proxy) if (proxy := config.proxy_for()) else None
+        self._fixed_headers = _fixed_headers(config, self._address, self._proxy)
         self._warned: set[str] = set()
         self._log = log.get_logger("rest")
-
-    @property
-    def host(self) -> str:
-        return str(self._base)
 
     # --- whole answers -----------------------------------------------------------------------------------------------
 
@@ -113,6 +114,7 @@ class Transport:
                 return await self._attempts(method, path, params, body, content_type, accept, deadline)
         except TimeoutError as error:
             self._count("<error>", method)
+            await self.distrust_connections()
             raise RequestTimeoutError(
                 f"{method} {path}: no complete answer from {self.host} within {limit:g} s"
             ) from error
@@ -153,6 +155,7 @@ class Transport:
             if wait is None or not may_retry or asyncio.get_running_loop().time() + wait >= deadline:
                 raise APIStatusError.from_response(response.status, response.body, retry_after=wait)
             retries += 1
+            self._counter.throttled(wait, self._address.authority)
             await self._sleep(wait)
 
     async def _once(
@@ -160,7 +163,7 @@ class Transport:
     ) -> Response:
         """Send one attempt and read its answer, whatever the status."""
         try:
-            with translating(method, path, self.host):
+            with translating(method, path):
                 if method in MUTATING and self.fence.time_left() is not None:
                     async with self.fence.enforced(f"{method} {path}"):
                         response = await self._exchange(method, path, params, body, headers)
@@ -176,137 +179,162 @@ class Transport:
     async def _exchange(
         self, method: str, path: str, params: Params, body: bytes | None, headers: Mapping[str, str]
     ) -> Response:
-        async with self._session().request(
-            method, self._url(path, params), data=body, headers=headers, allow_redirects=False, **self._tls_options()
-        ) as answer:
-            content = await answer.read()
+        pool = self._pool()
+        connection, answer = await self._ask(pool, method, self._request(method, path, params, headers, body))
+        try:
+            content = await answer.whole()
+        finally:
+            pool.give_back(connection)
         return Response(answer.status, answer.headers, content)
+
+    async def _ask(self, pool: Pool, method: str, request: bytes) -> tuple[Connection, Answer]:
+        """Send a request and wait until its answer begins; the connection is the caller's to give back."""
+        connection = pool.take()
+        if connection is not None:
+            try:
+                return connection, await self._begin(pool, connection, method, request)
+            except ExchangeError as error:
+                # Closed by the server while it was idle, most likely. A read may ask another one; what a write has done nobody knows.
+                if method in MUTATING or not error.unanswered:
+                    raise
+        connection = await pool.make()
+        return connection, await self._begin(pool, connection, method, request)
+
+    async def _begin(self, pool: Pool, connection: Connection, method: str, request: bytes) -> Answer:
+        try:
+            if method in MUTATING:
+                self.fence.time_left()  # the request leaves before anything else can happen on this loop
+            answer = connection.send(request)
+            await answer.begun()
+        except BaseException:
+            pool.give_back(connection)
+            raise
+        return answer
 
     # --- answers that go on ------------------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
     async def stream(
         self, path: str, *, params: Params = (), accept: str = JSON, headers_within: float = 10.0
-    ) -> AsyncGenerator[aiohttp.StreamReader, None]:
-        """Open a GET whose answer is read as it comes (a watch, a log) and yield the reader.
+    ) -> AsyncGenerator[Answer, None]:
+        """Open a GET whose answer is read as it comes (a watch, a log) and yield the answer, to be read by `read`.
 
         `headers_within`: seconds until the answer must begin. Raises: APIStatusError, TransportError; while reading,
-        aiohttp's errors are the caller's to translate with `translating`.
+        ExchangeError is the caller's to translate with `translating`. An answer that is left before its end is cut off.
         """
-        answer = await self._begin(path, params, accept, headers_within)
+        pool = self._pool()
+        connection, answer = await self._open(pool, path, params, accept, headers_within)
         try:
             if answer.status >= 300:
                 raise await self._failure(answer, path, headers_within)
             self._log_warnings(answer.headers)
-            yield answer.content
+            yield answer
         finally:
-            _cut(answer)
-
-    async def _begin(self, path: str, params: Params, accept: str, headers_within: float) -> aiohttp.ClientResponse:
-        headers = await self._stream_headers(accept)
-        answer = await self._open(path, params, headers, headers_within)
-        if answer.status != 401:
-            return answer
-        try:
-            if not await self._refresh(headers):
-                return answer
-        except BaseException:
-            answer.close()
-            raise
-        answer.close()
-        return await self._open(path, params, await self._stream_headers(accept), headers_within)
+            pool.give_back(connection)
 
     async def _open(
-        self, path: str, params: Params, headers: Mapping[str, str], headers_within: float
-    ) -> aiohttp.ClientResponse:
+        self, pool: Pool, path: str, params: Params, accept: str, headers_within: float
+    ) -> tuple[Connection, Answer]:
+        headers = await self._stream_headers(accept)
+        connection, answer = await self._open_once(pool, path, params, headers, headers_within)
+        if answer.status != 401:
+            return connection, answer
         try:
-            with translating("GET", path, self.host):
+            if not await self._refresh(headers):
+                return connection, answer
+        except BaseException:
+            pool.give_back(connection)
+            raise
+        pool.give_back(connection)
+        return await self._open_once(pool, path, params, await self._stream_headers(accept), headers_within)
+
+    async def _open_once(
+        self, pool: Pool, path: str, params: Params, headers: Mapping[str, str], headers_within: float
+    ) -> tuple[Connection, Answer]:
+        try:
+            with translating("GET", path):
                 async with asyncio.timeout(headers_within):
-                    answer = await self._session().get(
-                        self._url(path, params), headers=headers, allow_redirects=False, **self._tls_options()
-                    )
+                    connection, answer = await self._ask(pool, "GET", self._request("GET", path, params, headers))
         except TimeoutError as error:
             self._count("<error>", "GET")
+            await self.distrust_connections()
             raise RequestTimeoutError(f"GET {path}: {self.host} sent no headers within {headers_within:g} s") from error
         except TransportError:
             self._count("<error>", "GET")
             raise
         self._count(str(answer.status), "GET")
-        return answer
+        return connection, answer
 
-    async def _failure(self, answer: aiohttp.ClientResponse, path: str, within: float) -> Exception:
+    async def _failure(self, answer: Answer, path: str, within: float) -> Exception:
         content = b""
         with contextlib.suppress(TimeoutError):  # the status alone says enough
             async with asyncio.timeout(within):
-                with translating("GET", path, self.host):
-                    content = await answer.read()
+                with translating("GET", path):
+                    content = await answer.whole()
         return APIStatusError.from_response(answer.status, content, retry_after=_retry_after(answer.headers))
 
-    # --- the session -------------------------------------------------------------------------------------------------
+    # --- connections -------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Close the session of the running loop; sessions of other loops are closed there."""
-        session = self._sessions.pop(asyncio.get_running_loop(), None)
-        if session is None:
-            return
-        if isinstance(session.connector, aiohttp.TCPConnector):
-            # A TLS connection that is closed politely waits for the server's answer, and would outlive its event loop.
-            await session.connector.close(abort_ssl=True)
-        await session.close()
-        await _settle()
+        """Cut the connections of the running loop; those of other loops are cut there."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.close()
 
-    def _session(self) -> aiohttp.ClientSession:
+    async def distrust_connections(self) -> None:
+        """Use no connection that stands now for another request; those under way go on.
+
+        To be called when one was silent for too long: what swallowed it (a load balancer that forgot its flows, a node that
+        is gone) may have swallowed the idle ones, and each would cost another time limit.
+        """
+        self._pool().distrust()
+
+    def _pool(self) -> Pool:
         loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None or session.closed:
-            session = self._sessions[loop] = self._new_session(loop)
-        return session
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = self._pools[loop] = Pool(
+                self._address,
+                proxy=self._proxy,
+                context=self.tls.current,
+                server_hostname=self.tls.server_hostname,
+                connect_timeout=self.config.connect_timeout,
+            )
+        return pool
 
-    def _new_session(self, loop: asyncio.AbstractEventLoop) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, ttl_dns_cache=30, keepalive_timeout=55.0, happy_eyeballs_delay=None
-            ),
-            timeout=aiohttp.ClientTimeout(total=None, connect=self.config.connect_timeout),
-            read_bufsize=READ_BUFFER,
-            skip_auto_headers=("Accept", "Content-Type"),
-            headers=[
-                ("User-Agent", self.config.user_agent),
-                ("Accept-Encoding", "gzip"),
-                *self.config.impersonation_headers(),
-            ],
-            cookie_jar=aiohttp.DummyCookieJar(loop=loop),
-            proxy=self.config.proxy_for(),
-            request_class=self._request_class,
-            middlewares=(_send_writes_once,),
-        )
+    # --- requests ----------------------------------------------------------------------------------------------------
 
-    def _tls_options(self) -> dict[str, Any]:
-        if self._base.scheme != "https":
-            return {}
-        # Asked for each request: the context is another one after a certificate was replaced.
-        return {"ssl": self._tls.current(), "server_hostname": self._tls.server_hostname}
-
-    def _url(self, path: str, params: Params) -> URL:
-        base = self._base
-        return URL.build(scheme=base.scheme, authority=base.authority, path=self._prefix + path, query=params or None)
+    def _request(
+        self, method: str, path: str, params: Params, headers: Mapping[str, str], body: bytes | None = None
+    ) -> bytes:
+        target = self._prefix + urllib.parse.quote(path, safe=_PATH_SAFE)
+        if params:
+            target = f"{target}?{urllib.parse.urlencode(params)}"
+        if self._proxy is not None and not self._address.is_secure:
+            target = f"http://{self._address.authority}{target}"
+        lines = [f"{method} {target} HTTP/1.1\r\n", self._fixed_headers]
+        lines += [_header(name, value) for name, value in headers.items()]
+        if body is None and method not in MUTATING:
+            return "".join((*lines, "\r\n")).encode()
+        lines.append(f"Content-Length: {len(body or b'')}\r\n\r\n")
+        return "".join(lines).encode() + (body or b"")
 
     async def _headers(self, accept: str) -> dict[str, str]:
-        headers = {"Accept": accept}
+        headers = {"Accept": accept, "Accept-Encoding": "gzip"}
         if self.config.credential is not None:
             headers.update(await self.config.credential.headers())
         return headers
 
     async def _stream_headers(self, accept: str) -> dict[str, str]:
         # What stands between may compress a watch, and would then hold frames back until a block is full.
-        return {"Accept-Encoding": "identity", **await self._headers(accept)}
+        return {**await self._headers(accept), "Accept-Encoding": "identity"}
 
     async def _refresh(self, stale: Mapping[str, str]) -> bool:
         credential = self.config.credential
         return credential is not None and await credential.refresh(stale)
 
     def _count(self, code: str, method: str) -> None:
-        self._counter.request(code, method, self._base.authority)
+        self._counter.request(code, method, self._address.authority)
 
     def _log_warnings(self, headers: Mapping[str, str]) -> None:
         if "Warning" not in headers:
@@ -319,95 +347,38 @@ class Transport:
                 self._log.warning("warning from the API server", warning=text)
 
 
-def _cut(answer: aiohttp.ClientResponse) -> None:
-    """End an answer that was not read to its end, and its connection at once: nobody waits for the rest of a watch."""
-    connection = answer.connection
-    if connection is not None and connection.transport is not None:
-        connection.transport.abort()
-    answer.close()
+# --- what goes out -------------------------------------------------------------------------------------------------
+
+_PATH_SAFE = "/:@!$&'()*+,;=~"
 
 
-async def _settle() -> None:
-    """Let the loop run the callbacks of connections that were cut; afterwards no socket is left open."""
-    for _ in range(3):
-        await asyncio.sleep(0)
+def _fixed_headers(config: Config, address: Address, proxy: Address | None) -> str:
+    """Return the header lines that every request has."""
+    pairs = [("Host", address.authority), ("User-Agent", config.user_agent), *config.impersonation_headers()]
+    lines = "".join(_header(name, value) for name, value in pairs)
+    return lines if proxy is None or address.is_secure else lines + proxy.proxy_authorization.decode()
 
 
-# --- aiohttp's own behaviour, mended -------------------------------------------------------------------------------
-
-
-def _request_class(fence: Fence) -> type[aiohttp.ClientRequest]:
-    class Request(aiohttp.ClientRequest):
-        """Asks the fence when a connection is held, before the first byte: connecting may have taken its time."""
-
-        @override
-        async def send(self, conn: Connection) -> aiohttp.ClientResponse:
-            if self.method in MUTATING:
-                fence.time_left()
-            return await super().send(conn)
-
-    return Request
-
-
-class _AnswerLostError(aiohttp.ClientError):
-    """A write's connection broke; its cause says how."""
-
-
-async def _send_writes_once(
-    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-) -> aiohttp.ClientResponse:
-    """Keep aiohttp from sending PUT and DELETE again when a connection breaks: the first one may have been done."""
-    try:
-        return await handler(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        if request.method in MUTATING:
-            raise _AnswerLostError from error
-        raise
+def _header(name: str, value: str) -> str:
+    if "\n" in value or "\r" in value:
+        raise ConfigError(
+            f"the header {name} would hold a line break; check the token, user agent or user it is made from"
+        )
+    return f"{name}: {value}\r\n"
 
 
 # --- failures ------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def translating(method: str, path: str, host: str) -> Generator[None, None, None]:
-    """Turn the HTTP library's errors inside the block into TransportError; time limits set by us pass."""
+def translating(method: str, path: str) -> Generator[None, None, None]:
+    """Turn an ExchangeError inside the block into a TransportError that names the request."""
     try:
         yield
-    except aiohttp.ServerTimeoutError as error:
-        raise RequestTimeoutError(f"{method} {path}: no connection to {host} in time ({error})") from error
-    except TimeoutError:
-        raise
-    except (aiohttp.ClientError, OSError) as error:
-        cause = error.__cause__ if isinstance(error, _AnswerLostError) else None
-        raise TransportError(_explain(method, path, host, cause or error)) from error
-
-
-def _explain(method: str, path: str, host: str, error: BaseException) -> str:
-    match error:
-        case aiohttp.ClientConnectorCertificateError():
-            return (
-                f"{method} {path}: the certificate of {host} is not trusted ({error.certificate_error}); "
-                "check certificate-authority and tls-server-name in the kubeconfig"
-            )
-        case aiohttp.ClientHttpProxyError():
-            return f"{method} {path}: the proxy in front of {host} refused ({error.status} {error.message})"
-        case aiohttp.ClientProxyConnectionError():
-            return f"{method} {path}: cannot connect to the proxy in front of {host} ({error.os_error})"
-        case aiohttp.ClientConnectorSSLError():
-            return f"{method} {path}: no TLS with {host} ({error.os_error}); does that address speak HTTPS?"
-        case aiohttp.ClientConnectorError():
-            return (
-                f"{method} {path}: cannot connect to {host} ({error.os_error}); "
-                "is the API server running and the address right?"
-            )
-        case aiohttp.ServerDisconnectedError():
-            return f"{method} {path}: {host} closed the connection without an answer"
-        case aiohttp.ClientPayloadError():
-            return f"{method} {path}: the answer of {host} broke off ({error})"
-        case _:
-            return f"{method} {path}: the connection to {host} failed ({type(error).__name__}: {error})"
+    except ConnectTimeoutError as error:
+        raise RequestTimeoutError(f"{method} {path}: {error}") from error
+    except ExchangeError as error:
+        raise TransportError(f"{method} {path}: {error}") from error
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -423,7 +394,7 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 def _warnings(headers: Mapping[str, str]) -> Iterator[str]:
     """Yield the texts of Warning headers (RFC 7234 5.5: `299 - "text"`), of which a proxy may have joined several."""
-    values = headers.getall("Warning") if isinstance(headers, CIMultiDictProxy) else [headers["Warning"]]
+    values = headers.getall("Warning") if isinstance(headers, CIMultiDict) else [headers["Warning"]]
     for value in values:
         for quoted in _WARNING.findall(value):
             yield re.sub(r"\\(.)", r"\1", quoted)

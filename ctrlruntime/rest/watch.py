@@ -67,23 +67,31 @@ class LineSplitter:
 
 
 async def frames(
-    transport: Transport, path: str, *, params: Params, accept: str, ends_within: float | None = None
+    transport: Transport,
+    path: str,
+    *,
+    params: Params,
+    accept: str,
+    begins_within: float = 10.0,
+    ends_within: float | None = None,
 ) -> AsyncGenerator[list[Frame], None]:
     """Open a watch and yield its frames, those that arrive together in one list.
 
-    Ends when the server ends the watch cleanly. `ends_within`: seconds after which a watch that the server has not
-    ended is taken for dead (RequestTimeoutError); it must be longer than the `timeoutSeconds` asked for. Frames before
-    a failure are yielded. Raises: APIStatusError (also for an ERROR frame), TransportError.
+    Ends when the server ends the watch cleanly. `begins_within`: seconds until the answer must begin. `ends_within`:
+    seconds, counted from there, after which a watch that the server has not ended is taken for dead; it must be longer
+    than the `timeoutSeconds` asked for. Both raise RequestTimeoutError. Frames before a failure are yielded. Raises:
+    APIStatusError (also for an ERROR frame), TransportError.
     """
     splitter = LineSplitter()
-    async with transport.stream(path, params=params, accept=accept) as content:
+    async with transport.stream(path, params=params, accept=accept, headers_within=begins_within) as content:
         deadline = None if ends_within is None else asyncio.get_running_loop().time() + ends_within
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
-                    with translating("GET", path, transport.host):
-                        chunk = await content.readany()
+                    with translating("GET", path):
+                        chunk = await content.read()
             except TimeoutError as error:
+                await transport.distrust_connections()
                 raise RequestTimeoutError(
                     f"GET {path}: the watch did not end within {ends_within:g} s; "
                     f"the connection to {transport.host} is taken for dead"

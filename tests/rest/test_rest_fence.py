@@ -1,11 +1,13 @@
 """The fence by itself; what it does to requests is in test_rest_transport."""
 
 import asyncio
+import contextlib
+import time
 
 import pytest
 
 from ctrlruntime.errors import FencedError, RequestTimeoutError
-from ctrlruntime.rest.fence import Actor, Fence, acting, current_actor
+from ctrlruntime.rest.fence import Actor, Fence, acting, current_actor, lease_clock
 
 LEADER = Actor("memcached")
 FREE = Actor("events", fenced=False)
@@ -41,6 +43,24 @@ def test_an_armed_fence_counts_down_and_closes():
         fence.time_left()
     with acting(FREE):
         assert fence.time_left() is None
+
+
+def test_writes_that_are_refused_are_told_with_the_controller():
+    refused = []
+    fence = Fence(refused=refused.append)
+    fence.arm(lambda: None)
+
+    for actor in (LEADER, FREE, None):
+        with contextlib.suppress(FencedError), acting(actor) if actor else contextlib.nullcontext():
+            fence.time_left()
+
+    assert refused == ["memcached", ""]
+
+
+def test_leases_are_measured_by_a_clock_that_goes_on_while_the_machine_sleeps():
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    assert before <= lease_clock() <= time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 async def test_what_is_enforced_ends_with_leadership():

@@ -182,6 +182,18 @@ async def test_during_half_a_rotation_the_old_pair_serves(file_tls, authority):
     assert await shake_hands(authority, file_tls.contexts.current()) == "john"
 
 
+async def test_a_replaced_authority_is_trusted_after_the_check_interval(file_tls, authority):
+    file_tls.put("ca.crt", make_authority("another").pem)
+    file_tls.time += 1.0
+    with pytest.raises(ssl.SSLCertVerificationError):
+        await shake_hands(authority, file_tls.contexts.current())
+
+    file_tls.put("ca.crt", authority.pem)
+    file_tls.time += 1.0
+
+    assert await shake_hands(authority, file_tls.contexts.current()) == "jane"
+
+
 async def test_the_credentials_certificate_takes_the_place_of_the_configs(authority, pair):
     class Issued:
         client_certificate = None

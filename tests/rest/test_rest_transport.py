@@ -17,6 +17,7 @@ from ctrlruntime import log
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.errors import (
     APIStatusError,
+    ConfigError,
     FencedError,
     NotFound,
     RequestTimeoutError,
@@ -97,9 +98,13 @@ OK = (200, {}, b"{}")
 class Counter:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
+        self.waited = 0.0
 
     def request(self, code, method, host):
         self.seen.append((code, method))
+
+    def throttled(self, seconds, host):
+        self.waited += seconds
 
 
 class Token:
@@ -266,7 +271,7 @@ async def test_a_stream_refreshes_after_401_too(server):
         connected(Config(host=server.url, credential=token)) as transport,
         transport.stream("/api", params=[("watch", "true")]) as content,
     ):
-        assert await content.readany() == b"line\n"
+        assert await content.read() == b"line\n"
 
     assert [request.headers["Authorization"] for request in server.requests] == ["Bearer 1", "Bearer 2"]
     assert server.requests[0].headers["Accept-Encoding"] == "identity"
@@ -284,6 +289,7 @@ async def test_retry_after_is_waited_for(server, code, reason):
     assert clock.slept == [3.0, 3.0]
     assert server.bodies == [b"1"] * 3
     assert counter.seen == [(str(code), "PUT"), (str(code), "PUT"), ("200", "PUT")]
+    assert counter.waited == 6.0
 
 
 async def test_retries_end(server):
@@ -379,11 +385,41 @@ async def test_a_connection_that_breaks_is_a_transport_error_and_a_write_is_sent
     server.will(OK, hang_up)
 
     async with connected(server.url) as transport:
-        await transport.request("GET", "/api")  # the connection is in the pool now, where aiohttp would try PUT again
+        await transport.request("GET", "/api")  # the connection is in the pool now: only a read may be sent again
         with pytest.raises(TransportError, match=r"PUT /api: http://.* closed the connection without an answer"):
             await transport.request("PUT", "/api", body=b"1")
 
     assert [request.method for request in server.requests] == ["GET", "PUT"]
+
+
+async def test_a_read_on_a_connection_that_was_closed_meanwhile_is_sent_again_once(server):
+    async def hang_up(request):
+        request.transport.close()
+        return web.Response()
+
+    server.will(OK, hang_up, OK)
+
+    async with connected(server.url) as transport:
+        await transport.request("GET", "/api")
+        assert (await transport.request("GET", "/api")).status == 200
+        server.answers[:] = [hang_up]
+        with pytest.raises(TransportError, match="without an answer"):
+            await transport.request("GET", "/api")
+
+    assert len(server.requests) == 5
+
+
+async def test_a_token_that_would_break_the_headers_is_refused(server):
+    class Broken(Token):
+        async def headers(self):
+            return {"Authorization": "Bearer a\r\nX-Evil: 1"}
+
+    server.will(OK)
+    async with connected(Config(host=server.url, credential=Broken())) as transport:
+        with pytest.raises(ConfigError, match="Authorization would hold a line break"):
+            await transport.request("GET", "/api")
+
+    assert server.requests == []
 
 
 async def test_an_answer_that_breaks_off_is_a_transport_error(server):
@@ -453,7 +489,7 @@ async def test_a_cancelled_request_is_cancelled(server):
             await task
 
 
-# --- sessions --------------------------------------------------------------------------------------------------------
+# --- connections --------------------------------------------------------------------------------------------------------
 
 
 async def test_connections_are_kept_and_close_leaves_nothing_behind(server):
@@ -462,23 +498,23 @@ async def test_connections_are_kept_and_close_leaves_nothing_behind(server):
         for _ in range(3):
             await transport.request("GET", "/api")
         peers = {request.transport for request in server.requests}
-        session = transport._session()
+        pool = transport._pool()
 
     assert len(peers) == 1
-    assert session.closed
+    assert pool.is_closed
     await transport.close()  # once more does no harm
 
 
-async def test_each_event_loop_has_a_session_of_its_own(server):
+async def test_each_event_loop_has_connections_of_its_own(server):
     server.will(OK)
     statuses: list[int] = []
 
     async with connected(server.url) as transport:
-        ours = transport._session()
+        ours = transport._pool()
 
         async def elsewhere():
             answer = await transport.request("GET", "/api")
-            assert transport._session() is not ours
+            assert transport._pool() is not ours
             statuses.append(answer.status)
             await transport.close()
 
@@ -487,8 +523,53 @@ async def test_each_event_loop_has_a_session_of_its_own(server):
         await asyncio.to_thread(thread.join, 10)
 
         assert statuses == [200]
-        assert not ours.closed
+        assert not ours.is_closed
         assert (await transport.request("GET", "/api")).status == 200
+
+
+async def test_after_a_silent_request_no_connection_made_before_it_is_used_again(server):
+    hold = asyncio.Event()
+
+    async def hangs(request):
+        await hold.wait()
+        return web.json_response({})
+
+    server.will(OK)
+    async with connected(server.url) as transport:
+        await asyncio.gather(*(transport.request("GET", "/api") for _ in range(3)))
+        before = {request.transport for request in server.requests}
+        server.answers[:] = [hangs, OK]
+        with pytest.raises(RequestTimeoutError):
+            await transport.request("GET", "/api", timeout=0.1)
+        hold.set()
+        await transport.request("GET", "/api")
+
+        assert server.requests[-1].transport not in before
+
+
+async def test_a_stream_under_way_survives_when_another_request_finds_its_connection_silent(server):
+    hold, more = asyncio.Event(), asyncio.Event()
+
+    async def hangs(request):
+        await hold.wait()
+        return web.json_response({})
+
+    async def goes_on(request):
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"one")
+        await more.wait()
+        await response.write(b"two")
+        return response
+
+    server.will(goes_on, hangs)
+    async with connected(server.url) as transport, transport.stream("/logs") as content:
+        assert await content.read() == b"one"
+        with pytest.raises(RequestTimeoutError):
+            await transport.request("GET", "/api", timeout=0.1)
+        hold.set()
+        more.set()
+        assert await content.read() == b"two"
 
 
 # --- the fence -------------------------------------------------------------------------------------------------------
@@ -511,7 +592,10 @@ async def test_a_closed_fence_refuses_writes_and_lets_reads_pass(server):
     assert [request.method for request in server.requests] == ["GET", "POST"]
 
 
-async def test_the_fence_is_asked_again_when_the_connection_is_held(server):
+@pytest.mark.parametrize("body", [b"", b"{}"], ids=["empty", "body"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_the_fence_is_asked_again_when_the_connection_is_held(server, method, body):
+    """Head and body leave together and at once after that: there is no moment between in which the lease could pass on."""
     server.will(OK)
     now = asyncio.get_running_loop().time
     asked = 0
@@ -527,10 +611,34 @@ async def test_the_fence_is_asked_again_when_the_connection_is_held(server):
 
     async with connected(server.url, fence=fence) as transport:
         with pytest.raises(FencedError):
-            await transport.request("POST", "/api", body=b"")
+            await transport.request(method, "/api", body=body)
+        assert asked == 3
+        assert server.requests == []
+        fence.arm(lambda: now() + 5)
+        assert (await transport.request(method, "/api", body=body)).status == 200
 
-    assert asked == 3
-    assert server.requests == []
+    assert len(server.requests) == 1
+
+
+async def test_no_write_begins_after_a_jump_of_the_clock(server):
+    """As after SIGSTOP and SIGCONT: the lease was fine when the task was last looked at."""
+    server.will(OK)
+    loop = asyncio.get_running_loop()
+    jump = 0.0
+    until = loop.time() + 10
+    fence = Fence(clock=lambda: loop.time() + jump)
+    fence.arm(lambda: until)
+
+    async with connected(server.url, fence=fence) as transport:
+        for steps in range(12):
+            before, jump = len(server.requests), 0.0
+            task = asyncio.ensure_future(transport.request("POST", "/api", body=b"{}"))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            jump = 60.0
+            with contextlib.suppress(FencedError):
+                await task
+            assert len(server.requests) == before + (task.exception() is None), f"after {steps} steps"
 
 
 async def test_a_retry_asks_the_fence_again(server):
@@ -675,7 +783,7 @@ async def test_a_replaced_client_certificate_is_shown_without_a_restart(authorit
         async with connected(Config(host=server.url, tls=tls)) as transport:
             assert (await transport.request("GET", "/api")).body == b"before"
             write("and afterwards")
-            transport._tls._checked = float("-inf")  # files are looked at once a second
+            transport.tls._checked = float("-inf")  # files are looked at once a second
             assert (await transport.request("GET", "/api")).body == b"and afterwards"
 
 

@@ -1,0 +1,223 @@
+"""Connections of one event loop to one API server: made, kept while idle, and cut.
+
+Below it stands one connection; the transport takes one for each exchange and gives it back. Making one is TCP, then the proxy's tunnel if
+there is a proxy, then TLS, each in its turn on a socket that is held from the beginning: one that is given up half-made is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+import urllib.parse
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.rest.connection import Connection, ExchangeError
+
+IDLE_FOR = 55.0
+"""Seconds an unused connection is kept; load balancers forget theirs after 60 and more."""
+
+
+class ConnectTimeoutError(ExchangeError):
+    """No connection was made within the time for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to connect to: the parts of a URL."""
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+    credentials: str = ""
+    """`user:password`, decoded; only a proxy's are used."""
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Raises: ConfigError for what is no http:// or https:// URL."""
+        try:
+            parts = urllib.parse.urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise ConfigError(f"{url} is not an address ({error}); it looks like https://host:port") from error
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ConfigError(f"{url} is not an address; it looks like https://host:port")
+        credentials = urllib.parse.unquote(parts.netloc.rpartition("@")[0])
+        return cls(url, parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), credentials)
+
+    @property
+    def is_secure(self) -> bool:
+        return self.scheme == "https"
+
+    @property
+    def authority(self) -> str:
+        """`host:port`, as requests name it; without a port that the scheme implies."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.is_secure else 80) else f"{host}:{self.port}"
+
+    @property
+    def tunnel(self) -> str:
+        """`host:port`, as CONNECT names it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def proxy_authorization(self) -> bytes:
+        """The header line that shows the credentials to a proxy; empty without any."""
+        if not self.credentials:
+            return b""
+        return b"Proxy-Authorization: Basic " + base64.b64encode(self.credentials.encode()) + b"\r\n"
+
+
+class Pool:
+    """Keeps connections to `server`, through `proxy` if there is one. It belongs to the event loop it is first used on.
+
+    `context` is asked before each use of a connection: one made with another context is not used again. `server_hostname`: the name the
+    certificate must bear, if it is not the address's. `connect_timeout`: seconds.
+    """
+
+    def __init__(
+        self,
+        server: Address,
+        *,
+        proxy: Address | None = None,
+        context: Callable[[], ssl.SSLContext],
+        server_hostname: str | None = None,
+        connect_timeout: float = 10.0,
+        idle_for: float = IDLE_FOR,
+    ) -> None:
+        self._server = server
+        self._proxy = proxy
+        self._context = context
+        self._server_hostname = server_hostname or server.host
+        self._connect_timeout = connect_timeout
+        self._idle_for = idle_for
+        self._connections: set[Connection] = set()
+        self._idle: list[Connection] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._generation = 0
+        self.is_closed = False
+
+    def take(self) -> Connection | None:
+        """Return the idle connection that was used last, or None."""
+        context = self._context() if self._server.is_secure else None
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_idle and connection.context is context:
+                return connection
+            self._drop(connection)
+        return None
+
+    async def make(self) -> Connection:
+        """Make a connection. Raises: ExchangeError, ConfigError when certificates cannot be read."""
+        context = self._context() if self._server.is_secure else None
+        connection = Connection(self._server.url)
+        self._connections.add(connection)
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                await self._connect(connection, context)
+        except TimeoutError as error:
+            self._drop(connection)
+            raise ConnectTimeoutError(
+                f"no connection to {self._server.url} in time (within {self._connect_timeout:g} s)"
+            ) from error
+        except BaseException:
+            self._drop(connection)
+            raise
+        if self.is_closed:
+            self._drop(connection)
+            raise ExchangeError(f"the connection to {self._server.url} was closed before it was used")
+        connection.context, connection.generation = context, self._generation
+        return connection
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection for another exchange, or cut it: inside an exchange, after a distrust, or when the pool is closed."""
+        if self.is_closed or not connection.is_idle or connection.generation != self._generation:
+            self._drop(connection)
+            return
+        loop = asyncio.get_running_loop()
+        connection.idle_since = loop.time()
+        self._idle.append(connection)
+        if self._timer is None:
+            self._timer = loop.call_later(self._idle_for, self._reap)
+
+    def distrust(self) -> None:
+        """Use no connection that stands now for another exchange; those under way go on."""
+        self._generation += 1
+        while self._idle:
+            self._drop(self._idle.pop())
+
+    async def close(self) -> None:
+        """Cut every connection, those in use and those being made too; afterwards no socket is left open."""
+        self.is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._idle.clear()
+        for connection in list(self._connections):
+            self._drop(connection)
+        for _ in range(3):  # the loop closes what was aborted in its next rounds
+            await asyncio.sleep(0)
+
+    def _drop(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        connection.abort()
+
+    def _reap(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._idle and loop.time() - self._idle[0].idle_since >= self._idle_for:
+            self._drop(self._idle.pop(0))
+        self._timer = None
+        if self._idle:
+            self._timer = loop.call_at(self._idle[0].idle_since + self._idle_for, self._reap)
+
+    # --- making one ---------------------------------------------------------------------------------------------------
+
+    async def _connect(self, connection: Connection, context: ssl.SSLContext | None) -> None:
+        if self._proxy is None:
+            hint = "is the API server running and the address right?"
+            await _reach(connection, self._server, f"cannot connect to {self._server.url} ({{}}); {hint}")
+        else:
+            await self._connect_proxy(connection, self._proxy, tunnel=context is not None)
+        if context is not None:
+            await self._secure(connection, context, self._server_hostname)
+
+    async def _connect_proxy(self, connection: Connection, proxy: Address, *, tunnel: bool) -> None:
+        server = self._server
+        await _reach(connection, proxy, f"cannot connect to the proxy in front of {server.url} ({{}})")
+        if proxy.is_secure:
+            await self._secure(connection, ssl.create_default_context(), proxy.host)
+        if not tunnel:
+            return
+        target = server.tunnel.encode()
+        head = b"CONNECT " + target + b" HTTP/1.1\r\nHost: " + target + b"\r\n" + proxy.proxy_authorization + b"\r\n"
+        answer = connection.send(head)
+        await answer.begun()
+        if answer.status != HTTPStatus.OK:
+            raise ExchangeError(f"the proxy in front of {server.url} refused the connection (status {answer.status})")
+
+    async def _secure(self, connection: Connection, context: ssl.SSLContext, hostname: str) -> None:
+        url = self._server.url
+        try:
+            transport = await asyncio.get_running_loop().start_tls(
+                connection.transport, connection, context, server_hostname=hostname
+            )
+        except ssl.SSLCertVerificationError as error:
+            raise ExchangeError(
+                f"the certificate of {url} is not trusted ({error}); "
+                "check certificate-authority and tls-server-name in the kubeconfig"
+            ) from error
+        except (OSError, ssl.SSLError) as error:
+            raise ExchangeError(f"no TLS with {url} ({error}); does that address speak HTTPS?") from error
+        if transport is None:
+            raise ExchangeError(f"no TLS with {url} (the connection was closed); does that address speak HTTPS?")
+        connection.secured(transport)
+
+
+async def _reach(connection: Connection, address: Address, complaint: str) -> None:
+    try:
+        await asyncio.get_running_loop().create_connection(lambda: connection, address.host, address.port)
+    except OSError as error:
+        raise ExchangeError(complaint.format(error)) from error
