@@ -6,16 +6,20 @@ The manager has one for its own cluster; further ones may be added to it, and th
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
+from ctrlruntime.api.object import Unstructured
 from ctrlruntime.cache.cache import Cache
 from ctrlruntime.cache.options import CacheOptions
+from ctrlruntime.cache.unreadable import Unreadable
 from ctrlruntime.client.api import APIClient
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.interfaces import Client, Reader
+from ctrlruntime.client.loops import WriteLoops
 from ctrlruntime.client.split import SplitClient
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.recorder import EventRecorder
@@ -49,20 +53,40 @@ class Cluster:
         self.name = name
         self.scheme = scheme or Scheme()
         metrics = metrics or Metrics()
-        self.fence = fence or Fence()
+        self.fence = fence or Fence(refused=metrics.fence.refused)
         """Refuses writes that are bound to leadership; the manager arms it when it elects a leader."""
 
         self.transport = Transport(config, fence=self.fence, counter=metrics.rest)
         # Elections, events and reviews must go on while writes that belong to the leader are refused.
-        self._unfenced = Transport(config, counter=metrics.rest)
+        self._unfenced = Transport(config, tls=self.transport.tls, counter=metrics.rest)
         self.mapper = RESTMapper(self.transport.fetch)
-        self.gate = Gate(wait=read_your_writes_wait)
+        self._loops = WriteLoops(counter=metrics.client(name))
+        self.gate = Gate(wait=read_your_writes_wait, waits=metrics.client(name), cluster=name)
+        self.gate.add_write_observer(self._loops.wrote)
         self._api = APIClient(self.transport, self.mapper, self.scheme, gate=self.gate)
-        self.cache = Cache(self.transport, self.mapper, self.scheme, options=cache, metrics=metrics)
+        self.cache = Cache(
+            self.transport,
+            self.mapper,
+            self.scheme,
+            options=cache,
+            metrics=metrics,
+            cluster=name,
+            record=self._record_cache,
+            witness=self._loops.saw,
+            on_unreadable=self._record_unreadable,
+        )
         self.gate.watch_horizons(self.cache.horizon)
-        self.client: Client = SplitClient(self._api, self.cache, self.gate, live_kinds=live_kinds)
+        self.client: Client = SplitClient(
+            self._api, self.cache, self.gate, live_kinds=live_kinds, reads_live=self.cache.reads_live
+        )
         self._recorders: list[EventRecorder] = []
+        self._own_recorder: EventRecorder | None = None
         self._recorder_added = asyncio.Event()
+
+    @property
+    def loops(self) -> WriteLoops:
+        """What is known of writes that lead nowhere."""
+        return self._loops
 
     @property
     def api_reader(self) -> Reader:
@@ -71,7 +95,16 @@ class Cluster:
 
     def unfenced_client(self) -> Client:
         """Return a direct client whose writes need no leadership: for elections, events and reviews only."""
-        return APIClient(self._unfenced, self.mapper, self.scheme)
+        gate = Gate(origin="unfenced", cluster=self.name)
+        return APIClient(self._unfenced, self.mapper, self.scheme, gate=gate)
+
+    def election_client(self) -> Client:
+        """Return a direct client for Leases alone, whose writes need no leadership; for the event loop that elections run on.
+
+        It asks no discovery: a lease is renewed by one request, whatever else the API server has trouble with.
+        """
+        gate = Gate(origin="unfenced", cluster=self.name)
+        return APIClient(self._unfenced, RESTMapper(_discover_leases), self.scheme, gate=gate)
 
     def event_recorder(self, controller: str) -> EventRecorder:
         """Return a recorder of Events in the name of `controller`; it writes while the cluster runs."""
@@ -79,6 +112,23 @@ class Cluster:
         self._recorders.append(recorder)
         self._recorder_added.set()
         return recorder
+
+    def _record_cache(self, verb: str, group: str, resource: str, namespace: str) -> None:
+        self.gate.record(verb, group, resource, namespace=namespace, origin="cache")
+
+    def _record_unreadable(self, found: Unreadable) -> None:
+        """Record a Warning Event about an object that does not fit its class: who can repair it looks there."""
+        if self._own_recorder is None:
+            self._own_recorder = self.event_recorder("ctrlruntime")
+        kind, meta = found.kind, found.meta
+        identity = {
+            "name": meta.name,
+            "namespace": meta.namespace,
+            "uid": meta.uid,
+            "resourceVersion": meta.resource_version,
+        }
+        subject = Unstructured.from_wire({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity})
+        self._own_recorder.event(subject, type="Warning", reason="Unreadable", action="Decode", note=str(found.error))
 
     async def run(self) -> None:
         """Run the cache and the recorders until cancelled; for a cluster beside the manager's own."""
@@ -101,8 +151,42 @@ class Cluster:
         """Wait until the cache accepts reads."""
         await self.cache.wait_running()
 
+    async def close_election(self) -> None:
+        """Close the connections of elections on the running event loop, when that is another one than the rest runs on."""
+        await self._unfenced.close()
+
     async def close(self) -> None:
         """Close the connections of the running event loop."""
         await self.mapper.close()
         await self.transport.close()
         await self._unfenced.close()
+
+
+async def _discover_leases(path: str, _accept: str) -> tuple[int, bytes]:
+    """Answer discovery as a server that has nothing but Leases."""
+    return (200, _LEASES) if path == "/apis" else (404, b"")
+
+
+_LEASES: Final = json.dumps(
+    {
+        "kind": "APIGroupDiscoveryList",
+        "items": [
+            {
+                "metadata": {"name": "coordination.k8s.io"},
+                "versions": [
+                    {
+                        "version": "v1",
+                        "resources": [
+                            {
+                                "resource": "leases",
+                                "responseKind": {"group": "coordination.k8s.io", "version": "v1", "kind": "Lease"},
+                                "scope": "Namespaced",
+                                "verbs": ["create", "get", "update"],
+                            }
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
+).encode()

@@ -6,23 +6,35 @@ through the client they are given. Rules of ownership are checked before any req
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
-from ctrlruntime.api import Object, gvk, key, kind_of
+import msgspec
+
+from ctrlruntime.api import Object, PartialObjectMetadata, gvk, key, kind_of
 from ctrlruntime.api.meta.v1 import OwnerReference
 from ctrlruntime.api.metadata import NamespacedName, ObjectKey
-from ctrlruntime.client.interfaces import Client, Reader
+from ctrlruntime.client.interfaces import Client, Propagation, Reader
 from ctrlruntime.client.patches import merge_patch
-from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, DecodeError
+from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, Conflict, DecodeError, NotFound
 from ctrlruntime.patch import create_merge_patch
+from ctrlruntime.tracking import tracked_by
 
 T = TypeVar("T", bound=Object)
 
 Mutate: TypeAlias = Callable[[T], Awaitable[object] | object]
 """Brings an object into the wanted state, in place; plain or async. It may be called twice and may not change name or namespace."""
+
+
+MAX_FUTILE: Final = 10_000
+"""Objects of a cluster for which a write that changed nothing is remembered (some 300 bytes each)."""
+
+_CHANGES_BY_ITSELF: Final = frozenset({"resourceVersion", "managedFields", "generation"})
 
 
 class OperationResult(StrEnum):
@@ -116,8 +128,8 @@ def _check_scope(owner: Object, obj: Object) -> None:
     )
     raise ValueError(
         f"{_name(owner)} cannot own {_name(obj)}: the owner is in namespace {home} and the object {what}, and the garbage collector would "
-        "delete it. Instead, label the object with its owner's name, watch it with enqueue_requests_from_map_func, and delete it in a "
-        "finalizer of the owner"
+        "delete it. Instead, label the object with set_tracked_owner, watch it with enqueue_request_for_tracked_owner, and call "
+        "delete_tracked in a finalizer of the owner"
     )
 
 
@@ -153,6 +165,38 @@ def _refers_to(reference: OwnerReference, owner: Object) -> bool:
 
 def _group(reference: OwnerReference) -> str:
     return reference.api_version.rpartition("/")[0]
+
+
+# --- tracked children: where an owner reference is not possible -------------------------------------------------------------
+
+
+async def delete_tracked(
+    client: Client, owner: Object, *kinds: type[Any], propagation: Propagation | None = "Background"
+) -> int:
+    """Delete the children of these kinds that `owner` tracks (see `set_tracked_owner`), and return how many are still there.
+
+    Call it in a finalizer of the owner, and remove the finalizer when it returns 0; each child that goes enqueues the owner again. It asks
+    the server, in all namespaces: what a cache does not hold must not stay behind. Raises: all the client raises.
+    """
+    remaining = 0
+    for kind in kinds:
+        found = await client.api_reader.list(PartialObjectMetadata.of(kind), labels=tracked_by(owner))
+        for child in found:
+            remaining += not await _is_deleted(client, child, propagation)
+    return remaining
+
+
+async def _is_deleted(client: Client, child: PartialObjectMetadata, propagation: Propagation | None) -> bool:
+    """Delete a child unless that has been asked for; return whether it is gone for certain."""
+    if child.metadata.deletion_timestamp is not None:
+        return False
+    try:
+        await client.delete(child, uid=child.metadata.uid, propagation=propagation)
+    except NotFound:
+        return True
+    except Conflict:
+        return False  # a new object of the name: the next call looks at it
+    return False
 
 
 # --- finalizers ------------------------------------------------------------------------------------------------------
@@ -195,16 +239,23 @@ async def create_or_update(
 
     `mutate` gets the object as it is, or one with nothing but its name, and changes it in place. It reads through `client`; when a create
     meets an object the cache has not seen, it reads with `reader` (None: `client.api_reader`) and updates that. Status is not written: use
-    `client.status`, or create_or_patch. Returns the object as the server has it now.
+    `client.status`, or create_or_patch. What the server answered with no change before (it fills in what `mutate` leaves out) is not sent
+    again to the same object. Returns the object as the server has it now.
 
     Raises: ValueError when `mutate` changes name or namespace; Conflict and all else the client raises.
     """
     obj, before, made = await _find_or_create(client, kind, key, mutate, reader)
     if made:
         return obj, OperationResult.CREATED
-    if not _has_changed(kind, _main(kind, before), _main(kind, obj.to_wire())):
+    main, wanted = _main(kind, before), _main(kind, obj.to_wire())
+    if not _has_changed(kind, main, wanted):
         return obj, OperationResult.UNCHANGED
-    return await client.update(obj), OperationResult.UPDATED
+    futile = _futile_writes(client)
+    if futile.knows(kind, main, wanted):
+        return kind.from_wire(before), OperationResult.UNCHANGED
+    updated = await client.update(obj)
+    futile.note(kind, main, wanted, _main(kind, updated.to_wire()))
+    return updated, OperationResult.UPDATED
 
 
 async def create_or_patch(
@@ -218,11 +269,14 @@ async def create_or_patch(
     if made:
         return obj, OperationResult.CREATED
     after = obj.to_wire()
-    has_main = _has_changed(kind, _main(kind, before), _main(kind, after))
+    main, wanted, futile = _main(kind, before), _main(kind, after), _futile_writes(client)
+    is_futile = futile.knows(kind, main, wanted)
+    has_main = not is_futile and _has_changed(kind, main, wanted)
     has_status = _has_changed(kind, _status(kind, before), _status(kind, after))
     if has_main:
         # The answer overwrites obj, status included: everything to send is in `before` and `after` by now.
-        await client.patch(obj, merge_patch(create_merge_patch(_main(kind, before), _main(kind, after))))
+        await client.patch(obj, merge_patch(create_merge_patch(main, wanted)))
+        futile.note(kind, main, wanted, _main(kind, obj.to_wire()))
     if has_status:
         await client.status.patch(obj, merge_patch(create_merge_patch(_status(kind, before), _status(kind, after))))
     match has_main, has_status:
@@ -233,7 +287,7 @@ async def create_or_patch(
         case False, True:
             return obj, OperationResult.UPDATED_STATUS_ONLY
         case _:
-            return obj, OperationResult.UNCHANGED
+            return kind.from_wire(before) if is_futile else obj, OperationResult.UNCHANGED
 
 
 async def _find_or_create(
@@ -307,6 +361,54 @@ def _has_changed(kind: type[Object], before: dict[str, Any], after: dict[str, An
         return kind.from_wire(before) != kind.from_wire(after)
     except DecodeError:
         return True
+
+
+# --- writes that change nothing ---------------------------------------------------------------------------------------
+
+
+class _FutileWrites:
+    """What was sent to which state of an object, and changed nothing; the last of each object, of the last objects.
+
+    An object that is written whole, without the values the server fills in, differs from the stored one at each run. Sent again
+    to the same state, it would change nothing again.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[object, ...], tuple[bytes, bytes]] = OrderedDict()
+
+    def knows(self, kind: type[Object], before: dict[str, Any], wanted: dict[str, Any]) -> bool:
+        known = self._known.get(_identity(kind, before))
+        return known is not None and known == (_digest(before), _digest(wanted))
+
+    def note(self, kind: type[Object], before: dict[str, Any], wanted: dict[str, Any], answer: dict[str, Any]) -> None:
+        identity, state = _identity(kind, before), _digest(before)
+        self._known.pop(identity, None)
+        if _digest(answer) == state:
+            self._known[identity] = state, _digest(wanted)
+            if len(self._known) > MAX_FUTILE:
+                self._known.popitem(last=False)
+
+
+# It goes with the client it belongs to; the client itself has no use for it.
+_futile: WeakKeyDictionary[Reader, _FutileWrites] = WeakKeyDictionary()
+
+
+def _futile_writes(client: Client) -> _FutileWrites:
+    """Return what is known for the cluster of a client: clients that only add something share their live reader."""
+    return _futile.setdefault(client.api_reader, _FutileWrites())
+
+
+def _identity(kind: type[Object], wire: dict[str, Any]) -> tuple[object, ...]:
+    metadata = wire["metadata"]
+    return gvk(kind), metadata.get("namespace"), metadata.get("name"), metadata.get("uid")
+
+
+def _digest(wire: dict[str, Any]) -> bytes:
+    """Return a digest of what a write is about: without what each change of the object changes."""
+    metadata = {name: value for name, value in wire["metadata"].items() if name not in _CHANGES_BY_ITSELF}
+    return hashlib.blake2b(
+        msgspec.json.encode({**wire, "metadata": metadata}, order="deterministic"), digest_size=16
+    ).digest()
 
 
 def _name(obj: Object) -> str:

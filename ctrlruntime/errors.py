@@ -10,7 +10,8 @@ CtrlError
 │   └── RequestTimeoutError
 ├── ConfigError                 a kubeconfig, flag or option that cannot be used
 ├── NotRegisteredError  NoMatchError  DecodeError  PatchError
-├── CacheError: CacheNotStartedError  CacheSyncTimeoutError  NotCachedError
+├── GenerateError               a class that cannot become a manifest
+├── CacheError: CacheNotStartedError  CacheSyncTimeoutError  NotCachedError (NotInCacheError  OutsideCacheError: NotFound, too)
 ├── LeaderElectionLostError  FencedError
 ├── AlreadyOwnedError  TerminalError
 ```
@@ -25,7 +26,7 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Final, cast
 
 
 class CtrlError(Exception):
@@ -287,6 +288,10 @@ class DecodeError(CtrlError):
         self.raw = raw
 
 
+class GenerateError(CtrlError):
+    """A class cannot become a manifest; the message names module, class and field, what is wrong and what to do."""
+
+
 class PatchError(CtrlError):
     """A patch is malformed or does not apply to the document."""
 
@@ -307,6 +312,18 @@ class NotCachedError(CacheError):
     """The kind or object lies outside what this cache holds (namespaces, selectors, width or policy)."""
 
 
+class NotInCacheError(NotFound, NotCachedError):
+    """A cache that holds only a selection has no such object; the server may have it. The message says what is held and how to read it live."""
+
+
+class OutsideCacheError(NotInCacheError):
+    """The namespace asked for is not cached at all; `find` raises it, too, for nothing is known of the object."""
+
+
+for _local in (NotInCacheError, OutsideCacheError):
+    _local.reason = NotFound.reason  # no server sends these; whoever asks for the reason means this one
+
+
 class LeaderElectionLostError(CtrlError):
     """The lease could not be renewed in time: this process is no longer the leader."""
 
@@ -321,3 +338,7 @@ class AlreadyOwnedError(CtrlError):
 
 class TerminalError(CtrlError):
     """Raise it from a reconciler for a failure that a retry cannot mend: it is counted and logged, and not requeued."""
+
+
+PASSING: Final = (TransportError, TooManyRequests, ServiceUnavailable, InternalError, ServerTimeout, Timeout)
+"""Failures that pass by themselves: the same request may work a little later."""

@@ -7,9 +7,9 @@ somebody touches `object`, `old` or `new`, once for each subscription, so a pred
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, cast
 
+import msgspec
 from typing_extensions import TypeVar
 
 from ctrlruntime.api.metadata import Metadata, annotations_of, metadata_of
@@ -50,8 +50,7 @@ class Snapshot(Generic[T]):
         return Snapshot(raw, metadata_of(raw), decode)
 
 
-@dataclass(frozen=True, slots=True)
-class CreateEvent(Generic[T]):
+class CreateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """An object appeared. `is_in_initial_list`: it was there when the watch began."""
 
     snapshot: Snapshot[T]
@@ -66,8 +65,7 @@ class CreateEvent(Generic[T]):
         return self.snapshot.object
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateEvent(Generic[T]):
+class UpdateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """An object changed, or is shown again by a resync (then both versions are equal)."""
 
     old_snapshot: Snapshot[T]
@@ -98,8 +96,7 @@ class UpdateEvent(Generic[T]):
         return self.new_snapshot.object
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteEvent(Generic[T]):
+class DeleteEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """An object is gone. `delete_state_unknown`: the deletion itself was missed, the snapshot is the last state we saw."""
 
     snapshot: Snapshot[T]
@@ -114,8 +111,7 @@ class DeleteEvent(Generic[T]):
         return self.snapshot.object
 
 
-@dataclass(frozen=True, slots=True)
-class GenericEvent(Generic[T]):
+class GenericEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """Something outside the API happened that concerns an object (a webhook call of a third system, a timer)."""
 
     snapshot: Snapshot[T]

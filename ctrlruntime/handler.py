@@ -13,10 +13,11 @@ from typing import Any, Generic, Protocol, TypeAlias, cast
 
 from typing_extensions import TypeVar
 
-from ctrlruntime.api import Object, kind_of
-from ctrlruntime.api.metadata import Metadata
+from ctrlruntime.api import Object, gvk, kind_of
+from ctrlruntime.api.metadata import Metadata, NamespacedName
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, Snapshot, UpdateEvent
 from ctrlruntime.reconcile import Request
+from ctrlruntime.tracking import tracked_owner, tracking_label
 
 T = TypeVar("T", default=Any)
 R = TypeVar("R", default=Request)
@@ -76,10 +77,20 @@ def enqueue_request_for_owner(
 ) -> EventHandler[Request, Any]:
     """Return a handler that enqueues the owners of kind `owner` an object names in its ownerReferences, of any version of that kind.
 
+    As in controller-runtime the reference's uid is not looked at: a child of a former object of the name enqueues the present one, whose
+    reconciler finds that it does not own the child (`has_owner` compares uids). One reconcile too many does no harm.
     `only_controller`: the owner reference must be the one marked as controller. `is_namespaced` says whether owners live in namespaces and is
     asked until it answers (None: what the class says). Raises: NotRegisteredError when `owner` is not a kind.
     """
     return _Owner(owner, is_namespaced, only_controller=only_controller)
+
+
+def enqueue_request_for_tracked_owner(owner: type[Object]) -> EventHandler[Request, Any]:
+    """Return a handler that enqueues the owner of kind `owner` that tracks the object (`set_tracked_owner`), in whatever namespace it is.
+
+    Raises: NotRegisteredError when `owner` is not a kind.
+    """
+    return _TrackedOwner(owner)
 
 
 class Funcs(Generic[T, R]):
@@ -212,6 +223,29 @@ class _Owner:
             # The version is left out on purpose: a child made through another version still has the same owner.
             and reference.api_version.rpartition("/")[0] == self._group
         ]
+
+
+class _TrackedOwner:
+    def __init__(self, owner: type[Object]) -> None:
+        self._kind = gvk(owner)
+        self._label = tracking_label(self._kind)
+
+    def __repr__(self) -> str:
+        return (
+            f"enqueue_request_for_tracked_owner({self._kind.kind}{f'.{self._kind.group}' if self._kind.group else ''})"
+        )
+
+    def handle(self, event: Event[Any], enqueue: Enqueue[Request], /) -> None:
+        owners = dict.fromkeys(self._owner(state) for state in _states(event))
+        for owner in owners:
+            if owner is not None:
+                enqueue(Request(owner.namespace, owner.name, enqueue.cluster))
+
+    def _owner(self, state: Snapshot[Any]) -> NamespacedName | None:
+        # The label is in the metadata record; only of an object that bears it are the annotations cut out.
+        if self._label not in (state.meta.labels or {}):
+            return None
+        return tracked_owner(self._kind, state.annotations)
 
 
 def _states(event: Event[T]) -> tuple[Snapshot[T], ...]:

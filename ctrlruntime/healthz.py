@@ -2,8 +2,8 @@
 a path.
 
 A check is a function without arguments that raises when something is wrong. What it raised stands in the answer for
-the log, and never in the text for the caller, who may be anybody. A check may be async. A plain one runs in a thread
-of its own, so that one that blocks takes nothing else down with it.
+the log, and not in the text for the caller, who may be anybody; the text of an `UnhealthyError` does. A check may be
+async. A plain one runs in a thread of its own, so that one that blocks takes nothing else down with it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,13 @@ import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from ctrlruntime.errors import CtrlError
+
 Check: TypeAlias = Callable[[], Awaitable[None] | None]
 """Raises when something is wrong; what it returns is ignored."""
+
+Place: TypeAlias = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
+"""Runs what an async check awaits somewhere else: on the event loop it belongs to."""
 
 TIME_LIMIT = 5.0
 """Seconds a check may take."""
@@ -33,6 +38,10 @@ class Answer(NamedTuple):
     unknown: Sequence[str] = ()
 
 
+class UnhealthyError(CtrlError):
+    """Raise it in a check to have its text shown to whoever asks, and not only logged."""
+
+
 def ping() -> None:
     """Be well: the check a registry without checks has. It shows that the process answers."""
 
@@ -47,10 +56,25 @@ class Checks:
             raise ValueError(f"time_limit is {time_limit}: give seconds above 0")
         self._time_limit = time_limit
         self._checks: dict[str, Check] = {}
+        self._place: Place = _here
         self._running: dict[str, asyncio.Future[None]] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._all()
+
+    def names(self) -> list[str]:
+        """Return the names of the checks that were added."""
+        return sorted(self._checks)
+
+    def asked_from_another_loop(self, place: Place) -> Checks:
+        """Return the same checks for use on another event loop; `place` runs what is async on the loop it belongs to.
+
+        Plain checks run in threads anyhow, so they answer while that loop is blocked.
+        """
+        view = Checks(time_limit=self._time_limit)
+        view._checks = self._checks
+        view._place = place
+        return view
 
     def add(self, name: str, check: Check) -> None:
         """Add a check. Raises: ValueError for a name that is taken or cannot stand in a path, TypeError for no
@@ -89,7 +113,7 @@ class Checks:
         if name not in self._all():
             return Answer(404, f"there is no check named {name!r}\n")
         error = await self._failure(name)
-        return Answer(200, "ok") if error is None else Answer(500, f"{name} failed: reason withheld\n", {name: error})
+        return Answer(200, "ok") if error is None else Answer(500, f"{name} failed: {_reason(error)}\n", {name: error})
 
     def _all(self) -> dict[str, Check]:
         return self._checks or {"ping": ping}
@@ -118,7 +142,9 @@ class Checks:
             return running
         check = self._all()[name]
         is_async = inspect.iscoroutinefunction(check) or inspect.iscoroutinefunction(getattr(check, "__call__", None))  # noqa: B004 - asked for its kind, not its existence
-        run: asyncio.Future[None] = asyncio.ensure_future(_await(check()) if is_async else _in_thread(name, check))
+        run: asyncio.Future[None] = asyncio.ensure_future(
+            self._place(lambda: _await(check())) if is_async else _in_thread(name, check, self._place)
+        )
         # Its outcome is read by whoever waits; when nobody waits any more, it is nobody's.
         run.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._running[name] = run
@@ -128,7 +154,11 @@ class Checks:
 def _line(name: str, was_asked: bool, failure: BaseException | None) -> str:
     if not was_asked:
         return f"[+]{name} excluded: ok"
-    return f"[+]{name} ok" if failure is None else f"[-]{name} failed: reason withheld"
+    return f"[+]{name} ok" if failure is None else f"[-]{name} failed: {_reason(failure)}"
+
+
+def _reason(failure: BaseException) -> str:
+    return str(failure) if isinstance(failure, UnhealthyError) else "reason withheld"
 
 
 async def _await(outcome: Awaitable[None] | None) -> None:
@@ -136,7 +166,11 @@ async def _await(outcome: Awaitable[None] | None) -> None:
         await outcome
 
 
-async def _in_thread(name: str, check: Check) -> None:
+async def _here(make: Callable[[], Awaitable[None]]) -> None:
+    await make()
+
+
+async def _in_thread(name: str, check: Check, place: Place) -> None:
     # A daemon thread: one that hangs must not keep the process from ending, as a thread of the loop's executor would.
     loop = asyncio.get_running_loop()
     finished: asyncio.Future[Awaitable[None] | None] = loop.create_future()
@@ -150,8 +184,10 @@ async def _in_thread(name: str, check: Check) -> None:
             _tell(loop, finished, None, outcome)
 
     threading.Thread(target=call, name=f"health check {name}", daemon=True).start()
-    # A plain function may wrap an async one and return its coroutine.
-    await _await(await finished)
+    outcome = await finished
+    if inspect.isawaitable(outcome):
+        # A plain function may wrap an async one and return its coroutine.
+        await place(lambda: _await(outcome))
 
 
 def _tell(

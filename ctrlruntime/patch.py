@@ -7,6 +7,7 @@ as read-only or copy it. The client sends what `create_*` returns; the embedded 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -46,15 +47,25 @@ def create_merge_patch(old: JSON, new: JSON) -> JSON:
     return patch
 
 
-def apply_json_patch(document: JSON, operations: Sequence[Operation]) -> JSON:
+def apply_json_patch(document: JSON, operations: Sequence[Operation], *, copy_limit: int | None = None) -> JSON:
     """Return the document with the operations applied in order.
 
+    Args:
+        document: the tree that is patched; it stays as it is.
+        operations: the decoded patch.
+        copy_limit: characters of JSON that `copy` operations may add in all, since each of them can double a document; None is no limit.
+
     Raises:
-        PatchError: an operation is malformed, its path does not exist, or a test fails. Nothing is changed then.
+        PatchError: an operation is malformed, its path does not exist, a test fails, or the limit is exceeded. Nothing is changed then.
 
     """
     result = copy.deepcopy(document)
+    copied = 0
     for operation in operations:
+        if copy_limit is not None:
+            copied += _size_of_copy(result, operation)
+            if copied > copy_limit:
+                raise PatchError(f"the copy operations add {copied} characters, and may add {copy_limit}")
         result = _apply(result, operation)
     return result
 
@@ -95,6 +106,13 @@ def _apply(document: JSON, operation: Any) -> JSON:
             return document
         case _:
             raise PatchError(f"unknown JSON patch operation: {name!r}")
+
+
+def _size_of_copy(document: JSON, operation: Any) -> int:
+    """Return the characters of JSON that a copy adds; 0 for every other operation."""
+    if not isinstance(operation, dict) or operation.get("op") != "copy":
+        return 0
+    return len(json.dumps(_look_up(document, _source(operation))))
 
 
 def _value(operation: Operation) -> JSON:

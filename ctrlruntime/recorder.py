@@ -24,17 +24,7 @@ import anyio
 from ctrlruntime import log
 from ctrlruntime.api.object import Object, gvk
 from ctrlruntime.client.patches import Patch, merge_patch
-from ctrlruntime.errors import (
-    AlreadyExists,
-    CtrlError,
-    InternalError,
-    NotFound,
-    ServerTimeout,
-    ServiceUnavailable,
-    Timeout,
-    TooManyRequests,
-    TransportError,
-)
+from ctrlruntime.errors import PASSING, AlreadyExists, CtrlError, NotFound
 from ctrlruntime.field import MicroTime
 
 if TYPE_CHECKING:
@@ -54,7 +44,6 @@ MAX_INSTANCE = 128
 MAX_NOTE = 1024
 MAX_NAME = 253
 
-_RETRIED = (TransportError, TooManyRequests, ServiceUnavailable, InternalError, ServerTimeout, Timeout)
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
@@ -275,7 +264,7 @@ class EventRecorder:
                 await self._create(series, count)
             else:
                 await self._patch(series, count)
-        except _RETRIED as error:
+        except PASSING as error:
             self._retry(series, error)
         except CtrlError as error:
             self._drop(series, error)

@@ -43,7 +43,7 @@ def label_key_problems(key: str) -> list[str]:
     if slash:
         if "/" in prefix:
             return [
-                f"a qualified name {_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+                f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
             ]
         if not prefix:
             problems.append("prefix part must be non-empty")
@@ -339,6 +339,8 @@ class _Parser:
                     raise ValueError(f"found '{token}', expected: ',' or ')'")
                 yield token
                 expects_value = False
+            elif not expects_value:
+                raise ValueError(f"found '{token}', expected: ',' or ')'")
             else:
                 raise ValueError(f"found '{token}', expected: ',', ')' or identifier")
 

@@ -15,14 +15,16 @@ import inspect
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, cast
+from typing import Any, Generic, Protocol, cast
 
+import msgspec
 from typing_extensions import TypeVar
 
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
 from ctrlruntime.handler import EventHandler
+from ctrlruntime.journal import Changes, Trigger
 from ctrlruntime.log import get_logger
 from ctrlruntime.predicate import Predicate, PredicateLike, predicate_of
 from ctrlruntime.reconcile import Request
@@ -95,17 +97,6 @@ class Informers(Protocol):
     async def subscribe(self, kind: type[T], *, name: str) -> Subscription[T]: ...
 
 
-class Trigger(NamedTuple):
-    """Why a request was enqueued: `event` (create, update, delete, generic) of which object at which version, seen by which source."""
-
-    event: str
-    source: str
-    namespace: str
-    name: str
-    resource_version: str
-    cluster: str = ""
-
-
 class Kind(Generic[T, R]):
     """Watches a kind through a cache: its events pass `predicates` in order, then `handler`. Raises: TypeError for a missing part."""
 
@@ -150,6 +141,11 @@ class Kind(Generic[T, R]):
         self._subscription = subscription
         self._subscribed.set()
         self._task = _spawn(lambda: self._take(subscription), f"source {self._subscriber}/{self.kind.__name__}")
+
+    async def warm(self) -> None:
+        """Have the cache fetch the kind, so that it is there when this starts; nothing is handed over. Raises: NotRegisteredError."""
+        if not self._is_used:
+            (await self._informers.subscribe(self.kind, name=self._subscriber)).stop()
 
     async def synced(self) -> None:
         await self._subscribed.wait()
@@ -360,20 +356,17 @@ class Func(Generic[R]):
                 return
 
 
-class _Enqueue(Generic[R]):
+class _Enqueue(msgspec.Struct, Generic[R], eq=False):
     """`handler.Enqueue` for one event."""
 
-    __slots__ = ("_priority", "_queue", "_trigger", "cluster")
-
-    def __init__(self, queue: Queue[R], priority: int, trigger: Trigger, cluster: str) -> None:
-        self._queue = queue
-        self._priority = priority
-        self._trigger = trigger
-        self.cluster = cluster
+    queue: Queue[R]
+    priority: int
+    trigger: Trigger
+    cluster: str
 
     def __call__(self, request: R, /, *, priority: int | None = None, after: float = 0.0) -> None:
-        self._queue.add(
-            request, priority=self._priority if priority is None else priority, after=after, trigger=self._trigger
+        self.queue.add(
+            request, priority=self.priority if priority is None else priority, after=after, trigger=self.trigger
         )
 
 
@@ -402,6 +395,7 @@ class _Dispatcher(Generic[T, R]):
         self._retry_delays = retry_delays
         self._handler_timeout = handler_timeout
         self._predicate_failures: dict[int, int] = {}
+        self._changes = Changes()
         # Keys whose async handler runs, with the events (and the calls they had) that wait for their turn.
         self._busy: dict[tuple[str, str], deque[tuple[Event[T], int]]] = {}
         self._waiting = 0
@@ -453,8 +447,7 @@ class _Dispatcher(Generic[T, R]):
             _log.warning("event handlers ignore cancellation and are abandoned", source=self._name, count=len(pending))
 
     def _handle(self, event: Event[T], call: int) -> None:
-        meta = event.meta
-        if self._busy and (waiting := self._busy.get((meta.namespace, meta.name))) is not None:
+        if self._busy and (waiting := self._busy.get((event.meta.namespace, event.meta.name))) is not None:
             waiting.append((event, call))
             self._waiting += 1
             return
@@ -464,6 +457,7 @@ class _Dispatcher(Generic[T, R]):
             self._failed(event, call, error)
             return
         if awaitable is not None:
+            meta = event.meta
             key = (meta.namespace, meta.name)
             self._busy[key] = deque()
             task = asyncio.create_task(
@@ -475,17 +469,25 @@ class _Dispatcher(Generic[T, R]):
     def _enqueue(self, event: Event[T]) -> _Enqueue[R]:
         meta = event.meta
         priority = 0
+        version = meta.resource_version
         if isinstance(event, UpdateEvent):
-            word = "update"
-            if meta.resource_version and event.old_meta.resource_version == meta.resource_version:
+            old = event.old_snapshot
+            before = old.meta.resource_version
+            trigger = Trigger(
+                "update", self._name, meta.namespace, meta.name, version, self._cluster, before, time.time()
+            )
+            if version and before == version:
                 priority = LOW_PRIORITY
-        elif isinstance(event, CreateEvent):
+            else:
+                self._changes.hold(trigger, old.raw, event.new_snapshot.raw)
+            return _Enqueue(self.queue, priority, trigger, self._cluster)
+        if isinstance(event, CreateEvent):
             word = "create"
             if event.is_in_initial_list:
                 priority = LOW_PRIORITY
         else:
             word = "delete" if isinstance(event, DeleteEvent) else "generic"
-        trigger = Trigger(word, self._name, meta.namespace, meta.name, meta.resource_version, self._cluster)
+        trigger = Trigger(word, self._name, meta.namespace, meta.name, version, self._cluster, "", time.time())
         return _Enqueue(self.queue, priority, trigger, self._cluster)
 
     async def _finish(

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import Field
 
-from ctrlruntime.api import NamespacedName, Object, Unstructured, Wire, core, rbac
+from ctrlruntime.api import NamespacedName, Object, PartialObjectMetadata, Unstructured, Wire, core, gvk, rbac
 from ctrlruntime.api.meta import ObjectMeta
 from ctrlruntime.controllerutil import (
     OperationResult,
@@ -15,6 +15,7 @@ from ctrlruntime.controllerutil import (
     contains_finalizer,
     create_or_patch,
     create_or_update,
+    delete_tracked,
     has_controller,
     has_owner,
     remove_controller_reference,
@@ -23,7 +24,7 @@ from ctrlruntime.controllerutil import (
     set_controller_reference,
     set_owner_reference,
 )
-from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError
+from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, Conflict, NotFound
 from ctrlruntime.field import Time
 from ctrlruntime.finalizer import Finalizers
 from ctrlruntime.patch import apply_merge_patch
@@ -121,7 +122,7 @@ def test_owners_are_removed_and_asked_for():
 
 @pytest.mark.parametrize("set_reference", [set_controller_reference, set_owner_reference])
 def test_owners_in_another_namespace_are_refused_and_the_alternative_named(set_reference):
-    with pytest.raises(ValueError, match=r"is in namespace other.*label the object.*finalizer"):
+    with pytest.raises(ValueError, match=r"is in namespace other.*set_tracked_owner.*finalizer"):
         set_reference(owner(), child("other"))
     with pytest.raises(ValueError, match="cluster-scoped"):
         set_reference(owner(), rbac.ClusterRole(metadata=ObjectMeta(name="role")))
@@ -164,6 +165,60 @@ def test_no_finalizer_is_added_to_an_object_that_is_being_deleted():
 def test_a_finalizer_needs_a_domain():
     with pytest.raises(ValueError, match=r"example\.com/a"):
         add_finalizer(child(), "a")
+
+
+# --- tracked children ----------------------------------------------------------------------------------------------------
+
+
+class Children:
+    """A client that lists the metadata of these children, and answers deletes as it is told."""
+
+    def __init__(self, *children, answers=()):
+        self.children = children
+        self.answers = dict(answers)
+        self.listed = []
+        self.deleted = []
+
+    @property
+    def api_reader(self):
+        return self
+
+    async def list(self, kind, *, labels):
+        self.listed.append((gvk(kind).kind, labels))
+        return [each for each in self.children if gvk(each) == gvk(kind)]
+
+    async def delete(self, obj, *, uid, propagation):
+        self.deleted.append((obj.metadata.name, uid, propagation))
+        if (error := self.answers.get(obj.metadata.name)) is not None:
+            raise error
+
+
+def partial(kind, name, **metadata):
+    return PartialObjectMetadata.of(kind)(
+        metadata=ObjectMeta(name=name, namespace="far", uid=f"uid-{name}", **metadata)
+    )
+
+
+async def test_tracked_children_are_deleted_by_uid_and_those_still_there_are_counted():
+    leaving = partial(core.Secret, "leaving", deletion_timestamp=Time.parse("2026-01-01T00:00:00Z"))
+    children = [partial(core.Secret, name) for name in ("there", "gone", "replaced")]
+    client = Children(
+        *children,
+        leaving,
+        partial(core.ConfigMap, "other"),
+        answers={"gone": NotFound("gone"), "replaced": Conflict("uid")},
+    )
+
+    remaining = await delete_tracked(client, owner(), core.Secret, core.ConfigMap)
+
+    assert remaining == 4  # all but the one that was gone; asked again, they are found or not
+    assert [kind for kind, _ in client.listed] == ["Secret", "ConfigMap"]
+    assert {tuple(labels.values()) for _, labels in client.listed} == {("u1",)}
+    assert client.deleted == [(name, f"uid-{name}", "Background") for name in ("there", "gone", "replaced", "other")]
+
+
+async def test_without_tracked_children_nothing_remains():
+    assert await delete_tracked(Children(), owner(), core.Secret) == 0
 
 
 # --- a client in memory --------------------------------------------------------------------------------------------------

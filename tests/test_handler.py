@@ -12,6 +12,7 @@ from ctrlruntime.handler import (
     EnqueueRequestForObject,
     Funcs,
     enqueue_request_for_owner,
+    enqueue_request_for_tracked_owner,
     enqueue_requests_from_map_func,
 )
 from ctrlruntime.reconcile import Request
@@ -157,6 +158,66 @@ def test_owners_that_are_not_the_controller_can_be_left_out():
 
     assert every == [Request("ns", "one"), Request("ns", "two")]
     assert only == [Request("ns", "two")]
+
+
+def test_the_uid_of_a_reference_is_not_looked_at_so_a_former_owners_child_enqueues_the_present_one():
+    former = Snapshot.of(
+        json.dumps(
+            {
+                "metadata": {
+                    "name": "child", "namespace": "ns", "resourceVersion": "1",
+                    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "of-a-former-life"}],
+                }
+            }
+        ).encode(),
+        undecodable,
+    )  # fmt: skip
+    requests = Requests()
+
+    enqueue_request_for_owner(apps.Deployment).handle(DeleteEvent(former), requests)
+
+    assert requests == [Request("ns", "web")]
+
+
+def tracked(owner, *, label=True, annotated=True):
+    annotations = {"apps/deployment": owner} if annotated else {}
+    labels = {"apps/deployment-uid": "u"} if label else {}
+    metadata = {
+        "name": "child",
+        "namespace": "far",
+        "resourceVersion": "1",
+        "labels": labels,
+        "annotations": annotations,
+    }
+    return Snapshot.of(json.dumps({"metadata": metadata}).encode(), undecodable)
+
+
+def test_the_owner_that_tracks_an_object_is_enqueued_in_its_own_namespace_without_a_decode():
+    handler = enqueue_request_for_tracked_owner(apps.Deployment)
+    one, other = tracked("ns/web"), tracked("ns/other")
+    for event, names in (
+        (CreateEvent(one), ["web"]),
+        (DeleteEvent(one), ["web"]),
+        (GenericEvent(one), ["web"]),
+        (UpdateEvent(one, one), ["web"]),
+        (UpdateEvent(other, one), ["other", "web"]),
+        (CreateEvent(tracked("ns/web", label=False)), []),
+        (CreateEvent(tracked("ns/web", annotated=False)), []),
+    ):
+        requests = Requests()
+        handler.handle(event, requests)
+        assert requests == [Request("ns", name) for name in names]
+
+
+def test_a_cluster_scoped_owner_that_tracks_an_object_has_no_namespace():
+    label, annotation = {"example.com/cluster-uid": "u"}, {"example.com/cluster": "c"}
+    metadata = {"name": "child", "namespace": "far", "resourceVersion": "1", "labels": label, "annotations": annotation}
+    requests = Requests()
+
+    event = CreateEvent(Snapshot.of(json.dumps({"metadata": metadata}).encode(), undecodable))
+    enqueue_request_for_tracked_owner(Cluster).handle(event, requests)
+
+    assert requests == [Request("", "c")]
 
 
 def test_a_child_that_changes_hands_enqueues_both_owners():

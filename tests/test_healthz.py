@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from ctrlruntime.healthz import Answer, Checks
+from ctrlruntime.healthz import Answer, Checks, UnhealthyError
 
 
 def fail():
@@ -133,3 +133,15 @@ def test_names_and_functions_are_checked():
         checks.add("c", 3)
     with pytest.raises(ValueError, match="time_limit"):
         Checks(time_limit=0)
+
+
+async def test_a_check_chooses_to_show_its_reason():
+    checks = Checks()
+
+    def sick():
+        raise UnhealthyError("Pod: no sign of life for 121 s")
+
+    checks.add("caches", sick)
+
+    assert "[-]caches failed: Pod: no sign of life for 121 s\n" in (await checks.answer()).text
+    assert (await checks.answer_one("caches")).text == "caches failed: Pod: no sign of life for 121 s\n"

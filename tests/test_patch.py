@@ -124,3 +124,11 @@ def test_create_json_patch_applies_and_is_small(old, new, count):
 
     assert len(operations) == count
     assert apply_json_patch(old, operations) == new
+
+
+def test_copies_stop_at_their_limit():
+    document = {"a": "x" * 100}
+    doubling = [{"op": "copy", "from": "", "path": f"/b{i}"} for i in range(30)]
+    with pytest.raises(PatchError, match="copy operations add"):
+        apply_json_patch(document, doubling, copy_limit=10_000)
+    assert apply_json_patch(document, doubling[:1], copy_limit=10_000)["b0"] == document

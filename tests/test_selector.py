@@ -45,7 +45,7 @@ def test_label_selectors_match_as_the_api_server_does(text, labels, expected):
         ("a,", "found '', expected: identifier after ','"),
         ("a=1 b", "found 'b', expected: ',' or 'end of string'"),
         ("a in 1", "unable to parse requirement: found '1' expected: '('"),
-        ("a in (1", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
+        ("a in (1", "unable to parse requirement: found '', expected: ',' or ')'"),
         ("a=(", "unable to parse requirement: found '(', expected: identifier"),
         (
             "a>x",

@@ -145,6 +145,22 @@ async def test_a_request_carries_the_event_that_triggered_it():
     trigger = it.queue.added[0][3]
     assert (trigger.event, trigger.source, trigger.name) == ("update", "Thing", "a")
     assert (trigger.resource_version, trigger.cluster) == ("2", "west")
+    assert trigger.old_version == "1"
+    assert (b'"1"' in trigger.old, b'"2"' in trigger.new) == (True, True)
+    assert trigger.seen_at > 0
+
+
+async def test_what_is_no_change_has_no_states_to_compare():
+    async with Started() as it:
+        it.put(UpdateEvent(snapshot("resynced"), snapshot("resynced")), create("created"))
+        for _ in range(2):
+            await it.queue.next()
+
+    triggers = [added[3] for added in it.queue.added]
+    assert [(trigger.event, trigger.old, trigger.new) for trigger in triggers] == [
+        ("update", None, None),
+        ("create", None, None),
+    ]
 
 
 async def test_synced_means_that_the_handler_has_seen_the_whole_initial_list():

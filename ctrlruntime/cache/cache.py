@@ -12,7 +12,8 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -21,12 +22,17 @@ from typing_extensions import TypeVar
 
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
-from ctrlruntime.api.metadata import ObjectKey
+from ctrlruntime.api.metadata import Metadata, ObjectKey
+from ctrlruntime.cache.comparison import Comparison, compare
+from ctrlruntime.cache.horizon import CacheHorizon
 from ctrlruntime.cache.informer import CacheMetrics, Informer, Scope
-from ctrlruntime.cache.options import CacheOptions, KindOptions
-from ctrlruntime.cache.reflector import Reflector
+from ctrlruntime.cache.namespaces import NamespaceSet
+from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions, selecting
+from ctrlruntime.cache.reflector import Backoff, Reflector
+from ctrlruntime.cache.refusals import no_index, not_found, outside, unsynced
 from ctrlruntime.cache.store import Entry, Index, field_path_index
 from ctrlruntime.cache.subscription import Subscription
+from ctrlruntime.cache.unreadable import Unreadable, UnreadableObjects
 from ctrlruntime.client.codec import Codec, Codecs
 from ctrlruntime.client.interfaces import Fields, Items, Labels
 from ctrlruntime.client.selectors import fields_of, labels_of
@@ -35,9 +41,15 @@ from ctrlruntime.errors import (
     CacheNotStartedError,
     CacheSyncTimeoutError,
     ConfigError,
+    CtrlError,
+    DecodeError,
+    Forbidden,
+    NoMatchError,
     NotCachedError,
     NotFound,
+    OutsideCacheError,
 )
+from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.rest.collection import Collection
 from ctrlruntime.rest.mapper import APIResource, RESTMapper
 from ctrlruntime.rest.transport import Transport
@@ -49,6 +61,7 @@ T = TypeVar("T")
 IndexFunction: TypeAlias = Callable[[Any], Iterable[str]]
 _Entries: TypeAlias = list[Entry]
 _Pairs: TypeAlias = list[tuple[str, str]]
+_NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 _FREE_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 
 MAX_TOLD = 100
@@ -58,7 +71,7 @@ MAX_TOLD = 100
 class CacheMeters(Protocol):
     """Gives the counters of one kind; `Metrics` does."""
 
-    def cache(self, kind: str) -> CacheMetrics: ...
+    def cache(self, kind: str, cluster: str = "") -> CacheMetrics: ...
 
 
 class _Held:
@@ -96,22 +109,41 @@ class Cache:
         *,
         options: CacheOptions | None = None,
         metrics: CacheMeters | None = None,
+        cluster: str = "",
+        record: Callable[[str, str, str, str], None] | None = None,
+        witness: Callable[[str, str, Metadata, bytes], None] | None = None,
+        on_unreadable: Callable[[Unreadable], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`record` is told verb, group, resource and namespace of what an informer is about to ask the server for.
+
+        `witness` is shown group, kind, metadata and bytes of each change of a kind that is held whole, as a watch brought it.
+        `on_unreadable` is told once of each version of an object that does not fit the class somebody reads it as.
+        """
         self.options = options or CacheOptions()
         self._transport = transport
         self._mapper = mapper
         self._codecs = Codecs(scheme)
         self._metrics = metrics
+        self._cluster = cluster
+        self._record = record
+        self._witness = witness
+        self._unreadable = UnreadableObjects(on_unreadable)
         self._clock = clock
         self._rng = rng
         self._sleep = sleep
         self._held: dict[GroupVersionKind, _Held] = {}
+        self._versions_of: dict[tuple[str, str], list[_Held]] = {}
+        """The same by group and kind: each write asks for them."""
+
         self._kind_options = {self._codecs.of(kind).gvk: own for kind, own in self.options.by_kind.items()}
         for kind, own in self.options.by_kind.items():
             _refuse_namespaces_of_cluster_kind(kind, own)
+        self._namespaces = NamespaceSet(
+            self.options, make_informer=self._new_namespace_informer, on_change=self._rescope
+        )
         self._group: TaskGroup | None = None
         self._was_started = False
         self._running = asyncio.Event()
@@ -128,6 +160,8 @@ class Cache:
             self._group = group
             self._running.set()
             try:
+                if self._namespaces.follower is not None:
+                    group.start_soon(self._namespaces.follower.run)
                 for held in self._held.values():
                     if held.informer is not None:
                         group.start_soon(held.informer.run)
@@ -154,13 +188,75 @@ class Cache:
                 with contextlib.suppress(NotCachedError):
                     await held.informer.wait_synced()
 
+    async def catch_up(self, *, limit: float = 60.0) -> list[str]:
+        """Wait until each kind that is held shows at least what the server has now; return the kinds that do not after all.
+
+        For a process that begins to lead: the leader before it may have written what no watch has brought yet. It asks the
+        server for the metadata of each kind once. A kind that cannot be listed, or is not as far after `limit` seconds
+        (a watch that hangs is replaced before that), is given up and named, so that it does not hold up the others.
+        """
+        held = [(gvk, each.informer) for gvk, each in self._held.items() if each.informer is not None]
+        outcomes = await asyncio.gather(*(self._catch_up(gvk, informer, limit) for gvk, informer in held))
+        return [str(gvk) for (gvk, _), is_done in zip(held, outcomes, strict=True) if not is_done]
+
+    async def _catch_up(self, gvk: GroupVersionKind, informer: Informer, limit: float) -> bool:
+        if not informer.has_listed():
+            return True  # its first list is still to come, and is as new as can be
+        options = self.options.for_kind(self._kind_options.get(gvk))
+        try:
+            async with asyncio.timeout(limit):
+                for scope in informer.scopes:
+                    comparison = await self._compare(gvk, scope, options)
+                    if comparison is not None:
+                        await comparison.shown(informer, scope)
+        except (TimeoutError, Forbidden, NotFound, NoMatchError) as error:
+            self._log.warning(
+                "it is not known whether the cache shows what the last leader wrote",
+                kind=_label(gvk), error=str(error) or f"the watch is behind for {limit:g} s",
+            )  # fmt: skip
+            return False
+        return True
+
+    async def _compare(self, gvk: GroupVersionKind, scope: Scope, options: CacheOptions) -> Comparison | None:
+        backoff = Backoff(options.watch, clock=self._clock, rng=self._rng)
+        while True:
+            try:
+                return await compare(await self._collection(gvk, scope, metadata_only=True))
+            except (Forbidden, NotFound, NoMatchError):
+                raise
+            except CtrlError as error:
+                self._log.info("cannot compare with the server yet", kind=_label(gvk), error=str(error))
+                await self._sleep(backoff.next(5.0))
+
     def unsynced(self) -> dict[str, str]:
         """Return {kind: what stands in its way} for the kinds that have not synced yet."""
         return {
             str(gvk): "" if held.informer.last_error is None else str(held.informer.last_error)
             for gvk, held in self._held.items()
-            if held.informer is not None and not held.informer.is_synced
+            if held.informer is not None and not held.informer.has_listed()
         }
+
+    def check(self) -> None:
+        """Raise UnhealthyError when a kind had no sign of life from the server for `stale_after`; it names them and why.
+
+        Ordinary reconnects are no silence. Safe in any thread: the manager's readiness probe asks it.
+        """
+        stale = self.stale()
+        if stale:
+            raise UnhealthyError("; ".join(f"{kind}: {why}" for kind, why in stale.items()))
+
+    def stale(self) -> dict[str, str]:
+        """Return {kind: for how long nothing was heard of it, and why} for the kinds `check` is about."""
+        if self.options.stale_after is None or self._group is None:
+            return {}
+        found: dict[str, str] = {}
+        for gvk, held in list(self._held.items()):
+            informer, watch = held.informer, self.options.for_kind(self._kind_options.get(gvk)).watch
+            limit = max(self.options.stale_after, 2 * (watch.length[1] + watch.grace))
+            if informer is not None and informer.silence > limit:
+                why = f" ({error})" if (error := informer.last_error) is not None else ""
+                found[str(gvk)] = f"no sign of life for {informer.silence:.0f} s{why}"
+        return found
 
     def informers(self) -> Mapping[GroupVersionKind, Informer]:
         """Return the informers there are now, by kind."""
@@ -176,6 +272,69 @@ class Cache:
             if informer is not None:
                 informer.stop()
 
+    # --- namespaces --------------------------------------------------------------------------------------------------
+
+    @property
+    def namespaces(self) -> frozenset[str] | None:
+        """The namespaces that are cached now, or None for all of them."""
+        current = self._namespaces.current()
+        return None if current is None else frozenset(current)
+
+    async def add_namespace(self, name: str, options: NamespaceOptions | None = None) -> None:
+        """Cache one more namespace of every kind that has no namespaces of its own, before or after the start.
+
+        Its objects come as creations; a read of it waits for its first list. Connections of other namespaces are left
+        alone. Raises: ValueError when the cache holds all namespaces.
+        """
+        self._namespaces.add(name, options or NamespaceOptions())
+
+    async def remove_namespace(self, name: str) -> None:
+        """Stop caching a namespace and free its objects, which subscribers are told as deleted in an unknown state.
+
+        Raises: ValueError when it was not added by name, or the cache holds all namespaces.
+        """
+        self._namespaces.remove(name)
+
+    async def select_namespaces(self, labels: Labels | None) -> None:
+        """Cache the namespaces with these labels from now on, in place of those of the selector before; None: of none.
+
+        Those added by name stay. Raises: ValueError when the cache holds all namespaces, or the selector selects nothing.
+        """
+        follower = self._namespaces.select(None if labels is None else selecting(labels))
+        if follower is not None and self._group is not None:
+            self._group.start_soon(follower.run)
+
+    def _rescope(self) -> None:
+        for gvk, held in self._held.items():
+            for informer, metadata_only in ((held.informer, held.metadata_only), (held.narrow, True)):
+                if informer is not None and held.namespaced:
+                    own = self._kind_options.get(gvk)
+                    options = self.options.for_kind(own)
+                    informer.rescope(
+                        self._scopes(own, namespaced=True),
+                        partial(self._reflector, gvk, options=options, metadata_only=metadata_only),
+                    )
+
+    def _scopes(self, own: KindOptions | None, *, namespaced: bool) -> list[Scope]:
+        return self.options.scopes(own, namespaced=namespaced, namespaces=self._namespaces.current())
+
+    def _new_namespace_informer(self, labels: LabelSelector) -> Informer:
+        """Return an informer of the Namespaces with some labels, which is none of those for readers."""
+
+        async def plan() -> Mapping[Scope, Reflector]:
+            scope = Scope(labels=labels)
+            return {scope: self._reflector(_NAMESPACE, scope, options=self.options, metadata_only=True)}
+
+        return Informer(
+            f"namespaces with {labels}",
+            plan,
+            watch=self.options.watch,
+            metadata_only=True,
+            clock=self._clock,
+            rng=self._rng,
+            sleep=self._sleep,
+        )
+
     # --- subscribers -------------------------------------------------------------------------------------------------
 
     async def subscribe(self, kind: type[T], *, name: str) -> Subscription[T]:
@@ -186,7 +345,7 @@ class Cache:
         codec = self._codecs.of(kind)
         if self._was_started and self._group is None:
             raise CacheError(f"the cache has ended; {name} cannot subscribe to {kind.__name__} any more")
-        return self._informer(codec).subscribe(name, codec.decode)
+        return self._informer(codec).subscribe(name, self._decoder(codec))
 
     def index_field(self, kind: type[Any], field: str, values: IndexFunction | None = None) -> None:
         """Index a kind by a field, so that `list(fields={field: value})` finds objects without a scan.
@@ -198,12 +357,12 @@ class Cache:
         Raises: ValueError when the field is indexed already, or is one that needs no index.
         """
         codec = self._codecs.of(kind)
-        held = self._held.setdefault(codec.gvk, _Held())
+        held = self._hold(codec.gvk)
         if field in held.indexes:
             raise ValueError(f"{codec.gvk.kind} is indexed by {field} already; index a field once")
         if field in _FREE_FIELDS:
             raise ValueError(f"{field} needs no index: a list by it works without one")
-        extract = field_path_index(field) if values is None else _decoding(codec, values)
+        extract = field_path_index(field) if values is None else self._decoding(codec, values)
         held.indexes[field] = extract
         held.needs_all |= not codec.metadata_only and not (values is None and field.startswith("metadata."))
         if held.informer is None:
@@ -219,19 +378,29 @@ class Cache:
         codec = self._codecs.of(kind)
         held = self._held.get(codec.gvk)
         informer = None if held is None else held.reader(metadata_only=codec.metadata_only)
-        if informer is None or not informer.is_synced or self._group is None or held is None or held.namespaced is None:
-            held, informer = await self._ready(codec, kind)
+        if (
+            informer is None
+            or self._group is None
+            or held is None
+            or held.namespaced is None
+            or not informer.has_listed(key.namespace)
+        ):
+            held, informer = await self._ready(codec, kind, key.namespace)
         namespace = key.namespace if held.namespaced else ""
         entry = informer.store.get(namespace, key.name)
         if entry is None:
-            if held.namespaced and namespace and not informer.has_namespace(namespace):
-                raise NotCachedError(_outside(codec.gvk, namespace, informer))
-            raise _not_found(codec.gvk, held.plural, key.name, informer)
-        return codec.decode(entry.raw)
+            raise not_found(codec.gvk, held.plural, namespace, key.name, informer)
+        try:
+            return codec.decode(entry.raw)
+        except DecodeError as error:
+            self._note_unreadable(codec, entry.raw, error)
+            raise
 
     async def find(self, kind: type[T], key: ObjectKey) -> T | None:
         try:
             return await self.get(kind, key)
+        except OutsideCacheError:
+            raise  # nothing is known of the object: None would say that there is none
         except NotFound:
             return None
 
@@ -252,10 +421,10 @@ class Cache:
         if continue_token:
             raise CacheError("the cache has no continue tokens: it lists everything at once; use api_reader for pages")
         codec = self._codecs.of(kind)
-        held, informer = await self._ready(codec, kind)
+        held, informer = await self._ready(codec, kind, namespace or "")
         space = (namespace or "") if held.namespaced else ""
         if space and not informer.has_namespace(space):
-            raise NotCachedError(_outside(codec.gvk, space, informer))
+            raise NotCachedError(outside(codec.gvk, space, informer))
         selector = None if labels is None else labels_of(labels)
         if selector is not None and selector.is_nothing:
             return Items((), codec.decode)
@@ -264,7 +433,7 @@ class Cache:
             entries = entries[:limit]
         return Items(
             [entry.raw for entry in entries],
-            codec.decode,
+            self._decoder(codec),
             metas=[entry.meta for entry in entries],
             resource_version=informer.resource_version(space),
         )
@@ -290,16 +459,24 @@ class Cache:
             elif term.path == "metadata.namespace":
                 spaces.add(term.value)
             elif informer.store.index(term.path) is None:
-                raise CacheError(_no_index(codec.gvk, term.path, informer))
+                raise CacheError(no_index(codec.gvk, term.path, informer))
             else:
                 indexed.append((term.path, term.value))
         if len(names) > 1 or len(spaces) > 1:
             return []
         space = next(iter(spaces), "")
         if space and space != namespace and not informer.has_namespace(space):
-            raise NotCachedError(_outside(codec.gvk, space, informer))
+            raise NotCachedError(outside(codec.gvk, space, informer))
         entries = informer.store.select(space, labels, indexed)
         return [entry for entry in entries if not names or entry.meta.name in names]
+
+    def reads_live(self, kind: type[Any]) -> bool:
+        """Whether a read of the kind belongs to the server now, by `unwatched_reads`."""
+        if self.options.unwatched_reads != "live":
+            return False
+        codec = self._codecs.of(kind)
+        held = self._held.get(codec.gvk)
+        return held is None or held.reader(metadata_only=codec.metadata_only) is None
 
     # --- Horizon: what the gate asks ---------------------------------------------------------------------------------
 
@@ -307,41 +484,72 @@ class Cache:
         """Return what has been seen of a (group, kind), or None when no version of it is held."""
         if self._group is None:
             return None
-        held = [held for gvk, held in self._held.items() if (gvk.group, gvk.kind) == kind]
+        held = self._versions_of.get(kind, ())
         found = [informer for one in held for informer in (one.informer, one.narrow) if informer is not None]
+        if len(found) == 1:
+            return CacheHorizon(found)
         # One that cannot list lists after the write, once it can; waiting for it would hold up each read.
         able = [informer for informer in found if informer.is_synced or informer.last_error is None]
         return CacheHorizon(able or found) if found else None
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    async def _ready(self, codec: Codec[Any], kind: type[Any]) -> tuple[_Held, Informer]:
-        """Return the synced informer of a kind, starting it if need be. Raises: CacheError and its subclasses."""
-        held = self._held.setdefault(codec.gvk, _Held())
+    async def _ready(self, codec: Codec[Any], kind: type[Any], namespace: str) -> tuple[_Held, Informer]:
+        """Return the informer of a kind, starting it if need be, when the namespace ("" = all that are cached) is listed.
+
+        Raises: CacheError and its subclasses.
+        """
+        held = self._hold(codec.gvk)
         if self._group is None:
             when = "after the cache has ended" if self._was_started else "before the cache was started"
             raise CacheNotStartedError(f"{kind.__name__} was read {when}; outside mgr.start() read with mgr.api_reader")
-        if not self.options.start_on_read and held.reader(metadata_only=codec.metadata_only) is None:
+        if self.options.unwatched_reads != "start" and held.reader(metadata_only=codec.metadata_only) is None:
             have = "only the metadata of its objects is cached" if held.informer is not None else "it has no informer"
             raise NotCachedError(
-                f"{kind.__name__} cannot be read: {have} and start_on_read is off; watch it, or read with mgr.api_reader"
+                f"{kind.__name__} cannot be read: {have} and unwatched_reads is {self.options.unwatched_reads!r}; "
+                "watch it, or read with mgr.api_reader"
             )
         if held.namespaced is None:
             # Asked first: a read of a kind that is not served fails at once and leaves no informer behind.
             resource = await self._mapper.resource_for(codec.gvk)
             held.namespaced, held.plural = resource.namespaced, resource.plural
         informer = self._informer(codec)
-        if not informer.is_synced:
+        space = namespace if held.namespaced else ""
+        if not informer.has_listed(space):
             try:
                 async with asyncio.timeout(self.options.sync_timeout):
-                    await informer.wait_readable()
+                    await informer.wait_readable(space)
             except TimeoutError as error:
-                raise CacheSyncTimeoutError(_unsynced(codec.gvk, informer, self.options.sync_timeout)) from error
+                raise CacheSyncTimeoutError(unsynced(codec.gvk, informer, self.options.sync_timeout)) from error
         return held, informer
+
+    def _hold(self, gvk: GroupVersionKind) -> _Held:
+        held = self._held.get(gvk)
+        if held is None:
+            held = self._held[gvk] = _Held()
+            self._versions_of.setdefault((gvk.group, gvk.kind), []).append(held)
+        return held
+
+    def _decoder(self, codec: Codec[T]) -> Callable[[bytes], T]:
+        return partial(self._decode, codec)
+
+    def _decoding(self, codec: Codec[Any], values: IndexFunction) -> Callable[[Entry], Iterable[str]]:
+        return lambda entry: values(self._decode(codec, entry.raw))
+
+    def _decode(self, codec: Codec[T], raw: bytes) -> T:
+        try:
+            return codec.decode(raw)
+        except DecodeError as error:
+            self._note_unreadable(codec, raw, error)
+            raise
+
+    def _note_unreadable(self, codec: Codec[Any], raw: bytes, error: DecodeError) -> None:
+        counter = None if self._metrics is None else self._metrics.cache(_label(codec.gvk), self._cluster)
+        self._unreadable.note(codec.gvk, raw, error, counter)
 
     def _informer(self, codec: Codec[Any]) -> Informer:
         """Return the informer for a reader or subscriber, new or widened if need be."""
-        held = self._held.setdefault(codec.gvk, _Held())
+        held = self._hold(codec.gvk)
         if held.informer is None:
             held.metadata_only = codec.metadata_only and not held.needs_all
             held.informer = self._new_informer(codec.gvk, held)
@@ -386,11 +594,13 @@ class Cache:
             _label(gvk),
             lambda: self._plan(gvk, held, own, options, metadata_only=metadata_only),
             watch=options.watch,
+            metadata_only=metadata_only,
             keep_managed_fields=options.keep_managed_fields,
             transform=options.transform,
             resync_period=options.sync_period,
+            witness=None if metadata_only or self._witness is None else partial(self._witness, gvk.group, gvk.kind),
             install_hint=lambda: f"install the CustomResourceDefinition of {gvk.kind} in group {gvk.group or 'core'}",
-            metrics=None if self._metrics is None else self._metrics.cache(_label(gvk)),
+            metrics=None if self._metrics is None else self._metrics.cache(_label(gvk), self._cluster),
             clock=self._clock,
             rng=self._rng,
             sleep=self._sleep,
@@ -410,34 +620,39 @@ class Cache:
     ) -> Mapping[Scope, Reflector]:
         resource = await self._mapper.resource_for(gvk)
         held.namespaced, held.plural = resource.namespaced, resource.plural
+        if resource.namespaced and (own is None or own.namespaces is None):
+            await self._namespaces.settled()
         try:
-            scopes = self.options.scopes(own, namespaced=resource.namespaced)
+            scopes = self._scopes(own, namespaced=resource.namespaced)
         except ValueError as error:
             raise ConfigError(f"the cache options of {gvk.kind}: {error}") from error
-        return {scope: self._reflector(gvk, scope, options, metadata_only=metadata_only) for scope in scopes}
+        return {scope: self._reflector(gvk, scope, options=options, metadata_only=metadata_only) for scope in scopes}
 
     def _reflector(
-        self, gvk: GroupVersionKind, scope: Scope, options: CacheOptions, *, metadata_only: bool
+        self, gvk: GroupVersionKind, scope: Scope, *, options: CacheOptions, metadata_only: bool
     ) -> Reflector:
-        async def resolve() -> Collection:
-            resource: APIResource = await self._mapper.resource_for(gvk)
-            return Collection(
-                self._transport,
-                resource,
-                namespace=scope.namespace,
-                labels="" if scope.labels is None else str(scope.labels),
-                fields=scope.fields,
-                metadata_only=metadata_only,
-            )
-
         return Reflector(
-            resolve,
+            partial(self._collection, gvk, scope, metadata_only=metadata_only),
             options=options.watch,
             clock=self._clock,
             rng=self._rng,
             sleep=self._sleep,
             forget=lambda: self._mapper.invalidate(gvk.group),
             name=_label(gvk) + (f" in {scope.namespace}" if scope.namespace else ""),
+        )
+
+    async def _collection(self, gvk: GroupVersionKind, scope: Scope, *, metadata_only: bool) -> Collection:
+        resource: APIResource = await self._mapper.resource_for(gvk)
+        if self._record is not None:
+            for verb in ("list", "watch"):
+                self._record(verb, resource.group, resource.plural, scope.namespace)
+        return Collection(
+            self._transport,
+            resource,
+            namespace=scope.namespace,
+            labels="" if scope.labels is None else str(scope.labels),
+            fields=scope.fields,
+            metadata_only=metadata_only,
         )
 
     def _index(self, name: str, extract: Callable[[Entry], Iterable[str]], gvk: GroupVersionKind) -> Index:
@@ -456,41 +671,6 @@ class Cache:
         return Index(name, extract, on_failure=on_failure)
 
 
-class CacheHorizon:
-    """See `ctrlruntime.client.gate.Horizon`: what several informers of one group and kind (its versions) have all seen."""
-
-    __slots__ = ("_informers",)
-
-    def __init__(self, informers: list[Informer]) -> None:
-        self._informers = informers
-
-    def version(self, namespace: str) -> int:
-        return min(informer.version(namespace) for informer in self._informers)
-
-    def uid(self, namespace: str, name: str) -> str | None:
-        for informer in self._informers:
-            entry = informer.store.get(namespace, name)
-            if entry is not None:
-                return entry.meta.uid
-        return None
-
-    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        return any(informer.covers(namespace, labels) for informer in self._informers)
-
-    def changed(self) -> Coroutine[Any, Any, object]:
-        if len(self._informers) == 1:
-            return self._informers[0].changed()
-        return _first([asyncio.ensure_future(informer.changed()) for informer in self._informers])
-
-
-async def _first(tasks: list[asyncio.Future[object]]) -> None:
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
 @contextlib.asynccontextmanager
 async def running(cache: Cache) -> AsyncGenerator[Cache]:
     """Run a cache inside a block, for tests and scripts without a manager."""
@@ -504,44 +684,11 @@ async def running(cache: Cache) -> AsyncGenerator[Cache]:
             await task
 
 
-def _decoding(codec: Codec[Any], values: IndexFunction) -> Callable[[Entry], Iterable[str]]:
-    return lambda entry: values(codec.decode(entry.raw))
-
-
 def _label(gvk: GroupVersionKind) -> str:
     return f"{gvk.kind}.{gvk.version}.{gvk.group}" if gvk.group else f"{gvk.kind}.{gvk.version}"
-
-
-def _outside(gvk: GroupVersionKind, namespace: str, informer: Informer) -> str:
-    cached = ", ".join(sorted(scope.namespace for scope in informer.scopes))
-    return (
-        f"{gvk.kind} in namespace {namespace!r} is outside the cache, which holds {cached}; "
-        "read it with api_reader, or add the namespace"
-    )
-
-
-def _no_index(gvk: GroupVersionKind, path: str, informer: Informer) -> str:
-    have = ", ".join(informer.store.index_names) or "none"
-    return (
-        f"{gvk.kind} is not indexed by {path} (indexed: {have}); call cache.index_field({gvk.kind}, {path!r}) first, "
-        "or use api_reader"
-    )
 
 
 def _refuse_namespaces_of_cluster_kind(kind: type[Any], own: KindOptions) -> None:
     info: object = getattr(kind, "__kind_info__", None)
     if own.namespaces and isinstance(info, KindInfo) and info.scope == "Cluster":
         raise ValueError(f"{kind.__name__} is cluster-scoped: remove the namespaces from its KindOptions")
-
-
-def _unsynced(gvk: GroupVersionKind, informer: Informer, timeout: float) -> str:
-    why = f": {informer.last_error}" if informer.last_error is not None else ""
-    return f"{gvk.kind} has not synced within {timeout:g} s{why}"
-
-
-def _not_found(gvk: GroupVersionKind, plural: str, name: str, informer: Informer) -> NotFound:
-    resource = f"{plural}.{gvk.group}" if gvk.group else plural
-    text = f'{resource} "{name}" not found'
-    if any(scope.labels is not None or scope.fields for scope in informer.scopes):
-        text += " in the cache, which holds a selection of them; api_reader sees all"
-    return NotFound(text, details={"name": name, "group": gvk.group, "kind": plural})

@@ -1,6 +1,6 @@
 """One kind in the cache: the one writer of its store.
 
-Takes `Replaced` and `Changed` from its reflectors (one for each namespace it covers, or one for all), puts bytes and
+Takes lists and changes from its reflectors (one for each namespace it covers, or one for all), puts bytes and
 metadata records into the store, updates the indexes, and only then hands the event to each subscriber's buffer: whoever
 hears of a change can read it. No user code runs here but transforms and index functions, and their failure concerns one
 object.
@@ -11,22 +11,25 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 from typing_extensions import TypeVar
 
 from ctrlruntime import log
 from ctrlruntime.api.metadata import Metadata, metadata_of
+from ctrlruntime.cache.managed_fields import cut_with_metadata
 from ctrlruntime.cache.reflector import (
     Backoff,
     Change,
     Changed,
     Failed,
+    Listed,
     Progressed,
     Reflector,
     Replaced,
@@ -58,7 +61,7 @@ class CacheMetrics(Protocol):
     objects: float
     size_bytes: float
     relists: float
-    watch_restarts: float
+    watch_restarts: dict[str, float]
     events_coalesced: float
     decode_errors: float
     last_proof_of_life: float | None
@@ -84,6 +87,21 @@ class _Subscriber(NamedTuple):
     decode: Callable[[bytes], Any]
 
 
+class _List:
+    """A list whose pages are coming in."""
+
+    __slots__ = ("changed", "is_initial", "missing", "taken")
+
+    def __init__(self, *, is_initial: bool, missing: set[tuple[str, str]]) -> None:
+        self.is_initial = is_initial
+        """Nobody reads the scope yet: its objects are stored as they come."""
+        self.missing = missing
+        """What is stored and was not in a page so far."""
+        self.changed: list[Entry] = []
+        """What is to be stored when the list is complete and known to be the newest."""
+        self.taken = 0
+
+
 class Informer:
     """The cached objects of one kind; `run` keeps them up to date until it is cancelled."""
 
@@ -93,9 +111,11 @@ class Informer:
         plan: Callable[[], Awaitable[Mapping[Scope, Reflector]]],
         *,
         watch: WatchOptions | None = None,
+        metadata_only: bool = False,
         keep_managed_fields: bool = False,
         transform: Transform | None = None,
         resync_period: float | None = None,
+        witness: Callable[[Metadata, bytes], None] | None = None,
         install_hint: Callable[[], str] = str,
         metrics: CacheMetrics | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -105,10 +125,21 @@ class Informer:
         self.name = name
         self.store = Store()
         self._plan = plan
-        self._reflectors: Mapping[Scope, Reflector] = {}
+        self._reflectors: dict[Scope, Reflector] = {}
+        self._followers: dict[Scope, anyio.CancelScope] = {}
+        self._group: TaskGroup | None = None
+        self._clock = clock
+        self._started_at: float | None = None
+        self._begun_at: dict[Scope, float] = {}
+        self._former_lists = 0
+        self._former_restarts: dict[str, int] = {}
+        """What scopes that were dropped had counted, with the lists."""
+
         self._backoff = Backoff(watch or WatchOptions(), clock=clock, rng=rng)
         self._absent_poll = (watch or WatchOptions()).absent_poll
+        self._metadata_only = metadata_only
         self._keep_managed_fields = keep_managed_fields
+        self._witness = witness
         self._transform = transform
         self._resync_period = resync_period
         self._install_hint = install_hint
@@ -126,6 +157,7 @@ class Informer:
         self._errors: dict[str | None, CtrlError] = {}
         self._reported: set[tuple[str | None, str]] = set()
         self._bad: set[tuple[str, str]] = set()
+        self._lists: dict[Scope, _List] = {}
         self._scope: anyio.CancelScope | None = None
         self._log = log.get_logger("cache").bind(kind=name)
 
@@ -141,27 +173,44 @@ class Informer:
         return self._is_stopped
 
     @property
+    def holds_whole_objects(self) -> bool:
+        """Whether objects rest as the server sent them, but for managedFields."""
+        return not self._metadata_only and self._transform is None
+
+    @property
     def last_error(self) -> CtrlError | None:
         """What stands in the way of one of its scopes at the moment, or None."""
-        return next(iter(self._errors.values()), None)
+        return next(iter(list(self._errors.values())), None)
+
+    def has_listed(self, namespace: str = "") -> bool:
+        """Whether what is cached of the namespace ("" = of all) was listed: a scope may be younger than the informer."""
+        if self._group is None:
+            return False
+        if len(self._versions) == len(self._reflectors):
+            return True
+        return bool(namespace) and all(
+            scope.namespace in self._versions for scope in self._reflectors if scope.holds(namespace)
+        )
 
     async def wait_synced(self) -> None:
         """Wait for the first list of every scope. Raises: NotCachedError when the informer is stopped before that."""
-        while not self._is_synced:
+        while not self.has_listed():
             self._refuse_stopped()
             await self._news.wait()
 
-    async def wait_readable(self) -> None:
-        """Wait for the first list, but not for somebody's help.
+    async def wait_readable(self, namespace: str = "") -> None:
+        """Wait for the first list of the namespace ("" = of all that are cached), but not for somebody's help.
 
         Raises:
             Forbidden, NoMatchError, NotFound, ConfigError: what somebody has to mend first.
             NotCachedError: the informer was stopped.
 
         """
-        while not self._is_synced:
+        while not self.has_listed(namespace):
             self._refuse_stopped()
-            for error in self._errors.values():
+            for where, error in self._errors.items():
+                if namespace and where and where != namespace:
+                    continue
                 if isinstance(error, Forbidden | NoMatchError | NotFound | ConfigError):
                     # The same error is raised for each reader: without this its traceback would grow with each.
                     raise error.with_traceback(None)
@@ -175,6 +224,16 @@ class Informer:
     def scopes(self) -> tuple[Scope, ...]:
         return tuple(self._reflectors)
 
+    @property
+    def reflectors(self) -> Mapping[Scope, Reflector]:
+        """Who follows each scope, for people who ask how the watches are."""
+        return dict(self._reflectors)
+
+    def trouble(self, scope: Scope) -> str:
+        """What stands in the way of a scope at the moment; empty when nothing does."""
+        error = self._errors.get(scope.namespace) or self._errors.get(None)
+        return "" if error is None else str(error)
+
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
         """Whether an object of this namespace with these labels is cached (field selectors are not judged)."""
         return any(
@@ -184,9 +243,10 @@ class Informer:
 
     def has_namespace(self, namespace: str) -> bool:
         """Whether objects of the namespace ("" = all) are cached."""
-        if not namespace:
-            return any(not scope.namespace for scope in self._reflectors)
-        return any(scope.holds(namespace) for scope in self._reflectors)
+        for scope in self._reflectors:  # noqa: SIM110 - half the time of `any`, and each write asks two or three times
+            if scope.holds(namespace) if namespace else not scope.namespace:
+                return True
+        return False
 
     def version(self, namespace: str) -> int:
         """The resourceVersion up to which changes in the namespace ("" = all that are cached) have been seen.
@@ -214,6 +274,19 @@ class Informer:
     def proof_of_life(self) -> float:
         """When (by the clock) the scope that was silent longest last proved that it is alive."""
         return min((reflector.last_proof_of_life for reflector in self._reflectors.values()), default=float("-inf"))
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the scope that was silent longest last proved that it is alive, or began to be followed. Safe in any thread."""
+        if self._started_at is None or self._is_stopped:
+            return 0.0
+        followed = list(self._reflectors.items())
+        if self._group is None:
+            return self._clock() - self._started_at  # the kind itself is not known yet
+        now = self._clock()
+        return max(
+            (now - max(one.last_proof_of_life, self._begun_at.get(scope, now)) for scope, one in followed), default=0.0
+        )
 
     # --- subscribers -----------------------------------------------------------------------------------------------
 
@@ -279,13 +352,66 @@ class Informer:
             return
         with anyio.CancelScope() as scope:
             self._scope = scope
-            self._reflectors = await self._planned()
-            self._numbers = {covered.namespace: 0 for covered in self._reflectors}
+            self._started_at = self._clock()
+            planned = await self._planned()
             async with anyio.create_task_group() as group:
-                for covered, reflector in self._reflectors.items():
-                    group.start_soon(self._follow, covered, reflector)
+                self._group = group
+                for covered, reflector in planned.items():
+                    self._begin(covered, reflector)
+                self._check_synced()
                 if self._resync_period is not None:
                     group.start_soon(self._resync, self._resync_period)
+                await anyio.sleep_forever()  # scopes may come later, the first one, too
+
+    def rescope(self, scopes: Iterable[Scope], reflector: Callable[[Scope], Reflector]) -> None:
+        """Follow exactly these scopes from now on; those that stay keep their connections.
+
+        What a dropped scope held is freed and told as deleted, in a state nobody knows. Before the plan is made nothing
+        is done: it will say so itself.
+        """
+        if self._group is None or self._is_stopped:
+            return
+        wanted = dict.fromkeys(scopes)
+        for scope in [scope for scope in self._reflectors if scope not in wanted]:
+            self._end(scope)
+        for scope in wanted:
+            if scope not in self._reflectors:
+                self._begin(scope, reflector(scope))
+        self._check_synced()
+        self._tell()
+        self._wake()
+
+    def _begin(self, scope: Scope, reflector: Reflector) -> None:
+        assert self._group is not None
+        self._begun_at[scope] = self._clock()
+        self._reflectors[scope] = reflector
+        self._numbers[scope.namespace] = 0
+        follower = self._followers[scope] = anyio.CancelScope()
+        self._group.start_soon(self._follow_until, scope, reflector, follower)
+
+    def _end(self, scope: Scope) -> None:
+        self._followers.pop(scope).cancel()
+        keys = self._keys(scope)
+        reflector = self._reflectors.pop(scope)
+        self._former_lists += reflector.relists
+        _add(self._former_restarts, reflector.restarts)
+        self._versions.pop(scope.namespace, None)
+        self._numbers.pop(scope.namespace, None)
+        self._begun_at.pop(scope, None)
+        self._lists.pop(scope, None)
+        self._errors.pop(scope.namespace, None)
+        self._reported = {told for told in self._reported if told[0] != scope.namespace}
+        for namespace, name in keys:
+            old = self.store.remove(namespace, name)
+            if old is not None:
+                self._deliver_delete(old, delete_state_unknown=True)
+        if self._metrics is not None:
+            self._count(self._metrics)
+        self._log.info("no longer cached", namespace=scope.namespace or "all", objects=len(keys))
+
+    async def _follow_until(self, scope: Scope, reflector: Reflector, follower: anyio.CancelScope) -> None:
+        with follower:
+            await self._follow(scope, reflector, follower)
 
     async def _planned(self) -> Mapping[Scope, Reflector]:
         """Ask which scopes there are until the kind is known to the server."""
@@ -312,11 +438,13 @@ class Informer:
         self._tell()
         self._wake()
 
-    async def _follow(self, scope: Scope, reflector: Reflector) -> None:
+    async def _follow(self, scope: Scope, reflector: Reflector, follower: anyio.CancelScope) -> None:
         while True:
             try:
                 async with aclosing(reflector.updates()) as updates:
                     async for update in updates:
+                        if follower.cancel_called:
+                            return  # what was dropped must not come back with an update that was under way
                         await self._take(scope, update)
                         if self._metrics is not None:
                             self._count(self._metrics, update)
@@ -335,15 +463,22 @@ class Informer:
                 self._advance(scope, version)
             case Progressed(version):
                 self._advance(scope, version)
+            case Listed(items, number):
+                await self._take_page(self._list(scope, number), items)
             case Replaced(_, version):
                 await self._replace(scope, update)
+                is_first = scope.namespace not in self._versions
                 self._advance(scope, version)
-                if not self._is_synced and len(self._versions) == len(self._reflectors):
-                    self._sync()
+                self._check_synced()
+                if is_first:
+                    self._tell()
             case Failed(error, state):
+                self._lists.pop(scope, None)
                 self._report(scope.namespace, error, state)
 
-    def _sync(self) -> None:
+    def _check_synced(self) -> None:
+        if self._is_synced or len(self._versions) < len(self._reflectors):
+            return
         self._is_synced = True
         for subscriber in self._subscribers:
             subscriber.subscription.put_synced()
@@ -378,29 +513,53 @@ class Informer:
 
     # --- writing the store -----------------------------------------------------------------------------------------
 
-    async def _replace(self, scope: Scope, listed: Replaced) -> None:
-        """Make the store equal to a complete list; what is gone without a word becomes a delete of unknown state."""
-        initial = scope.namespace not in self._versions
-        missing = self._keys(scope)
-        items = listed.items
-        for count, raw in enumerate(items):
-            if count % TURN == TURN - 1:
+    def _list(self, scope: Scope, page: int) -> _List:
+        """Return the list that a page of this number belongs to."""
+        if page == 0:
+            self._lists[scope] = _List(is_initial=scope.namespace not in self._versions, missing=self._keys(scope))
+        return self._lists[scope]
+
+    async def _take_page(self, listing: _List, items: list[bytes]) -> None:
+        for position, raw in enumerate(items):
+            listing.taken += 1
+            if listing.taken % TURN == 0:
                 await asyncio.sleep(0)
-            items[count] = b""  # the list's copy goes as the store's comes
+            items[position] = b""  # the page's copy goes as the store's comes
             entry = self._entry(raw)
             if entry is None:
                 continue
-            self._put(entry, is_listed=True, initial=initial)
-            if missing:
-                missing.discard((entry.meta.namespace, entry.meta.name))
+            if listing.is_initial:
+                self._put(entry, is_listed=True, initial=True)
+            elif self._is_new(entry):
+                listing.changed.append(entry)
+            if listing.missing:
+                listing.missing.discard((entry.meta.namespace, entry.meta.name))
+
+    async def _replace(self, scope: Scope, listed: Replaced) -> None:
+        """Make the store equal to a complete list; what is gone without a word becomes a delete of unknown state."""
+        listing = self._list(scope, listed.pages)
+        await self._take_page(listing, listed.items)
+        self._lists.pop(scope, None)
+        for count, entry in enumerate(listing.changed, 1):
+            if count % TURN == 0:
+                await asyncio.sleep(0)
+            self._put(entry, is_listed=True, initial=False)
         for change in listed.changes:
             meta = self._change(change)
             if meta is not None:
-                missing.discard((meta.namespace, meta.name))
-        for namespace, name in missing:
+                listing.missing.discard((meta.namespace, meta.name))
+        for namespace, name in listing.missing:
             old = self.store.remove(namespace, name)
             if old is not None:
                 self._deliver_delete(old, delete_state_unknown=True)
+
+    def _is_new(self, entry: Entry) -> bool:
+        """Whether the store has not this version of an object."""
+        meta = entry.meta
+        old = self.store.get(meta.namespace, meta.name)
+        if old is None or old.meta.uid != meta.uid:
+            return True
+        return old.meta.resource_version != meta.resource_version or not meta.resource_version
 
     def _keys(self, scope: Scope) -> set[tuple[str, str]]:
         keys = self.store.keys(scope.namespace)
@@ -410,6 +569,8 @@ class Informer:
         entry = self._entry(change.raw)
         if entry is None:
             return None
+        if self._witness is not None:
+            self._witness(entry.meta, change.raw)
         if change.type == "DELETED":
             self._remove(entry)
         else:
@@ -463,7 +624,7 @@ class Informer:
     def _entry(self, raw: bytes) -> Entry | None:
         """Return what is stored of an object, or None for one without readable metadata: there is no key to put it at."""
         try:
-            entry = _cut(raw) if not self._keep_managed_fields else Entry(raw, metadata_of(raw))
+            entry = Entry(raw, metadata_of(raw)) if self._keep_managed_fields else Entry(*cut_with_metadata(raw))
         except ValueError as error:
             self._failed_to_decode()
             self._log.error("an object without readable metadata is skipped", error=str(error), start=raw[:120])
@@ -529,18 +690,29 @@ class Informer:
             self._log.info("readable again", namespace=namespace or "all")
             self._reported = {told for told in self._reported if told[0] != namespace}
 
-    def _count(self, metrics: CacheMetrics, update: Update) -> None:
+    def _count(self, metrics: CacheMetrics, update: Update | None = None) -> None:
         metrics.objects = len(self.store)
         metrics.size_bytes = self.store.size_bytes
-        metrics.last_proof_of_life = self.proof_of_life
+        metrics.last_proof_of_life = self.proof_of_life if self._reflectors else None
         metrics.events_coalesced = self._coalesced + sum(s.subscription.coalesced for s in self._subscribers)
         if not isinstance(update, Changed):
-            metrics.relists = sum(reflector.relists for reflector in self._reflectors.values())
-            metrics.watch_restarts = sum(reflector.watches for reflector in self._reflectors.values())
+            metrics.relists = self._former_lists + sum(reflector.relists for reflector in self._reflectors.values())
+            metrics.watch_restarts = self._restarts()
+
+    def _restarts(self) -> dict[str, float]:
+        counts = dict(self._former_restarts)
+        for reflector in self._reflectors.values():
+            _add(counts, reflector.restarts)
+        return dict[str, float](counts)
 
     def add_index(self, index: Index) -> None:
         """Add an index and fill it. Raises: ValueError when there is one of that name."""
         self.store.add_index(index)
+
+
+def _add(sums: dict[str, int], counts: Mapping[str, int]) -> None:
+    for name, count in counts.items():
+        sums[name] = sums.get(name, 0) + count
 
 
 def _is_older(new: Metadata, old: Metadata) -> bool:
@@ -560,56 +732,3 @@ def _missing_rule(error: Forbidden, namespace: str | None) -> str:
         return f"{role} that permits to get, list and watch the kind"
     rule = {"apiGroups": [group], "resources": [resource], "verbs": ["get", "list", "watch"]}
     return f"{role} with the rule {msgspec.json.encode(rule).decode()}"
-
-
-class _Managed(msgspec.Struct, gc=False, rename="camel"):
-    managed_fields: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-class _ManagedEnvelope(msgspec.Struct, gc=False):
-    metadata: _Managed
-
-
-_decode_managed = msgspec.json.Decoder(_ManagedEnvelope).decode
-_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_KEY = b'"managedFields"'
-
-
-def _cut(raw: bytes) -> Entry:
-    cut = cut_managed_fields(raw)
-    return Entry(cut, metadata_of(cut))
-
-
-def cut_managed_fields(raw: bytes) -> bytes:
-    """Return an object's JSON without `metadata.managedFields`, commonly a third to a half of it.
-
-    Raises:
-        ValueError: the bytes are no JSON object with metadata.
-
-    """
-    start = raw.find(_KEY)
-    if start < 0:
-        return raw
-    managed = _decode_managed(raw).metadata.managed_fields
-    if isinstance(managed, msgspec.UnsetType):
-        return raw
-    value = bytes(managed)
-    begin = start + len(_KEY) + 1
-    end = begin + len(value)
-    before, after = raw[start - 1 : start], raw[end : end + 1]
-    # Found where it was looked for, and no field of that name after it: then it is the one in metadata.
-    if raw[begin - 1 : begin] == b":" and raw.startswith(value, begin) and raw.find(_KEY, end) < 0:
-        if after == b"," and before in {b",", b"{"}:
-            return raw[:start] + raw[end + 1 :]
-        if after == b"}" and before == b",":
-            return raw[: start - 1] + raw[end:]
-    # White space around it, or a field of the same name elsewhere: not what API servers write every day.
-    return _without_managed_fields(raw)
-
-
-def _without_managed_fields(raw: bytes) -> bytes:
-    members = _decode_members(raw)
-    metadata = _decode_members(members["metadata"])
-    del metadata["managedFields"]
-    members["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
-    return msgspec.json.encode(members)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from ctrlruntime.cache.informer import Scope, Transform
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.client.interfaces import Fields, Labels
 from ctrlruntime.client.selectors import fields_of, labels_of
+from ctrlruntime.selector import LabelSelector
+
+UnwatchedReads: TypeAlias = Literal["start", "live", "refuse"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,9 @@ class CacheOptions:
     namespaces: Namespaces | None = None
     """Cache only these namespaces; None or empty: all. Cluster-scoped kinds are cached whatever stands here."""
 
+    namespace_selector: Labels | None = None
+    """Cache the namespaces with these labels, too, and follow them as they change; needs to list and watch Namespaces."""
+
     labels: Labels | None = None
     fields: Fields | None = None
     transform: Transform | None = None
@@ -77,8 +83,14 @@ class CacheOptions:
     sync_timeout: float = 120.0
     """How long a read waits for a kind's first list."""
 
-    start_on_read: bool = True
-    """Start an informer when a kind is first read; with False such a read raises NotCachedError."""
+    stale_after: float | None = 120.0
+    """Seconds without a sign of life from the server after which a kind makes `Cache.check` fail; None: never.
+
+    A kind whose watches are longer has at least the time of two of them.
+    """
+
+    unwatched_reads: UnwatchedReads = "start"
+    """What a read of a kind does that nothing watches yet: "start" an informer, ask the server ("live"), or "refuse" with NotCachedError."""
 
     watch: WatchOptions = field(default_factory=WatchOptions)
     by_kind: Mapping[type[Any], KindOptions] = field(default_factory=dict[type[Any], KindOptions])
@@ -87,6 +99,15 @@ class CacheOptions:
         _check(self)
         if self.sync_timeout <= 0:
             raise ValueError(f"sync_timeout is more than 0 seconds, not {self.sync_timeout}")
+        if self.stale_after is not None and self.stale_after <= 0:
+            raise ValueError(f"stale_after is more than 0 seconds, not {self.stale_after}; None for never")
+        selector = self.namespace_selector
+        if selector is not None:
+            if "" in by_namespace(self.namespaces):
+                raise ValueError('a namespace_selector goes with named namespaces, not with "" (all the others)')
+            object.__setattr__(self, "namespace_selector", selecting(selector))
+        if self.unwatched_reads not in ("start", "live", "refuse"):
+            raise ValueError(f'unwatched_reads is "start", "live" or "refuse", not {self.unwatched_reads!r}')
         object.__setattr__(self, "by_kind", dict(self.by_kind))
 
     def for_kind(self, kind: KindOptions | None) -> CacheOptions:
@@ -103,12 +124,17 @@ class CacheOptions:
             keep_managed_fields=pick("keep_managed_fields"),
             sync_period=pick("sync_period"),
             sync_timeout=self.sync_timeout,
-            start_on_read=self.start_on_read,
+            stale_after=self.stale_after,
+            unwatched_reads=self.unwatched_reads,
             watch=pick("watch"),
         )
 
-    def scopes(self, kind: KindOptions | None, *, namespaced: bool) -> list[Scope]:
+    def scopes(
+        self, kind: KindOptions | None, *, namespaced: bool, namespaces: Mapping[str, NamespaceOptions] | None = None
+    ) -> list[Scope]:
         """Return what has to be listed and watched for a kind with these options of its own.
+
+        `namespaces` stands in for those of the options, as they are at the moment; an empty one means none.
 
         Raises:
             ValueError: a cluster-scoped kind is given namespaces.
@@ -119,13 +145,13 @@ class CacheOptions:
             if own.namespaces:
                 raise ValueError("namespaces are set for a cluster-scoped kind; remove them from its KindOptions")
             return [_scope("", (own, self))]
-        default = _by_namespace(self.namespaces)
-        names = default if own.namespaces is None else _by_namespace(own.namespaces)
+        default = by_namespace(self.namespaces) if namespaces is None else namespaces
+        names = default if own.namespaces is None else by_namespace(own.namespaces)
         mine = names if own.namespaces is not None else {}
         named = tuple(sorted(name for name in names if name))
         return [
             _scope(name, (mine.get(name), own, default.get(name), self), besides=() if name else named)
-            for name in names or ("",)
+            for name in names or (("",) if namespaces is None or own.namespaces is not None else ())
         ]
 
 
@@ -136,7 +162,7 @@ def _check(options: KindOptions | CacheOptions) -> None:
     namespaces = options.namespaces
     if namespaces is not None:
         # Kept as our own: an iterator would be empty the second time, and a caller's mapping may change later.
-        object.__setattr__(options, "namespaces", _by_namespace(namespaces))
+        object.__setattr__(options, "namespaces", by_namespace(namespaces))
 
 
 def _check_selectors(labels: Labels | None, fields: Fields | None) -> None:
@@ -146,7 +172,16 @@ def _check_selectors(labels: Labels | None, fields: Fields | None) -> None:
         fields_of(fields)
 
 
-def _by_namespace(namespaces: Namespaces | None) -> dict[str, NamespaceOptions]:
+def selecting(labels: Labels) -> LabelSelector:
+    """Return a selector of namespaces. Raises: ValueError for one that selects nothing."""
+    selector = labels_of(labels)
+    if selector.is_nothing:
+        raise ValueError("the namespace selector selects nothing; leave it out instead")
+    return selector
+
+
+def by_namespace(namespaces: Namespaces | None) -> dict[str, NamespaceOptions]:
+    """Return namespaces as a mapping of our own. Raises: TypeError for a single text."""
     if namespaces is None:
         return {}
     if isinstance(namespaces, str):

@@ -6,8 +6,9 @@ RESOLVING → LISTING → WATCHING ⟲        a watch that ends is resumed from 
      └── any state: error → wait (back-off with jitter) → the same state again
 ```
 
-Below it is a `Collection` (pages and frames of bytes); above it an informer iterates over `Replaced`, `Changed` and
-`Progressed`. The reflector holds no objects: its only memory is the version to resume from.
+Below it is a `Collection` (pages and frames of bytes); above it an informer iterates over `Listed`, `Replaced`, `Changed`
+and `Progressed`. The reflector holds no objects: its only memory is the version to resume from. While a page is worked
+on above, the next one is on its way already.
 
 A watch proves its life by ending: it is asked for a length of 30 to 45 s and is dropped when it has not ended 10 s
 later, so a connection that silently swallows everything is replaced within 55 s, without a list (docs/architecture.md,
@@ -20,11 +21,12 @@ import asyncio
 import enum
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+import anyio
 import msgspec
 
 from ctrlruntime import log
@@ -38,11 +40,13 @@ from ctrlruntime.errors import (
     Invalid,
     NoMatchError,
     NotFound,
+    RequestTimeoutError,
     ServiceUnavailable,
     TooManyRequests,
+    TransportError,
     Unauthorized,
 )
-from ctrlruntime.rest.collection import Collection
+from ctrlruntime.rest.collection import Collection, Page
 from ctrlruntime.rest.watch import Frame
 
 
@@ -62,8 +66,15 @@ class Change(NamedTuple):
     raw: bytes
 
 
+class Listed(NamedTuple):
+    """A page of a list of which more is to come: other ones, then `Replaced`. Number 0 begins a list anew."""
+
+    items: list[bytes]
+    number: int
+
+
 class Replaced(NamedTuple):
-    """A complete list: what the collection holds at `resource_version`, and nothing else.
+    """The end of a list: the collection holds these `items` and those of so many `pages` before them, and nothing else.
 
     `changes` happened while a streaming list was sent; they come after the items, in order.
     """
@@ -71,6 +82,7 @@ class Replaced(NamedTuple):
     items: list[bytes]
     resource_version: str
     changes: Sequence[Change] = ()
+    pages: int = 0
 
 
 class Changed(NamedTuple):
@@ -93,7 +105,7 @@ class Failed(NamedTuple):
     state: State
 
 
-Update: TypeAlias = Replaced | Changed | Progressed | Failed
+Update: TypeAlias = Listed | Replaced | Changed | Progressed | Failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +116,7 @@ class WatchOptions:
     """The shortest and longest length asked for; a random one between them, so that watches do not end together."""
 
     grace: float = 10.0
-    """How long after its length a watch may end before it is taken for dead."""
+    """How long after its length a watch may end, and how long it may take to begin, before it is taken for dead."""
 
     page_size: int = 500
     streaming_list: bool = False
@@ -199,6 +211,9 @@ class Reflector:
         """When (by `clock`) the server last showed that it serves this collection: a list, a frame, a clean end."""
         self.relists = 0
         self.watches = 0
+        self.restarts: dict[str, int] = {}
+        """Watches that ended, by why; see `_reason`."""
+
         self._seen = 0
         self._behind = 0
         self._last_expiry = float("-inf")
@@ -224,12 +239,14 @@ class Reflector:
                     async for update in updates:
                         yield update
             except (Expired, Gone) as error:
+                self._count_end(error)
                 self._log.info("the version to resume from is too old, listing again", error=str(error))
                 self.version = ""
                 if self._is_repeated_expiry():
                     yield Failed(error, self.state)
                     await self._wait(None)
             except CtrlError as error:
+                self._count_end(error)
                 if isinstance(error, NoMatchError | NotFound):
                     # The CRD may come back under another scope or plural, and with other objects.
                     collection, self.version = None, ""
@@ -260,30 +277,36 @@ class Reflector:
                 self._streaming = False
             else:
                 return
-        items, version = await self._pages(collection)
-        self._move_to_list(version)
-        yield Replaced(items, version)
+        async with aclosing(self._pages(collection)) as updates:
+            async for update in updates:
+                yield update
 
-    async def _pages(self, collection: Collection) -> tuple[list[bytes], str]:
+    async def _pages(self, collection: Collection) -> AsyncGenerator[Update, None]:
         """Fetch all pages; when the continue token expires midway, start over with larger ones (never one huge list)."""
         size = self._options.page_size
         while True:
-            items: list[bytes] = []
-            token = version = ""
+            page: Page | None = None
             try:
-                while True:
-                    page = await collection.page(limit=size, continue_token=token)
+                page = await collection.page(limit=size)
+                version, number = page.resource_version, 0
+                self._alive()
+                while page.continue_token:
+                    # One page ahead, never two: the server works while we do, and memory holds no more than two pages.
+                    async with _under_way(collection.page(limit=size, continue_token=page.continue_token)) as following:
+                        yield Listed(page.items, number)
+                        page = await following
+                    number += 1
                     self._alive()
-                    items += page.items
                     version = version or page.resource_version
-                    token = page.continue_token
-                    if not token:
-                        return items, version
             except (Expired, Gone) as error:
-                if not token or size >= 16 * self._options.page_size:
+                if page is None or size >= 16 * self._options.page_size:
                     raise
                 size *= 2
                 self._log.info("the list expired midway, listing again in larger pages", limit=size, error=str(error))
+            else:
+                self._move_to_list(version)
+                yield Replaced(page.items, version, pages=number)
+                return
 
     async def _streaming_list(self, collection: Collection) -> AsyncGenerator[Update, None]:
         """Watch from nothing: every object comes as ADDED, then a marked bookmark; it goes on as an ordinary watch."""
@@ -303,6 +326,7 @@ class Reflector:
                 for update in self._changes(batch):
                     yield update
         self._alive()
+        self._count_end(None)
         yield Progressed(self.version)
 
     async def _initial_events(self, batches: AsyncGenerator[list[Frame], None]) -> tuple[Replaced, list[Frame]]:
@@ -360,6 +384,7 @@ class Reflector:
                         changed = changed or isinstance(update, Changed)
                         yield update
             self._alive()
+            self._count_end(None)
             if self.version:
                 yield Progressed(self.version)
             if self._clock() - started >= SHORT_WATCH:
@@ -396,6 +421,11 @@ class Reflector:
             self.version = version
             if version.isdecimal():
                 self._seen = max(self._seen, int(version))
+
+    def _count_end(self, error: CtrlError | None) -> None:
+        if self.state is State.WATCHING:
+            reason = _reason(error)
+            self.restarts[reason] = self.restarts.get(reason, 0) + 1
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -438,6 +468,22 @@ class ListBehindError(CtrlError):
     """A list is older than what this reflector has seen: a server that lags behind answered."""
 
 
+@asynccontextmanager
+async def _under_way(request: Coroutine[Any, Any, Page]) -> AsyncGenerator[asyncio.Task[Page], None]:
+    """Send a request while something else is done; whoever leaves before its answer ends it."""
+    task = asyncio.create_task(request)
+    try:
+        await asyncio.sleep(0)  # its first step: the request goes out before anything else is done
+        yield task
+    finally:
+        if not task.done():
+            task.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait((task,))
+        if not task.cancelled():
+            task.exception()  # looked at here, as nobody may be left to raise it to
+
+
 class _Meta(msgspec.Struct, gc=False, rename="camel"):
     resource_version: str = ""
     annotations: dict[str, str] | None = None
@@ -448,6 +494,25 @@ class _Object(msgspec.Struct, gc=False):
 
 
 _decode_object = msgspec.json.Decoder(_Object).decode
+
+
+def _reason(error: CtrlError | None) -> str:
+    """Return in a word why a watch ended."""
+    match error:
+        case None:
+            return "ended"  # as it should: its length was over, or the server went down in order
+        case Expired() | Gone():
+            return "expired"
+        case RequestTimeoutError():
+            return "stalled"
+        case TransportError():
+            return "cut"
+        case TooManyRequests() | ServiceUnavailable():
+            return "throttled"
+        case Forbidden() | Unauthorized() | NotFound() | NoMatchError():
+            return "refused"
+        case _:
+            return "failed"
 
 
 def _change_of(frame: Frame) -> Change | None:

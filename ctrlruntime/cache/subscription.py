@@ -47,13 +47,17 @@ class Subscription(Generic[T]):
         self.name = name
         self.coalesced = 0
         self._events: deque[Event[T] | None] = deque()
-        # What the initial list brings stands in the store anyway and cannot be merged: it counts in neither sum.
+        self._sizes: deque[int] = deque()
+        """Bytes of each event that waits, in the same order."""
+
+        # What the initial list brings stands in the store anyway and cannot be merged: its size is 0, it counts in neither sum.
         self._counted = 0
         self._bytes = 0
         self._least = (max_events, max_bytes)
         self._max_events = max_events
         self._max_bytes = max_bytes
         self._wake = asyncio.Event()
+        self._is_waited_for = False
         self._is_synced = False
         self._settled = asyncio.Event()
         self._has_marker = False
@@ -69,19 +73,23 @@ class Subscription(Generic[T]):
         """Append an event; called by the informer only."""
         if self._stopped:
             return
+        size = _size(event)
         self._events.append(event)
-        if size := _size(event):
+        self._sizes.append(size)
+        if size:
             self._counted += 1
             self._bytes += size
             if self._counted > self._max_events or self._bytes > self._max_bytes:
                 self._coalesce()
-        self._wake.set()
+        if self._is_waited_for:
+            self._wake.set()
 
     def put_synced(self) -> None:
         """Mark the end of the initial list; called by the informer, counts the first time only."""
         if not self._has_marker and not self._stopped:
             self._has_marker = True
             self._events.append(None)
+            self._sizes.append(0)
             self._wake.set()
 
     def transfer(self, on_stop: Callable[[Subscription[T]], None]) -> None:
@@ -108,22 +116,25 @@ class Subscription(Generic[T]):
             if self._stopped:
                 return False
             self._wake.clear()
+            self._is_waited_for = True
             await self._wake.wait()
+        self._is_waited_for = False
         return not self._stopped
 
     def pop(self) -> Event[T] | None:
         """Take the next event, or return None when there is none. Taking says that the events before were handled."""
         while self._events:
             event = self._events.popleft()
+            size = self._sizes.popleft()
             if event is None:
                 self._is_synced = True
                 self._settled.set()
                 continue
-            if size := _size(event):
+            if size:
                 self._counted -= 1
                 self._bytes -= size
-            if not self._counted:
-                self._max_events, self._max_bytes = self._least
+                if not self._counted:
+                    self._max_events, self._max_bytes = self._least
             return event
         return None
 
@@ -143,6 +154,7 @@ class Subscription(Generic[T]):
             return
         self._stopped = True
         self._events.clear()
+        self._sizes.clear()
         self._counted = self._bytes = 0
         self._wake.set()
         self._settled.set()
@@ -153,8 +165,8 @@ class Subscription(Generic[T]):
         before = len(self._events)
         self._events = _merged(self._events)
         self.coalesced += before - len(self._events)
-        sizes = [size for event in self._events if event is not None and (size := _size(event))]
-        self._counted, self._bytes = len(sizes), sum(sizes)
+        self._sizes = deque(0 if event is None else _size(event) for event in self._events)
+        self._counted, self._bytes = len(self._sizes) - self._sizes.count(0), sum(self._sizes)
         # Different keys cannot be merged: look again only when the backlog has doubled, or each put would cost a pass.
         self._max_events = max(self._least[0], 2 * self._counted)
         self._max_bytes = max(self._least[1], 2 * self._bytes)

@@ -37,7 +37,7 @@ __all__ = [
     "with_field_validation",
 ]
 
-_LAZY = {"APIClient": "api", "SplitClient": "split"}  # these bring aiohttp with them
+_LAZY = {"APIClient": "api", "SplitClient": "split"}  # these bring the transport with them
 
 if not TYPE_CHECKING:
 

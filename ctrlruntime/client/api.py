@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Literal, cast
 
 import msgspec
@@ -17,7 +17,7 @@ from typing_extensions import TypeVar
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey, metadata_of
 from ctrlruntime.client.codec import Codec, Codecs, refuse_text_key
-from ctrlruntime.client.gate import Gate, Ticket
+from ctrlruntime.client.gate import Ended, Gate, Ticket, Write
 from ctrlruntime.client.interfaces import (
     Fields,
     FieldValidation,
@@ -102,13 +102,13 @@ class APIClient:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    async def get(self, kind: type[T], key: ObjectKey) -> T:
+    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
         codec = self._codecs.of(kind)
         refuse_text_key(kind, key)
         raw = await self._get(codec, key.namespace, key.name)
         return codec.decode(raw)
 
-    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
+    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
         try:
             return await self.get(kind, key)
         except NotFound:
@@ -130,7 +130,7 @@ class APIClient:
         if selector is not None and selector.is_nothing:
             return Items((), codec.decode)
         resource = await self._mapper.resource_for(codec.gvk)
-        self._gate.record("list", resource.group, resource.plural, "", namespace or "", "")
+        ended = self._gate.record("list", resource.group, resource.plural, "", namespace or "", "")
         collection = Collection(
             self._transport,
             resource,
@@ -139,7 +139,7 @@ class APIClient:
             fields=fields_text(fields),
             metadata_only=codec.metadata_only,
         )
-        with self._unserved(resource):
+        with self._unserved(resource, ended=ended):
             if limit or continue_token:
                 page = await collection.page(limit=limit, continue_token=continue_token)
                 raws, version, token = page.items, page.resource_version, page.continue_token
@@ -165,7 +165,7 @@ class APIClient:
         if selector is not None and selector.is_nothing:
             return
         resource = await self._mapper.resource_for(codec.gvk)
-        self._gate.record("watch", resource.group, resource.plural, "", namespace or "", "")
+        ended = self._gate.record("watch", resource.group, resource.plural, "", namespace or "", "")
         collection = Collection(
             self._transport,
             resource,
@@ -175,7 +175,7 @@ class APIClient:
             metadata_only=codec.metadata_only,
         )
         batches = collection.watch(resource_version=resource_version, length=length)
-        with self._unserved(resource):
+        with self._unserved(resource, ended=ended):
             async with contextlib.aclosing(batches):
                 async for batch in batches:
                     for frame in batch:
@@ -286,9 +286,9 @@ class APIClient:
         if fields is not None:
             params.append(("fieldSelector", fields_text(fields)))
         space = (namespace or "") if resource.namespaced else ""
-        self._gate.record("deletecollection", resource.group, resource.plural, "", space, "")
+        ended = self._gate.record("deletecollection", resource.group, resource.plural, "", space, "")
         ticket = None if dry_run else self._gate.open_all(codec.gvk, space)
-        with self._unserved(resource), _ending(ticket):
+        with self._unserved(resource, ended=ended), _Ending(ticket):
             await self._transport.request(
                 "DELETE",
                 resource_path(resource, space),
@@ -366,8 +366,8 @@ class APIClient:
         resource = await self._mapper.resource_for(codec.gvk)
         namespace = _namespace(resource, key.namespace, key.name)
         path = resource_path(resource, namespace, _named(key), subresource)
-        self._gate.record("get", resource.group, resource.plural, subresource, namespace, key.name)
-        with self._unserved(resource, subresource):
+        ended = self._gate.record("get", resource.group, resource.plural, subresource, namespace, key.name)
+        with self._unserved(resource, subresource, ended):
             response = await self._transport.request("GET", path)
         return self._codecs.of(body).decode(response.body)
 
@@ -395,8 +395,8 @@ class APIClient:
         resource = await self._mapper.resource_for(codec.gvk)
         namespace = _namespace(resource, namespace, name)
         path = resource_path(resource, namespace, _named(NamespacedName(namespace, name)))
-        self._gate.record("get", resource.group, resource.plural, "", namespace, name)
-        with self._unserved(resource):
+        ended = self._gate.record("get", resource.group, resource.plural, "", namespace, name)
+        with self._unserved(resource, ended=ended):
             response = await self._transport.request("GET", path, accept=codec.accept)
         return response.body
 
@@ -419,33 +419,59 @@ class APIClient:
     ) -> bytes:
         namespace = _namespace(resource, namespace, name)
         path = resource_path(resource, namespace, "" if on_collection else name, subresource)
-        self._gate.record(verb, resource.group, resource.plural, subresource, namespace, name)
+        ended = self._gate.record(verb, resource.group, resource.plural, subresource, namespace, name, body=body)
+        before = b"" if dry_run else self._gate.held(gvk, namespace, name)
         ticket = None if dry_run else self._gate.open(gvk, namespace, name)
-        with self._unserved(resource, subresource), _ending(ticket):
+        with self._unserved(resource, subresource, ended), _Ending(ticket):
             response = await self._transport.request(
                 method, path, params=params, body=body, content_type=content_type, accept=accept
             )
+        if response.status == 201 and verb != "create":
+            # An apply that creates needs the permission for both (k8s.io/apiserver, the patch handler).
+            self._gate.record("create", resource.group, resource.plural, subresource, namespace, name)
         if ticket is not None:
             try:
-                _settle(ticket, verb, subresource, response.body)
+                stored = _settle(ticket, verb, subresource, response.body)
             except msgspec.DecodeError as error:
                 ticket.lost()
                 raise TransportError(f"{method} {path}: the answer is no object: {response.body[:200]!r}") from error
+            # Of metadata alone nobody can tell what changed.
+            if stored is not None and verb != "delete" and accept == JSON:
+                manager = next((value for option, value in params if option == "fieldManager"), "")
+                self._gate.wrote(
+                    Write(
+                        verb,
+                        gvk,
+                        namespace,
+                        name,
+                        subresource,
+                        manager,
+                        content_type == APPLY,
+                        before,
+                        body,
+                        response.body,
+                        stored,
+                    )
+                )
         return response.body
 
     def _generated_name(self, base: str) -> str:
         return base[:_LONGEST_BASE] + "".join(self._random_letter(_SUFFIX_ALPHABET) for _ in range(5))
 
-    def _unserved(self, resource: APIResource, subresource: str = "") -> _Unserved:
-        return _Unserved(self._mapper, resource, subresource)
+    def _unserved(self, resource: APIResource, subresource: str = "", ended: Ended | None = None) -> _Unserved:
+        return _Unserved(self._mapper, resource, subresource, ended)
 
 
 class _Unserved:
-    """Tells "the object does not exist" from "the kind or subresource is not served": the latter is a NoMatchError."""
+    """Around a request: tells "the object does not exist" from "the kind or subresource is not served": the latter is a NoMatchError.
 
-    __slots__ = ("_mapper", "_resource", "_subresource")
+    Who observes the call is told how it ended.
+    """
 
-    def __init__(self, mapper: RESTMapper, resource: APIResource, subresource: str) -> None:
+    __slots__ = ("_ended", "_mapper", "_resource", "_subresource")
+
+    def __init__(self, mapper: RESTMapper, resource: APIResource, subresource: str, ended: Ended | None) -> None:
+        self._ended = ended
         self._mapper = mapper
         self._resource = resource
         self._subresource = subresource
@@ -454,6 +480,8 @@ class _Unserved:
         return
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._ended is not None:
+            self._ended(error)
         if not isinstance(error, NotFound):
             return
         resource = self._resource
@@ -487,10 +515,10 @@ class _Leaving(msgspec.Struct, gc=False, rename="camel"):
     metadata: _Grace | None = None
 
 
-def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> None:
+def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> Metadata | None:
+    """End a ticket as its answer says; return the metadata of the answer if that is the object as it is stored now."""
     if verb != "delete" and not subresource:
-        _settle_stored(ticket, metadata_of(body), body)
-        return
+        return _settle_stored(ticket, metadata_of(body), body)
     answer = msgspec.json.decode(body, type=_DeleteAnswer)
     if answer.kind == "Status":
         if verb == "delete" and answer.details is not None and answer.details.uid:
@@ -503,32 +531,40 @@ def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> None:
     elif verb == "delete" and answer.metadata.deletion_timestamp is None:
         ticket.deleted(answer.metadata.uid)
     else:
-        _settle_stored(ticket, answer.metadata, body)
+        return _settle_stored(ticket, answer.metadata, body)
+    return None
 
 
-@contextlib.contextmanager
-def _ending(ticket: Ticket | None) -> Generator[None]:
-    """End a ticket when its write fails: as refused, or as lost when the write may have happened all the same."""
-    try:
-        yield
-    except BaseException as error:
-        if ticket is not None:
-            match error:
-                case APIStatusError() if error.code < 500:
-                    ticket.failed()
-                case FencedError() | ConfigError():
-                    ticket.failed()  # never sent: fenced, or without a credential or certificate
-                case _:
-                    ticket.lost()  # no answer, cancelled while waiting for it, or a server that fails
-        raise
+class _Ending:
+    """Around a request: ends a ticket when its write fails: as refused, or as lost when the write may have happened all the same."""
+
+    __slots__ = ("_ticket",)
+
+    def __init__(self, ticket: Ticket | None) -> None:
+        self._ticket = ticket
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or self._ticket is None:
+            return
+        match error:
+            case APIStatusError() if error.code < 500:
+                self._ticket.failed()
+            case FencedError() | ConfigError():
+                self._ticket.failed()  # never sent: fenced, or without a credential or certificate
+            case _:
+                self._ticket.lost()  # no answer, cancelled while waiting for it, or a server that fails
 
 
-def _settle_stored(ticket: Ticket, meta: Metadata, body: bytes) -> None:
+def _settle_stored(ticket: Ticket, meta: Metadata, body: bytes) -> Metadata | None:
     if _is_last(meta, body):
         # The server deletes it with this very write, and answers with the version before: no version to wait for.
         ticket.deleted(meta.uid)
-    else:
-        ticket.stored(meta)
+        return None
+    ticket.stored(meta)
+    return meta
 
 
 def _is_last(meta: Metadata, body: bytes) -> bool:

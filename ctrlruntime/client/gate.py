@@ -14,9 +14,11 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
+import msgspec
+
+from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.rest.fence import Actor, current_actor
@@ -33,6 +35,10 @@ class Horizon(Protocol):
         """The uid of the cached object at a key, or None when there is none."""
         ...
 
+    def held(self, namespace: str, name: str) -> bytes | None:
+        """The cached object's JSON as the server sent it (but for managedFields), or None when it is not held like that."""
+        ...
+
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
         """Whether such an object belongs to what is cached."""
         ...
@@ -42,8 +48,11 @@ class Horizon(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+Origin: TypeAlias = Literal["client", "cache", "unfenced"]
+"""Who made a call: a client that code was given, a cache that fills itself, or the part of a manager that needs no leadership."""
+
+
+class Call(msgspec.Struct, frozen=True, gc=False):
     """One request as the gate saw it: what audits, loop detection and explanations are made from."""
 
     verb: str
@@ -53,6 +62,44 @@ class Call:
     namespace: str
     name: str
     actor: Actor | None
+    origin: Origin = "client"
+    cluster: str = ""
+    body: bytes = b""
+    """What a write carried."""
+
+
+class Write(msgspec.Struct, frozen=True, gc=False):
+    """One write the server answered with the object it stored: what loop detection is made from."""
+
+    verb: str
+    kind: GroupVersionKind
+    namespace: str
+    name: str
+    subresource: str
+    manager: str
+    """The field owner it was sent under."""
+
+    is_apply: bool
+    before: bytes
+    """The object as the cache held it when the write began; empty when that is unknown."""
+
+    sent: bytes
+    after: bytes
+    meta: Metadata | None = None
+    """The metadata in `after`, where it has been read already."""
+
+
+Ended: TypeAlias = Callable[[BaseException | None], None]
+"""Told how a call ended: with its error, or None."""
+
+witnesses: Final[list[Callable[[Call], None]]] = []
+"""Told of every call in the process, whichever gate it passes. For audits of whole test runs only; everything else observes one gate."""
+
+
+class WaitCounter(Protocol):
+    """Counts reads that waited, by kind; `metrics.client(cluster)` is one."""
+
+    def read_waited(self, kind: str, seconds: float, *, live: bool) -> None: ...
 
 
 class _Unheld:
@@ -62,6 +109,9 @@ class _Unheld:
         return sys.maxsize
 
     def uid(self, namespace: str, name: str) -> str | None:
+        return None
+
+    def held(self, namespace: str, name: str) -> bytes | None:
         return None
 
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
@@ -132,7 +182,7 @@ class Ticket:
         if is_held or horizon.covers(self._key[0], meta.labels) or mark.is_pending_beside_one(horizon, *self._key):
             mark.uid = meta.uid
             self._reach(meta.resource_version)
-        self._gate.ended(self._kind, self._key)
+        self._gate.ended(self._kind, self._key, horizon)
 
     def deleted(self, uid: str) -> None:
         """The server answered that the object with this uid is gone."""
@@ -143,24 +193,24 @@ class Ticket:
         elif horizon.covers(self._key[0], None):
             # A cache that shows no such uid may not have seen the object yet: it could still come up and go.
             mark.lost = self._gate.lose()
-        self._gate.ended(self._kind, self._key)
+        self._gate.ended(self._kind, self._key, horizon)
 
     def reached(self, version: str) -> None:
         """The write took effect by `version`: the server's position after it (for a whole collection)."""
-        self._end()
+        _, horizon = self._end()
         self._reach(version)
-        self._gate.ended(self._kind, self._key)
+        self._gate.ended(self._kind, self._key, horizon)
 
     def failed(self) -> None:
         """The server refused; nothing changed."""
-        self._end()
-        self._gate.ended(self._kind, self._key)
+        _, horizon = self._end()
+        self._gate.ended(self._kind, self._key, horizon)
 
     def lost(self) -> None:
         """No answer came, or none that tells: the write may or may not have happened."""
-        mark, _ = self._end()
+        mark, horizon = self._end()
         mark.lost = self._gate.lose()
-        self._gate.ended(self._kind, self._key)
+        self._gate.ended(self._kind, self._key, horizon)
 
     def _end(self) -> tuple[_Mark, Horizon]:
         self._mark.open -= 1
@@ -184,7 +234,10 @@ class Gate:
 
     Args:
         wait: seconds a read may wait for the cache before it goes to the server instead.
-        observe: told of every call.
+        observe: told of every call; more can be added with `add_observer`.
+        origin: whose calls pass here.
+        cluster: the name of the cluster they go to.
+        waits: told of each read that had to wait.
         clock: the time by which `wait` is measured.
 
     """
@@ -193,16 +246,24 @@ class Gate:
         self,
         *,
         wait: float = 5.0,
-        observe: Callable[[Call], None] | None = None,
+        observe: Callable[[Call], Ended | None] | None = None,
+        waits: WaitCounter | None = None,
+        origin: Origin = "client",
+        cluster: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._wait = wait
-        self._observe = observe
+        self._observers: tuple[Callable[[Call], Ended | None], ...] = () if observe is None else (observe,)
+        self._write_observers: tuple[Callable[[Write], None], ...] = ()
+        self._wait_counter = waits
+        self._origin: Origin = origin
+        self._cluster = cluster
         self._clock = clock
         self._marks: dict[_Kind, dict[_Key, _Mark]] = {}
-        self._answered = asyncio.Event()
+        self._answered: asyncio.Event | None = None  # while a read waits
         self._horizon: Callable[[_Kind], Horizon | None] = lambda _kind: None
         self._sweep_at: dict[_Kind, int] = {}
+        self._log = log.get_logger("client")
         self.waits = 0
         self.live_reads = 0
         self.losses = 0
@@ -212,12 +273,63 @@ class Gate:
         """Be told where to look up what the cache has seen of a (group, kind); None for a kind it does not hold."""
         self._horizon = horizon
 
-    def record(self, verb: str, group: str, resource: str, subresource: str, namespace: str, name: str) -> None:
-        """Note a call for whoever observes."""
-        if self._observe is not None:
-            self._observe(Call(verb, group, resource, subresource, namespace, name, current_actor()))
+    def add_observer(self, observe: Callable[[Call], Ended | None]) -> None:
+        """Tell one more of every call, before it is sent; what it returns is told how the call ended."""
+        self._observers = (*self._observers, observe)
+
+    def add_write_observer(self, observe: Callable[[Write], None]) -> None:
+        """Tell one more of every write that the server answered with an object; dry runs are none."""
+        self._write_observers = (*self._write_observers, observe)
+
+    def record(
+        self,
+        verb: str,
+        group: str,
+        resource: str,
+        subresource: str = "",
+        namespace: str = "",
+        name: str = "",
+        *,
+        body: bytes = b"",
+        origin: Origin | None = None,
+    ) -> Ended | None:
+        """Note a call for whoever observes, and return what is to be told how it ended. `origin`: where it is not the gate's own."""
+        if not self._observers and not witnesses:
+            return None
+        call = Call(
+            verb,
+            group,
+            resource,
+            subresource,
+            namespace,
+            name,
+            current_actor(),
+            origin or self._origin,
+            self._cluster,
+            body,
+        )
+        ends = [ended for observe in self._observers if (ended := observe(call)) is not None]
+        for witness in tuple(witnesses):
+            witness(call)
+        if not ends:
+            return None
+        return ends[0] if len(ends) == 1 else _all_told(ends)
 
     # --- writes ----------------------------------------------------------------------------------------------------
+
+    def held(self, gvk: GroupVersionKind, namespace: str, name: str) -> bytes:
+        """Return the object as the cache holds it now, for `wrote`; empty when it does not, or nobody wants to know."""
+        if not self._write_observers:
+            return b""
+        return self.horizon((gvk.group, gvk.kind)).held(namespace, name) or b""
+
+    def wrote(self, write: Write) -> None:
+        """Hand an answered write to whoever watches writes."""
+        for observe in self._write_observers:
+            try:
+                observe(write)
+            except Exception as error:  # noqa: BLE001 - the write is done: what is made of it must not look like its failure
+                self._log.error("looking at a write failed", kind=write.kind.kind, error=repr(error))
 
     def open(self, gvk: GroupVersionKind, namespace: str, name: str) -> Ticket:
         """Say that a write to this key is about to be sent."""
@@ -242,11 +354,12 @@ class Gate:
         self.losses += 1
         return self.losses
 
-    def ended(self, kind: _Kind, key: _Key) -> None:
+    def ended(self, kind: _Kind, key: _Key, horizon: Horizon) -> None:
         """Drop the mark of a write that has ended if nothing has to be waited for; called by its ticket."""
-        answered, self._answered = self._answered, asyncio.Event()
-        answered.set()
-        horizon, marks = self.horizon(kind), self._marks[kind]
+        if self._answered is not None:
+            self._answered.set()
+            self._answered = None
+        marks = self._marks[kind]
         self._sweep(kind, marks, horizon)
         mark = marks.get(key)
         if mark is not None and mark.is_passed(horizon, *key):
@@ -270,21 +383,43 @@ class Gate:
         marks = self._marks.get(kind)
         if not marks:
             return True
-        horizon = self.horizon(kind)
-        waiting = self._unpassed(marks, horizon, _candidates(marks, namespace, name))
+        candidates = _candidates(marks, namespace, name)
+        if not candidates:
+            return True
+        waiting = self._unpassed(marks, self.horizon(kind), candidates)
         if not waiting:
             return True
+        started = self._clock()
+        is_settled = await self._wait_for(kind, marks, waiting, started + self._wait)
         self.waits += 1
-        deadline = self._clock() + self._wait
+        self.live_reads += not is_settled
+        if self._wait_counter is not None:
+            self._wait_counter.read_waited(gvk.group_kind, self._clock() - started, live=not is_settled)
+        return is_settled
+
+    async def _wait_for(
+        self, kind: _Kind, marks: dict[_Key, _Mark], waiting: list[tuple[_Key, _Mark]], deadline: float
+    ) -> bool:
         while waiting:
+            horizon = self.horizon(kind)  # the informer may have been removed, or started anew
             left = deadline - self._clock()
             if left <= 0 or any(_is_unknowable(mark, horizon, key) for key, mark in waiting):
-                self.live_reads += 1
                 return False
             await self._either(horizon, left)
-            horizon = self.horizon(kind)  # the informer may have been removed, or started anew
-            waiting = self._unpassed(marks, horizon, [(key, mark) for key, mark in waiting if marks.get(key) is mark])
+            pending = [(key, mark) for key, mark in waiting if marks.get(key) is mark]
+            waiting = self._unpassed(marks, self.horizon(kind), pending)
         return True
+
+    def unseen(self, kind: _Kind, namespace: str, name: str) -> str:
+        """Return in words what reads of a key of a (group, kind) still have to wait for; empty for nothing."""
+        mark = self._marks.get(kind, {}).get((namespace, name))
+        if mark is None or mark.is_passed(self.horizon(kind), namespace, name):
+            return ""
+        if mark.open:
+            return "a write is under way"
+        if mark.lost:
+            return "a write had no answer; the next read asks the server"
+        return f"version {mark.version} was written" if mark.version else "a deletion was written"
 
     def settled_live(
         self, gvk: GroupVersionKind, namespace: str, name: str | None, version: str, *, since: int | None = None
@@ -326,6 +461,8 @@ class Gate:
 
     async def _either(self, horizon: Horizon, seconds: float) -> None:
         """Wait until the cache has seen something or a write was answered, at most `seconds`."""
+        if self._answered is None:
+            self._answered = asyncio.Event()
         changed = asyncio.ensure_future(horizon.changed())
         answered = asyncio.ensure_future(self._answered.wait())
         try:
@@ -333,6 +470,14 @@ class Gate:
         finally:
             changed.cancel()
             answered.cancel()
+
+
+def _all_told(ends: list[Ended]) -> Ended:
+    def tell(error: BaseException | None) -> None:
+        for ended in ends:
+            ended(error)
+
+    return tell
 
 
 def _candidates(marks: dict[_Key, _Mark], namespace: str, name: str | None) -> list[tuple[_Key, _Mark]]:

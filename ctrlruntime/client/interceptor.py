@@ -30,7 +30,7 @@ from ctrlruntime.client.interfaces import (
     WatchEvent,
 )
 from ctrlruntime.client.patches import Patch
-from ctrlruntime.errors import NotFound
+from ctrlruntime.errors import NotCachedError, NotFound, OutsideCacheError
 from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.scheme import Scheme
 
@@ -259,18 +259,25 @@ class _Intercepted:
     def subresource(self, name: str) -> SubresourceClient:
         return _InterceptedSubresource(self._wrapped, self._hooks, name)
 
-    async def get(self, kind: type[T], key: ObjectKey) -> T:
+    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
         hook = self._hooks["get"]
         if hook is None:
-            return await self._wrapped.get(kind, key)
-        answer: T = await hook(self._wrapped, kind, key)
+            return await self._wrapped.get(kind, key, or_live=or_live)
+        try:
+            answer: T = await hook(self._wrapped, kind, key)
+        except NotCachedError:
+            if not or_live:
+                raise
+            return await self._wrapped.api_reader.get(kind, key)
         return answer
 
-    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
+    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
         if self._hooks["get"] is None:
-            return await self._wrapped.find(kind, key)
+            return await self._wrapped.find(kind, key, or_live=or_live)
         try:
-            return await self.get(kind, key)
+            return await self.get(kind, key, or_live=or_live)
+        except OutsideCacheError:
+            raise
         except NotFound:
             return None
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, T
 from typing_extensions import TypeVar
 
 from ctrlruntime.api.metadata import Metadata, ObjectKey, metadata_of
+from ctrlruntime.errors import DecodeError
 from ctrlruntime.selector import FieldSelector, LabelSelector
 
 if TYPE_CHECKING:
@@ -89,6 +90,23 @@ class Items(Sequence[T], Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         return (self[i] for i in range(len(self._raws)))
+
+    @property
+    def readable(self) -> list[T]:
+        """The items that fit the class; iterating over the list itself raises DecodeError at the first that does not."""
+        return [item for item in self._outcomes() if not isinstance(item, DecodeError)]
+
+    @property
+    def unreadable(self) -> list[DecodeError]:
+        """The errors of the items that do not fit the class; each names the fields and holds the object's bytes."""
+        return [item for item in self._outcomes() if isinstance(item, DecodeError)]
+
+    def _outcomes(self) -> Iterator[T | DecodeError]:
+        for position in range(len(self._raws)):
+            try:
+                yield self[position]
+            except DecodeError as error:
+                yield error
 
     def __repr__(self) -> str:
         return f"Items({', '.join(str(meta.key) for meta in self.metas[:5])}{', …' if len(self) > 5 else ''})"
@@ -255,6 +273,17 @@ class Writer(Protocol):
 
 class Client(Reader, Writer, Protocol):
     """Reads and writes, and what they are resolved with."""
+
+    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
+        """Return the object at `key`; `or_live`: ask the server where the cache holds only a part of the kind and has no such object.
+
+        Raises: as `Reader.get`; NotInCacheError (a NotFound) where the server was not asked, but might have it.
+        """
+        ...
+
+    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
+        """Return the object at `key`, or None when there is none. Raises: as get, but NotFound; OutsideCacheError all the same."""
+        ...
 
     @property
     def scheme(self) -> Scheme: ...

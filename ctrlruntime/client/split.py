@@ -7,7 +7,7 @@ kinds are read from the cache too: there is one store for all representations of
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from typing_extensions import TypeVar, override
@@ -24,40 +24,67 @@ from ctrlruntime.client.interfaces import (
     Items,
     Labels,
     Reader,
+    SubresourceClient,
 )
 from ctrlruntime.client.wrapped import WrappedClient
-from ctrlruntime.errors import CtrlError, NotFound
+from ctrlruntime.errors import CtrlError, NotCachedError, NotFound, OutsideCacheError
 
 T = TypeVar("T")
 
 
 class SplitClient(WrappedClient):
-    """A `Client` that reads through `cache` and writes through `api`. `live_kinds`: classes whose reads go to the server."""
+    """A `Client` that reads through `cache` and writes through `api`.
 
-    def __init__(self, api: APIClient, cache: Reader, gate: Gate, *, live_kinds: Collection[type[Any]] = ()) -> None:
+    `live_kinds`: classes whose reads go to the server. `reads_live` says the same of a class at the moment it is read.
+    """
+
+    def __init__(
+        self,
+        api: APIClient,
+        cache: Reader,
+        gate: Gate,
+        *,
+        live_kinds: Collection[type[Any]] = (),
+        reads_live: Callable[[type[Any]], bool] | None = None,
+    ) -> None:
         super().__init__(api)
         self._api = api
         self._cache = cache
         self._gate = gate
         self._codecs = Codecs(api.scheme)
+        self._reads_live = reads_live
         self._live: frozenset[GroupVersionKind] = frozenset(self._codecs.of(kind).gvk for kind in live_kinds)
 
     @override
-    async def get(self, kind: type[T], key: ObjectKey) -> T:
+    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
         gvk = self._codecs.of(kind).gvk
         refuse_text_key(kind, key)
-        if self._live and gvk in self._live:
+        if self._is_live(gvk, kind):
             return await self._api.get(kind, key)
-        if await self._gate.settle(gvk, key.namespace, key.name):
+        if not await self._gate.settle(gvk, key.namespace, key.name):
+            return await self._get_live(kind, gvk, key)
+        try:
             return await self._cache.get(kind, key)
-        return await self._get_live(kind, gvk, key)
+        except NotCachedError:
+            if not or_live:
+                raise
+        return await self._api.get(kind, key)
 
     @override
-    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
+    def subresource(self, name: str) -> SubresourceClient:
+        return self._api.subresource(name)  # nothing is changed on the way
+
+    @override
+    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
         try:
-            return await self.get(kind, key)
+            return await self.get(kind, key, or_live=or_live)
+        except OutsideCacheError:
+            raise
         except NotFound:
             return None
+
+    def _is_live(self, gvk: GroupVersionKind, kind: type[Any]) -> bool:
+        return (bool(self._live) and gvk in self._live) or (self._reads_live is not None and self._reads_live(kind))
 
     @override
     async def list(
@@ -71,7 +98,7 @@ class SplitClient(WrappedClient):
         continue_token: str = "",
     ) -> Items[T]:
         gvk = self._codecs.of(kind).gvk
-        if gvk in self._live or continue_token:
+        if self._is_live(gvk, kind) or continue_token:
             return await self._api.list(
                 kind, namespace=namespace, labels=labels, fields=fields, limit=limit, continue_token=continue_token
             )

@@ -6,9 +6,9 @@ The split client, the scoped clients and whoever else adds one thing to a client
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from typing_extensions import TypeVar
 
 from ctrlruntime.api.metadata import ObjectKey
@@ -30,8 +30,7 @@ from ctrlruntime.scheme import Scheme
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True, gc=False):
     """What a write sends besides the object."""
 
     dry_run: bool = False
@@ -61,11 +60,11 @@ class WrappedReader:
     async def bound_namespace(self, kind: type[Any], namespace: str | None) -> str | None:
         return namespace
 
-    async def get(self, kind: type[T], key: ObjectKey) -> T:
-        return await self._wrapped.get(kind, await self.bound_key(kind, key))
+    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
+        return await self._wrapped.get(kind, await self.bound_key(kind, key), or_live=or_live)
 
-    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
-        return await self._wrapped.find(kind, await self.bound_key(kind, key))
+    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
+        return await self._wrapped.find(kind, await self.bound_key(kind, key), or_live=or_live)
 
     async def list(
         self,

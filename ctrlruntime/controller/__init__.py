@@ -1,6 +1,6 @@
 """Controllers: take a request from the queue, bind the log, run the reconciler, decide what happens next."""
 
-from ctrlruntime.controller.controller import Controller, Watch
+from ctrlruntime.controller.controller import Controller, Reconcile, Watch
 from ctrlruntime.controller.options import ControllerOptions, LogFields, OptionKeywords
 from ctrlruntime.controller.running import ReconcileCancelledError, ReconcileTimeoutError
 
@@ -9,6 +9,7 @@ __all__ = [
     "ControllerOptions",
     "LogFields",
     "OptionKeywords",
+    "Reconcile",
     "ReconcileCancelledError",
     "ReconcileTimeoutError",
     "Watch",

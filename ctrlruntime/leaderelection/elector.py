@@ -1,10 +1,10 @@
 """Holding a lease: wait for it, renew it, give it up in time, give it back.
 
 An elector is in one of three states: *waiting* for the lease, *leading*, or *done*. It trusts no clock but its own
-monotonic one. A candidate counts the lease's duration from the moment it last saw the record change. A leader counts
-from before it sent the last renewal that worked, and stops leading `renew_deadline` seconds later; that is sooner than
-any candidate can take over, because they saw the renewal later and wait longer. `deadline` is that moment: the fence
-lets no write begin after it.
+monotonic one, which goes on while the machine is suspended. A candidate counts the lease's duration from the moment it
+last saw the record change. A leader counts from before it sent the last renewal that worked, and stops leading
+`renew_deadline` seconds later; that is sooner than any candidate can take over, because they saw the renewal later and
+wait longer. `deadline` is that moment: the fence lets no write begin after it.
 
 It takes a `Lock` from below and hands up `on_started`, `deadline` and the end of `run`.
 """
@@ -15,7 +15,6 @@ import asyncio
 import math
 import random
 import socket
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,8 +34,9 @@ from ctrlruntime.errors import (
 from ctrlruntime.leaderelection.lock import LeaseRecord, Lock
 from ctrlruntime.leaderelection.options import LeaderElection
 from ctrlruntime.metrics import LeaderMetrics
+from ctrlruntime.rest.fence import lease_clock
 
-JITTER: Final = 1.2
+JITTER: Final = 0.2
 """Candidates wait up to this much longer than `retry_period`, as a share of it, so that they do not ask all at once."""
 
 RELEASED_FOR: Final = 1
@@ -48,8 +48,10 @@ _RELEASE_ATTEMPTS = 5
 class Elector:
     """Runs for the leadership a lock stands for.
 
-    `on_started` is called once, when the lease is ours. `clock` counts all times (seconds, monotonic), `wall` gives
-    the times written into the record, `rng` a number from 0 to 1 for the jitter.
+    `on_started` is called once, when the lease is ours. `hindrance` is asked before each attempt: the reason why this
+    process must not lead (its work hangs), or nothing; a leader then lets the lease run out and does not give it back,
+    since what hangs may still go on. `clock` counts all times (seconds, monotonic), `wall` gives the times written into
+    the record, `rng` a number from 0 to 1 for the jitter.
     """
 
     def __init__(
@@ -58,7 +60,8 @@ class Elector:
         options: LeaderElection,
         *,
         on_started: Callable[[], None] = lambda: None,
-        clock: Callable[[], float] = time.monotonic,
+        hindrance: Callable[[], str] = lambda: "",
+        clock: Callable[[], float] = lease_clock,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
         rng: Callable[[], float] = random.random,
         metrics: LeaderMetrics | None = None,
@@ -67,6 +70,7 @@ class Elector:
         self._lock = lock
         self._options = options
         self._on_started = on_started
+        self._hindrance = hindrance
         self._clock = clock
         self._wall = wall
         self._rng = rng
@@ -103,14 +107,17 @@ class Elector:
         """Wait for the lease, then hold it; ends by being cancelled, and gives the lease back first
         (`release_on_stop`).
 
-        Raises: LeaderElectionLostError when the lease could not be renewed in time or is somebody else's.
+        Raises: LeaderElectionLostError when the lease could not be renewed in time or is somebody else's; what
+        `on_started` raises, after giving the lease back.
         """
         try:
             await self._acquire()
             self._log.info("became leader")
             self._on_started()
             await self._hold()
-        except asyncio.CancelledError:
+        except LeaderElectionLostError:
+            raise
+        except BaseException:
             await self._stop()
             raise
         finally:
@@ -126,7 +133,16 @@ class Elector:
                 self._is_leader = True
                 self._metrics.is_leader = True
                 return
-            await asyncio.sleep(self._options.retry_period * (1.0 + JITTER * self._rng()))
+            await asyncio.sleep(self._pause())
+
+    def _pause(self) -> float:
+        """Return the seconds until the next attempt; not longer than until the lease of somebody else runs out."""
+        jitter = JITTER * self._options.retry_period * self._rng()
+        pause = self._options.retry_period + jitter
+        if self._observed is None or self._may_take(self._observed):
+            return pause
+        left = self._observed_at + self._observed.lease_duration - self._clock()
+        return min(pause, max(0.0, left) + jitter)
 
     # --- leading ---------------------------------------------------------------------------------------------------
 
@@ -160,6 +176,9 @@ class Elector:
 
     async def _attempt(self, limit: float) -> bool:
         """Get or renew the lease within `limit` seconds; say whether that worked."""
+        if hindrance := self._hindrance():
+            self._report(hindrance)
+            return False
         try:
             async with asyncio.timeout(limit):
                 has_it = await self._get_or_renew()
@@ -167,7 +186,10 @@ class Elector:
             self._report(f"no answer within {limit:g} s")
             return False
         except CtrlError as error:
-            self._report(_hint(error, self._lock.name))
+            if isinstance(error, Conflict) and not self._is_leader:
+                self._log.debug("another candidate was quicker")
+            else:
+                self._report(_hint(error, self._lock.name))
             return False
         except Exception as error:  # noqa: BLE001 - a lock of the user's own may raise anything; the lease decides, not the error
             self._report(log.describe(error))
@@ -185,7 +207,9 @@ class Elector:
                 self._metrics.slow_paths += 1
         record = await self._lock.get()
         if record is None:
-            return await self._create()
+            # Deleted by hand: who leads by it, as we saw it last, may go on until it would have run out.
+            gone = self._observed
+            return await self._create() if gone is None or self._may_take(gone) else False
         self._observe(record)
         if not self._may_take(record):
             self._may_hold = False
@@ -263,6 +287,9 @@ class Elector:
 
     async def _stop(self) -> None:
         was_leader = self._is_leader
+        if self._hindrance():
+            # What hangs may still write when it goes on. Our fence stops it, but the lease had better run out, too.
+            self._may_hold = False
         # First this, then the write: nothing of ours may go out once others can see the lease free.
         self._step_down()
         if not (self._options.release_on_stop and self._may_hold):

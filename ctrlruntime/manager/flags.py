@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ctrlruntime.cache.options import CacheOptions
     from ctrlruntime.leaderelection import LeaderElection
     from ctrlruntime.rest.config import Config
+    from ctrlruntime.webhook.server import WebhookOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,13 @@ class Flags:
     leader_election_namespace: str | None
     log: log.Options
     environ: Mapping[str, str]
+    debug_bind_address: str = ""
+    webhook_cert_path: str = ""
+    """The folder of the webhook server's certificate; empty: as the program says."""
+
+    webhook_cert_name: str = "tls.crt"
+    webhook_cert_key: str = "tls.key"
+    webhook_port: int | None = None
 
     def get_config(self) -> Config:
         """Return the cluster to use: flag, KUBECONFIG, pod, ~/.kube/config, in this order.
@@ -62,6 +70,26 @@ class Flags:
 
         return CacheOptions(namespaces=namespaces) if options is None else replace(options, namespaces=namespaces)
 
+    def webhook(self, options: WebhookOptions | None) -> WebhookOptions | None:
+        """Return the webhook options as the flags change them: a certificate path replaces whatever certificate they have."""
+        if not self.webhook_cert_path and self.webhook_port is None:
+            return options
+        from ctrlruntime.webhook.server import WebhookOptions
+
+        changed = options or WebhookOptions()
+        if self.webhook_port is not None:
+            changed = replace(changed, port=self.webhook_port)
+        if not self.webhook_cert_path:
+            return changed
+        return replace(
+            changed,
+            cert_dir=self.webhook_cert_path,
+            cert_name=self.webhook_cert_name,
+            key_name=self.webhook_cert_key,
+            development=None,
+            secret=None,
+        )
+
 
 def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | None = None) -> None:
     """Add the operator's flags to a parser of your own. `log_options`: what holds where no --zap flag is given."""
@@ -79,9 +107,27 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
         "--health-probe-bind-address", default="", metavar="HOST:PORT",
         help="where /healthz and /readyz are served (default: nowhere)",
     )  # fmt: skip
+    parser.add_argument(
+        "--debug-bind-address", default="", metavar="HOST:PORT",
+        help="where /debug/ctrlruntime/ is served, for people and `ctrl why`; a port alone is on loopback (default: nowhere)",
+    )  # fmt: skip
     parser.add_argument("--leader-elect", action=argparse.BooleanOptionalAction, default=False, help="elect one leader")
     parser.add_argument(
         "--leader-election-namespace", metavar="NAMESPACE", help="where the Lease lives (default: the pod's)"
+    )
+    parser.add_argument(
+        "--webhook-cert-path", default="", metavar="DIR",
+        help="folder of the webhook server's certificate, as cert-manager or OLM mount it (default: as the operator chooses)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--webhook-cert-name", default="tls.crt", metavar="FILE", help="the certificate in there (default: tls.crt)"
+    )
+    parser.add_argument("--webhook-cert-key", default="tls.key", metavar="FILE", help="its key (default: tls.key)")
+    parser.add_argument(
+        "--webhook-port",
+        type=_port,
+        metavar="PORT",
+        help="where webhooks are served (default: as the operator chooses, or 9443)",
     )
     log.add_flags(parser)
     if log_options is not None:
@@ -92,6 +138,12 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
             zap_stacktrace_level=log_options.stacktrace_level,
             zap_time_encoding=log_options.time_encoding,
         )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number from 0 (a free one) to 65535")
+    return int(text)
 
 
 def parse_flags(
@@ -124,4 +176,9 @@ def parse_flags(
         leader_election_namespace=args.leader_election_namespace,
         log=options,
         environ=environ,
+        debug_bind_address=args.debug_bind_address,
+        webhook_cert_path=args.webhook_cert_path,
+        webhook_cert_name=args.webhook_cert_name,
+        webhook_cert_key=args.webhook_cert_key,
+        webhook_port=args.webhook_port,
     )

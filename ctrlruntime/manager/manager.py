@@ -1,9 +1,13 @@
 """The manager: starts what belongs together in the right order, runs it, and stops it in the reverse order.
 
 ```text
-start   servers (metrics, probes) → caches → runnables without leadership → warm-up → (elected) runnables with leadership
-stop    runnables without leadership → with leadership → caches → servers → lease released → recorded Events flushed
+start   second loop, servers (metrics, probes) → webhooks → caches → runnables without leadership → warm-up
+        → (elected) runnables with leadership
+stop    runnables without leadership → with leadership → webhooks → caches → servers → lease released → recorded Events flushed → second loop
 ```
+
+What runs here runs on the main event loop, with the user's code. Election, watchdog, probes and metrics run on the second loop, in a thread of
+its own (`sideloop`), so that user code that blocks loses neither lease nor probe; what they need of the main loop they ask for.
 
 Stopping has two phases: nothing new begins and running reconciles may finish inside the grace, with a working client; then they are
 cancelled. Nothing here is global: two managers can live in one process.
@@ -15,35 +19,51 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ctrlruntime import healthz, log
 from ctrlruntime.cache.cache import Cache
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.cluster import Cluster
+from ctrlruntime.controller import Controller
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
+from ctrlruntime.explain.calls import call_observer
 from ctrlruntime.journal import Journal
+from ctrlruntime.manager.declarations import Declarations
 from ctrlruntime.manager.runnables import (
     FunctionRunnable,
     Grace,
     Group,
     Runnable,
     WarmUp,
+    actor_of,
     as_runnable,
     needs_leader_election,
 )
+from ctrlruntime.manager.sideloop import SideLoop
+from ctrlruntime.manager.watchdog import USUAL, LoopWatch, Watchdog
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.recorder import EventRecorder
 from ctrlruntime.rest.config import Config
+from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.scheme import Scheme
+from ctrlruntime.serving.loops import LoopBlockedError, run_on
+from ctrlruntime.tracing import Tracing
 
 if TYPE_CHECKING:
     from ctrlruntime.leaderelection import Elector, LeaderElection
     from ctrlruntime.manager.flags import Flags
     from ctrlruntime.serving import Handler, HTTPServer
     from ctrlruntime.serving.server import Address
+    from ctrlruntime.webhook.server import WebhookOptions, WebhookServer
+
+
+T = TypeVar("T")
+
+ANSWER_WITHIN: Final = 4.0
+"""Seconds the main loop has to begin what the second one asks of it; less than a health check may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +92,18 @@ class Manager:
         health_probe_bind_address: str = "",
         graceful_shutdown_timeout: float | None = 30.0,
         controller_defaults: ControllerDefaults | None = None,
+        webhook: WebhookOptions | None = None,
+        watchdog: Watchdog | None = USUAL,
+        debug_bind_address: str = "",
+        tracing: Tracing | None = None,
     ) -> None:
         self.cluster = cluster
         self.metrics = metrics
         self.journal = Journal()
         self.controller_defaults = controller_defaults or ControllerDefaults()
+        self.declarations = Declarations()
+        """What builders and recorders said to this manager; roles are generated from it."""
+
         self.elected = asyncio.Event()
         """Set once this process is the leader, or at once when there is no election."""
 
@@ -91,7 +118,11 @@ class Manager:
         self._grace: Grace | None = None
         self._controller_names: set[str] = set()
         self._metrics_handlers: dict[str, Handler] = {}
+        self.tracing = tracing
+        self._observe = call_observer(self.journal, tracing)
+        cluster.gate.add_observer(self._observe)
         self._clusters: list[Cluster] = [cluster]
+        self._controllers: list[Controller[Any]] = []
         self._others = Group("others", self._runnable_failed, fenced=False)
         self._leaders = Group("leader election", self._runnable_failed, fenced=True)
         self._caches = Group("caches", self._runnable_failed, fenced=False)
@@ -99,6 +130,17 @@ class Manager:
         self._waiting_for_warmup: list[WarmUp] = []
         self._metrics_server: HTTPServer | None = None
         self._health_server: HTTPServer | None = None
+        self._debug_address = debug_bind_address
+        self._debug_server: HTTPServer | None = None
+        self._side = SideLoop()
+        self._main: asyncio.AbstractEventLoop | None = None
+        self._watchdog = watchdog
+        self._watch: LoopWatch | None = None
+        self.on_stall: Callable[[str], None] = lambda _where: None
+        """Called on the second loop, several times a second, while code has blocked the main loop for `warn_after`, with where it stands."""
+
+        self._webhook_options = webhook
+        self._webhook_server: WebhookServer | None = None
         self._stop = asyncio.Event()
         self._errors: list[BaseException] = []
         self._started = False
@@ -135,15 +177,49 @@ class Manager:
     @property
     def metrics_address(self) -> Address | None:
         """Host and port where /metrics is served, with the real port; None when it is not."""
-        return None if self._metrics_server is None else self._metrics_server.address
+        return None if self._metrics_server is None else self._metrics_server.address_if_running
 
     @property
     def health_probe_address(self) -> Address | None:
         """Host and port where /healthz and /readyz are served, with the real port; None when they are not."""
-        return None if self._health_server is None else self._health_server.address
+        return None if self._health_server is None else self._health_server.address_if_running
+
+    @property
+    def debug_address(self) -> Address | None:
+        """Host and port where /debug/ctrlruntime/ is served, with the real port; None when it is not."""
+        return None if self._debug_server is None else self._debug_server.address_if_running
+
+    @property
+    def graceful_shutdown_timeout(self) -> float | None:
+        """Seconds running reconciles may take to finish at a stop; None: as long as they need."""
+        return self._grace_seconds
+
+    @property
+    def webhook_server(self) -> WebhookServer:
+        """Serves webhooks on every replica; it is part of the manager once it has been asked for, which registering one does.
+
+        Raises: RuntimeError when it is asked for the first time after the start.
+        """
+        if self._webhook_server is None:
+            self._refuse_late("the webhook server")
+            from ctrlruntime.webhook.server import WebhookServer
+
+            self._webhook_server = WebhookServer(
+                self._webhook_options,
+                client=self.cluster.unfenced_client(),
+                synced=self._kind_synced,
+                metrics=self.metrics,
+            )
+        return self._webhook_server
+
+    async def _kind_synced(self, kind: type[Any]) -> None:
+        await self.cache.wait_running()
+        with acting(Actor("webhook", fenced=False)):  # the informer it may start is there for the webhooks
+            await self.cache.list(kind, limit=1)
 
     def event_recorder(self, controller: str) -> EventRecorder:
         """Return a recorder of Events in the name of a controller."""
+        self.declarations.recorders.append(controller)
         return self.cluster.event_recorder(controller)
 
     def register_controller_name(self, name: str) -> None:
@@ -166,6 +242,9 @@ class Manager:
             self._add_cluster(runnable)
             return
         accepted = as_runnable(runnable)
+        self.declarations.note(accepted)
+        if isinstance(accepted, Controller):
+            self._controllers.append(accepted)
         if not needs_leader_election(accepted):
             self._others.add(accepted)
             return
@@ -180,6 +259,7 @@ class Manager:
         if cluster in self._clusters:
             raise ConfigError(f"the cluster {cluster.name or cluster.config.host!r} is part of this manager already")
         self._clusters.append(cluster)
+        cluster.gate.add_observer(self._observe)
         if self._elector is not None:
             cluster.fence.arm(self._elector.deadline)
         self._caches.add(FunctionRunnable(cluster.run, needs_leader_election=False))
@@ -195,7 +275,9 @@ class Manager:
         self.readiness.add(name, check)
 
     def add_metrics_handler(self, path: str, handler: Handler) -> None:
-        """Serve `handler` (an aiohttp.web handler) at `path` of the metrics server. Raises: RuntimeError after the start, ValueError."""
+        """Serve `handler` (an aiohttp.web handler) at `path` of the metrics server; it runs on the main event loop and returns a whole
+        response. Raises: RuntimeError after the start, ValueError.
+        """
         self._refuse_late(f"the metrics handler {path!r}")
         if path in self._metrics_handlers or path.rstrip("/") == "/metrics":
             raise ValueError(f"the metrics server has a handler for {path} already")
@@ -216,6 +298,9 @@ class Manager:
         if self._started:
             raise RuntimeError("the manager was started before; a manager runs once, make another one with new_manager")
         self._started = True
+        self._main = asyncio.get_running_loop()
+        self._side.start()
+        watching = self._watch_main()
         recorders = asyncio.ensure_future(self.cluster.run_recorders())
         election: asyncio.Task[None] | None = None
         was_cancelled = False
@@ -227,7 +312,7 @@ class Manager:
         except Exception as error:  # noqa: BLE001 - raised after the stop, with what the stop itself brings
             self._errors.append(error)
         self._stop.set()
-        was_cancelled |= await self._through(self._shut_down(election, recorders))
+        was_cancelled |= await self._through(self._shut_down(election, recorders, watching))
         self._log.info("stopped")
         if was_cancelled:
             for failure in self._errors:
@@ -245,10 +330,14 @@ class Manager:
 
     async def _bring_up(self) -> asyncio.Task[None] | None:
         """Start everything in order; return the election that is under way, if there is one."""
-        if not self._controller_names and self._leaders.is_empty and self._others.is_empty:
+        webhooks = self._webhook_server
+        if not self._controller_names and self._leaders.is_empty and self._others.is_empty and webhooks is None:
             self._log.warning("nothing was added to the manager; was complete() forgotten on a builder?")
         elector = self._new_elector()
         await self._start_servers()
+        if webhooks is not None:
+            # Before the caches: what they list may have to be converted.
+            await webhooks.start()
         self._caches.add(FunctionRunnable(self.cluster.cache.run, needs_leader_election=False))
         self._caches.start()
         for cluster in list(self._clusters):
@@ -265,7 +354,7 @@ class Manager:
             return None
         for runnable in self._waiting_for_warmup:
             self._warm_up(runnable)
-        election = asyncio.ensure_future(elector.run())
+        election = asyncio.ensure_future(self._side.run(elector.run))
         election.add_done_callback(self._election_ended)
         return election
 
@@ -281,21 +370,80 @@ class Manager:
     async def _start_servers(self) -> None:
         from ctrlruntime.serving import health_server, metrics_server
 
-        self.readiness.add("running", self._check_running)
-        metrics = metrics_server(self._metrics_address, self.metrics, handlers=self._metrics_handlers)
-        health = health_server(self._health_address, liveness=self.liveness, readiness=self.readiness)
-        if metrics is None and self._metrics_handlers:
+        self._add_own_checks()
+        self._metrics_server = metrics_server(
+            self._metrics_address, self.metrics, handlers=self._metrics_handlers, ask=self.ask
+        )
+        self._health_server = health_server(
+            self._health_address, liveness=self.liveness, readiness=self.readiness, ask=self.ask
+        )
+        if self._metrics_server is None and self._metrics_handlers:
             self._log.info("handlers are not served: there is no metrics server", paths=sorted(self._metrics_handlers))
-        if metrics is not None:
-            await metrics.start()
-            self._metrics_server = metrics
-        if health is not None:
-            await health.start()
-            self._health_server = health
+        self._debug_server = self._new_debug_server()
+        for server in (self._metrics_server, self._health_server, self._debug_server):
+            if server is not None:
+                await self._side.run(server.start)
 
-    async def _check_running(self) -> None:
+    def _new_debug_server(self) -> HTTPServer | None:
+        if self._debug_address in {"", "0"}:
+            return None
+        from ctrlruntime.explain.explainer import Explainer
+        from ctrlruntime.explain.pages import pages
+        from ctrlruntime.serving.debug import debug_server
+
+        explainer = Explainer(self.journal, lambda: self._controllers, lambda: self._clusters)
+        stack = list[str] if self._watch is None else self._watch.stack
+        return debug_server(self._debug_address, pages(explainer), ask=self.ask, stack=stack)
+
+    def _add_own_checks(self) -> None:
+        self.readiness.add("running", self._check_running)
+        if "caches" not in self.readiness:
+            self.readiness.add("caches", self._check_caches)
+        if self._webhook_server is not None and "webhook" not in self.readiness:
+            self.readiness.add("webhook", self._webhook_server.started_checker)
+        if self._watch is not None and "event-loop" not in self.liveness:
+            if not self.liveness.names():
+                self.liveness.add("ping", healthz.ping)
+            self.liveness.add("event-loop", self._watch.check)
+
+    def _check_running(self) -> None:
         if self.is_stopping:
             raise RuntimeError("the manager is stopping")
+
+    def _check_caches(self) -> None:
+        for cluster in list(self._clusters):
+            cluster.cache.check()
+
+    # --- the second loop ----------------------------------------------------------------------------------------------------
+
+    def _watch_main(self) -> asyncio.Task[None] | None:
+        """Begin to watch the main loop from the second one."""
+        if self._watchdog is None:
+            return None
+        watch = self._watch = LoopWatch(
+            self._watchdog, asyncio.get_running_loop(), metrics=self.metrics.loop, on_stall=self.on_stall
+        )
+
+        async def run() -> None:
+            await watch.run()
+            # The main loop is gone, and with it all that may write: what is left here ends, and gives the lease back.
+            self._side.ask_to_end()
+
+        return asyncio.ensure_future(self._side.run(run))
+
+    async def ask(self, make: Callable[[], Awaitable[T]], /, *, within: float | None = None) -> T:
+        """Run what `make` returns on the manager's main event loop, and return its result; for HTTP handlers on the second loop.
+
+        Raises: LoopBlockedError, which says where the main loop stands, when it does not begin `within` seconds (default: 4).
+        """
+        if self._main is None:
+            raise LoopBlockedError("the manager has not started")
+        try:
+            return await run_on(self._main, make, begin_within=ANSWER_WITHIN if within is None else within)
+        except LoopBlockedError as error:
+            if self._watch is None:
+                raise
+            raise LoopBlockedError(self._watch.describe()) from error
 
     # --- leadership ---------------------------------------------------------------------------------------------------------
 
@@ -305,8 +453,15 @@ class Manager:
             return None
         from ctrlruntime.leaderelection import Elector, LeaseLock
 
-        lock = LeaseLock(self.cluster.unfenced_client(), options)
-        elector = Elector(lock, options, on_started=self._elected, metrics=self.metrics.leader(options.id))
+        main = asyncio.get_running_loop()
+        lock = LeaseLock(self.cluster.election_client(), options)
+        elector = Elector(
+            lock,
+            options,
+            on_started=lambda: self._tell_elected(main),
+            hindrance=self._watch.trouble if self._watch is not None else lambda: "",
+            metrics=self.metrics.leader(options.id),
+        )
         self._announce = self._announcer(lock.name, options.id, elector.identity)
         self._elector = elector
         return elector
@@ -323,9 +478,27 @@ class Manager:
             subject, reason="LeaderElection", action=action, note=f"{identity} {note}"
         )
 
+    def _tell_elected(self, main: asyncio.AbstractEventLoop) -> None:
+        main.call_soon_threadsafe(self._elected)
+
     def _elected(self) -> None:
+        if self._elector is not None and self._elector.deadline() is None:
+            return  # lost again before the main loop came to hear of it
+        task = asyncio.ensure_future(self._take_over())
+        self._warmups.add(task)
+        task.add_done_callback(self._took_over)
+
+    async def _take_over(self) -> None:
+        """Start what waits for leadership once the caches show all that the leader before us wrote."""
+        await asyncio.gather(*(cluster.cache.catch_up() for cluster in self._clusters))
         self._announce("StartLeading", "became leader")
         self._lead()
+
+    def _took_over(self, task: asyncio.Task[None]) -> None:
+        self._warmups.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._errors.append(error)
+            self._stop.set()
 
     def _lead(self) -> None:
         """Leadership is ours (or nobody elects): start what waits for it. A lease won while stopping starts nothing."""
@@ -353,7 +526,11 @@ class Manager:
     # --- what fails, and the end -----------------------------------------------------------------------------------------------
 
     def _warm_up(self, runnable: WarmUp) -> None:
-        task = asyncio.ensure_future(runnable.warmup())
+        async def warm() -> None:
+            with acting(actor_of(runnable, fenced=True)):
+                await runnable.warmup()
+
+        task = asyncio.ensure_future(warm())
         self._warmups.add(task)
 
         def ended(task: asyncio.Task[None]) -> None:
@@ -385,7 +562,9 @@ class Manager:
         task.result()
         return was_cancelled
 
-    async def _shut_down(self, election: asyncio.Task[None] | None, recorders: asyncio.Task[None]) -> None:
+    async def _shut_down(
+        self, election: asyncio.Task[None] | None, recorders: asyncio.Task[None], watching: asyncio.Task[None] | None
+    ) -> None:
         grace = self._grace = Grace(self._grace_seconds)
         self._log.info("stopping", grace=self._grace_seconds)
         if election is not None and not self.elected.is_set():
@@ -395,15 +574,22 @@ class Manager:
             task.cancel()
         for group in (self._others, self._leaders):
             self._errors += await group.stop(grace)
+        if self._webhook_server is not None:
+            # After the controllers, whose writes may be reviewed here, and before the caches, which reviews read.
+            await self._attempt(self._webhook_server.stop())
         self._errors += await self._caches.stop(Grace(10.0))
-        for server in (self._metrics_server, self._health_server):
+        for server in (self._metrics_server, self._health_server, self._debug_server):
             if server is not None:
-                await self._attempt(server.stop())
-        self._metrics_server = self._health_server = None
-        for last in (election, recorders):
+                await self._attempt(self._side.run(server.stop))
+        self._metrics_server = self._health_server = self._debug_server = None
+        for last in (election, recorders, watching):
             if last is not None:
-                last.cancel()
+                # Not twice: the second time would interrupt giving the lease back.
+                if not last.cancelling():
+                    last.cancel()
                 await asyncio.wait({last})
+        await self._attempt(self._side.run(self.cluster.close_election))
+        await self._side.stop()
         for cluster in self._clusters:
             await self._attempt(cluster.close())
 
@@ -435,6 +621,10 @@ def new_manager(
     read_your_writes_wait: float = 5.0,
     controller_defaults: ControllerDefaults | None = None,
     metrics: Metrics | None = None,
+    webhook: WebhookOptions | None = None,
+    watchdog: Watchdog | None = USUAL,
+    debug_bind_address: str | None = None,
+    tracing: Tracing | None = None,
 ) -> Manager:
     """Return a manager for the cluster of `config` (ours, or a kubernetes_asyncio `Configuration`).
 
@@ -451,6 +641,10 @@ def new_manager(
         read_your_writes_wait: seconds a cached read waits for this process's own writes.
         controller_defaults: what holds for every controller that does not say otherwise.
         metrics: where metrics are kept; default: a registry of the manager's own.
+        webhook: where webhooks are served and with which certificate; not read when there are none.
+        watchdog: when code that blocks the event loop is a warning, and when it ends leadership; None: nobody watches.
+        debug_bind_address: host:port of `/debug/ctrlruntime/` (a port alone is on loopback); empty or "0", the default, turns it off.
+        tracing: makes OpenTelemetry spans of reconciles and API calls; None: there are none.
 
     Raises:
         ConfigError: the configuration cannot be used.
@@ -463,8 +657,10 @@ def new_manager(
         metrics_bind_address = flags.metrics_bind_address if metrics_bind_address is None else metrics_bind_address
         if health_probe_bind_address is None:
             health_probe_bind_address = flags.health_probe_bind_address
+        debug_bind_address = flags.debug_bind_address if debug_bind_address is None else debug_bind_address
         leader_election = flags.election(leader_election)
         cache = flags.cache(cache)
+        webhook = flags.webhook(webhook)
     metrics = metrics or Metrics()
     cluster = Cluster(
         resolved,
@@ -482,6 +678,10 @@ def new_manager(
         health_probe_bind_address=health_probe_bind_address or "",
         graceful_shutdown_timeout=graceful_shutdown_timeout,
         controller_defaults=controller_defaults,
+        webhook=webhook,
+        watchdog=watchdog,
+        debug_bind_address=debug_bind_address or "",
+        tracing=tracing,
     )
 
 

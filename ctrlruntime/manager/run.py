@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from ctrlruntime import log
@@ -20,27 +23,30 @@ _LAST_WORD = 1.0  # seconds that tasks get to end which the manager left behind
 
 def exit_at_once(code: int) -> None:
     """End the process without waiting for anything: what is asked twice to stop may hang in its clean-up."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    # A signal may have interrupted a write to the same stream.
+    with contextlib.suppress(RuntimeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)
 
 
 async def run_until_signal(manager: Manager, *, exit_now: Callable[[int], object] = exit_at_once) -> None:
-    """Run a manager; the first SIGTERM or SIGINT stops it, the second ends the process with code 1. Raises: what the manager raises."""
+    """Run a manager; the first SIGTERM or SIGINT stops it, the second ends the process with code 1, also while code blocks the event loop.
+
+    A process whose event loop is blocked when the grace is over ends with code 1. Raises: what the manager raises.
+    """
     loop = asyncio.get_running_loop()
-    is_asked = False
 
     def on_signal(received: signal.Signals) -> None:
-        nonlocal is_asked
-        if is_asked:
-            exit_now(1)
-        is_asked = True
         log.get_logger("manager").info("signal received, stopping", signal=received.name)
         manager.stop()
 
+    insistence = _Insistence(manager.graceful_shutdown_timeout, exit_now)
+    manager.on_stall = insistence.stalled
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
         loop.add_signal_handler(number, on_signal, number)
+        insistence.hear(number)
     try:
         await manager.start()
     finally:
@@ -48,13 +54,46 @@ async def run_until_signal(manager: Manager, *, exit_now: Callable[[int], object
             loop.remove_signal_handler(number)
 
 
-def run(manager: Manager) -> NoReturn:
+class _Insistence:
+    """Ends the process in place of an event loop that is blocked: at the second signal, or when the grace after the first is over."""
+
+    def __init__(self, grace: float | None, exit_now: Callable[[int], object]) -> None:
+        self._grace = grace
+        self._exit_now = exit_now
+        self._asked: float | None = None
+
+    def hear(self, number: signal.Signals) -> None:
+        """Hear a signal beside the event loop, which has a handler for it already: Python calls this between any two steps of code."""
+        loops_own = signal.getsignal(number)
+
+        def heard(received: int, frame: FrameType | None) -> None:
+            if self._asked is not None:
+                self._exit_now(1)
+            self._asked = time.monotonic()
+            if callable(loops_own):
+                loops_own(received, frame)
+
+        signal.signal(number, heard)
+
+    def stalled(self, where: str) -> None:
+        """Take note that the event loop is blocked at this moment; called on the second loop."""
+        if self._asked is None or self._grace is None:
+            return
+        # A little before the grace is over: whoever sent the signal kills the process then, and nobody would read why.
+        if time.monotonic() - self._asked >= max(0.0, self._grace - 1.0):
+            log.get_logger("manager").error("the process ends although its event loop is blocked", reason=where)
+            self._exit_now(1)
+
+
+def run(manager: Manager, *, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> NoReturn:
     """Run a manager until a signal, then leave the process: code 0 after a planned stop, 1 (and a line on stderr for each) after failures.
 
-    Raises: what is no CtrlError, for a traceback says more of it than a line.
+    `loop_factory` makes the main event loop, e.g. `uvloop.new_event_loop`; without one it is asyncio's own. Raises: what is no CtrlError,
+    for a traceback says more of it than a line.
     """
     try:
-        asyncio.run(_run(manager))
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(_run(manager))
     except BaseExceptionGroup as group:
         _, unexpected = group.split(CtrlError)
         if unexpected is not None:

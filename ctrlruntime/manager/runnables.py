@@ -105,6 +105,11 @@ class FunctionRunnable:
         return getattr(self._function, "__qualname__", repr(self._function))
 
 
+def actor_of(runnable: object, *, fenced: bool) -> Actor:
+    """Return for whom calls of a runnable are made: a controller has a name."""
+    return Actor(str(getattr(runnable, "name", "") or ""), fenced=fenced)
+
+
 def needs_leader_election(runnable: Runnable) -> bool:
     return bool(getattr(runnable, "needs_leader_election", True))
 
@@ -160,7 +165,7 @@ class Group:
         task.add_done_callback(self._ended)
 
     async def _run(self, runnable: Runnable) -> None:
-        with acting(Actor(str(getattr(runnable, "name", "") or ""), fenced=self._fenced)):
+        with acting(actor_of(runnable, fenced=self._fenced)):
             await _awaitable(runnable.start(), runnable)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

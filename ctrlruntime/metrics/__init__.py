@@ -1,18 +1,23 @@
 """What a manager counts, under controller-runtime's names."""
 
 from ctrlruntime.metrics.cache import CacheMetrics
+from ctrlruntime.metrics.client import ClientMetrics
 from ctrlruntime.metrics.controller import ControllerMetrics, ReconcileResult
 from ctrlruntime.metrics.histogram import Histogram
-from ctrlruntime.metrics.leader import LeaderMetrics
+from ctrlruntime.metrics.leader import FenceMetrics, LeaderMetrics
+from ctrlruntime.metrics.loop import LoopMetrics
 from ctrlruntime.metrics.metrics import Metrics
 from ctrlruntime.metrics.rest import RestMetrics
 from ctrlruntime.metrics.workqueue import QueueMetrics, QueueState
 
 __all__ = [
     "CacheMetrics",
+    "ClientMetrics",
     "ControllerMetrics",
+    "FenceMetrics",
     "Histogram",
     "LeaderMetrics",
+    "LoopMetrics",
     "Metrics",
     "QueueMetrics",
     "QueueState",

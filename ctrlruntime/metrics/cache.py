@@ -25,7 +25,9 @@ class CacheMetrics:
         self.size_bytes: float = 0
         """Bytes of the objects' JSON as stored."""
         self.relists: float = 0
-        self.watch_restarts: float = 0
+        self.watch_restarts: dict[str, float] = {}
+        """Watches that ended and were begun anew, by why (ended, expired, stalled, cut, throttled, refused, failed)."""
+
         self.events_coalesced: float = 0
         """Events merged with later ones of their key because a subscriber was behind."""
         self.decode_errors: float = 0

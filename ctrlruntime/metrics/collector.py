@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector as PrometheusCollector
 
+from ctrlruntime.metrics.client import ClientMetrics
 from ctrlruntime.metrics.controller import ControllerMetrics
 from ctrlruntime.metrics.histogram import Histogram
 
@@ -48,7 +49,9 @@ class Collector(PrometheusCollector):
         yield from self._workqueues()
         yield from self._rest()
         yield from self._leaders()
+        yield from self._loop()
         yield from self._caches()
+        yield from self._clients()
 
     def _controllers(self) -> Iterable[Metric]:
         all_ = self._metrics.controllers
@@ -116,6 +119,12 @@ class Collector(PrometheusCollector):
             ("code", "method", "host"),
             self._metrics.rest.counts().items(),
         )
+        yield _counter(
+            "ctrlruntime_rest_throttled_seconds_total",
+            "Seconds requests waited because the API server asked for patience",
+            ("host",),
+            (((host,), seconds) for host, seconds in self._metrics.rest.throttled_seconds().items()),
+        )
 
     def _leaders(self) -> Iterable[Metric]:
         all_ = self._metrics.leaders
@@ -131,6 +140,41 @@ class Collector(PrometheusCollector):
             ("name",),
             (((leader.name,), leader.slow_paths) for leader in all_),
         )
+
+    def _loop(self) -> Iterable[Metric]:
+        prefix, loop = "ctrlruntime_event_loop", self._metrics.loop
+        yield _counter(
+            "ctrlruntime_fenced_writes_total",
+            "Writes that were refused because this process did not hold the lease",
+            ("controller",),
+            (((name,), count) for name, count in self._metrics.fence.counts().items()),
+        )
+        yield _histogram(f"{prefix}_lag_seconds", "Seconds the main event loop took to answer", (), [((), loop.lag)])
+        yield _counter(f"{prefix}_blocked_total", "Times code blocked the main event loop", (), [((), loop.blocked)])
+        yield _gauge(
+            f"{prefix}_blocked_seconds",
+            "Seconds the main event loop has not answered now",
+            (),
+            [((), loop.stalled)],
+        )
+
+    def _clients(self) -> Iterable[Metric]:
+        all_ = self._metrics.clients
+        prefix, labels = "ctrlruntime_client", ("kind", "cluster")
+        for name, text, numbers in _READ_NUMBERS:
+            yield _counter(
+                f"{prefix}_{name}",
+                text,
+                labels,
+                (((kind, c.cluster), number) for c in all_ for kind, number in list(numbers(c).items())),
+            )
+        for name, text, counts in _WRITE_NUMBERS:
+            yield _counter(
+                f"{prefix}_{name}",
+                text,
+                ("controller", "kind", "reason", "cluster"),
+                (((*key, c.cluster), number) for c in all_ for key, number in list(counts(c).items())),
+            )
 
     def _caches(self) -> Iterable[Metric]:
         all_ = self._metrics.caches
@@ -156,9 +200,9 @@ class Collector(PrometheusCollector):
         )
         yield _counter(
             f"{prefix}_watch_restarts_total",
-            "Watches begun anew",
-            labels,
-            (((c.kind, c.cluster), c.watch_restarts) for c in all_),
+            "Watches begun anew, by why the one before ended",
+            (*labels, "reason"),
+            (((c.kind, c.cluster, reason), n) for c in all_ for reason, n in list(c.watch_restarts.items())),
         )
         yield _counter(
             f"{prefix}_events_coalesced_total",
@@ -196,6 +240,17 @@ def _histogram(
         family.add_metric(values, histogram.buckets(), histogram.sum)
     return family
 
+
+_READ_NUMBERS: tuple[tuple[str, str, Callable[[ClientMetrics], Mapping[str, float]]], ...] = (
+    ("read_waits_total", "Cached reads that waited for own writes to arrive", lambda c: c.read_waits),
+    ("read_wait_seconds_total", "Seconds such reads waited", lambda c: c.read_wait_seconds),
+    ("live_reads_total", "Cached reads the server answered, since the cache was behind", lambda c: c.live_reads),
+)
+
+_WRITE_NUMBERS: tuple[tuple[str, str, Callable[[ClientMetrics], Mapping[tuple[str, str, str], float]]], ...] = (
+    ("wasted_writes_total", "Writes that changed nothing or are taken back", lambda c: c.wasted_writes),
+    ("write_loops_total", "Objects for which such writes repeat themselves", lambda c: c.loops),
+)
 
 _CONTROLLER_NUMBERS: tuple[
     tuple[

@@ -1,6 +1,8 @@
-"""Who leads, as seen by one elector."""
+"""Who leads, as seen by one elector, and the writes that were refused for want of leadership."""
 
 from __future__ import annotations
+
+import threading
 
 
 class LeaderMetrics:
@@ -14,3 +16,23 @@ class LeaderMetrics:
         self.name = name
         self.is_leader = False
         self.slow_paths = 0
+
+
+class FenceMetrics:
+    """Counts writes the fence refused, by controller ("" is a caller outside controllers); any thread may."""
+
+    __slots__ = ("_counts", "_lock")
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {"": 0}
+        self._lock = threading.Lock()
+
+    def refused(self, controller: str) -> None:
+        """Count one write that was not begun."""
+        with self._lock:
+            self._counts[controller] = self._counts.get(controller, 0) + 1
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of refused writes by controller."""
+        with self._lock:
+            return dict(self._counts)

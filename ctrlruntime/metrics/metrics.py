@@ -12,8 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ctrlruntime.metrics.cache import CacheMetrics
+from ctrlruntime.metrics.client import ClientMetrics
 from ctrlruntime.metrics.controller import ControllerMetrics
-from ctrlruntime.metrics.leader import LeaderMetrics
+from ctrlruntime.metrics.leader import FenceMetrics, LeaderMetrics
+from ctrlruntime.metrics.loop import LoopMetrics
 from ctrlruntime.metrics.rest import RestMetrics
 from ctrlruntime.metrics.workqueue import QueueMetrics
 
@@ -35,7 +37,10 @@ class Metrics:
         self._workqueues: dict[str, QueueMetrics] = {}
         self._leaders: dict[str, LeaderMetrics] = {}
         self._caches: dict[tuple[str, str], CacheMetrics] = {}
+        self._clients: dict[str, ClientMetrics] = {}
         self.rest = RestMetrics()
+        self.fence = FenceMetrics()
+        self.loop = LoopMetrics()
         self._registry: CollectorRegistry | None = None
         if registry is not None:
             self._attach(registry)
@@ -81,6 +86,10 @@ class Metrics:
         key = (kind, cluster)
         return self._caches.get(key) or self._caches.setdefault(key, CacheMetrics(kind, cluster))
 
+    def client(self, cluster: str = "") -> ClientMetrics:
+        """Return the numbers of the client of one cluster ("" is the manager's own)."""
+        return self._clients.get(cluster) or self._clients.setdefault(cluster, ClientMetrics(cluster))
+
     # Copies: a scrape runs in another thread than the one that adds.
 
     @property
@@ -94,6 +103,10 @@ class Metrics:
     @property
     def leaders(self) -> list[LeaderMetrics]:
         return list(self._leaders.values())
+
+    @property
+    def clients(self) -> list[ClientMetrics]:
+        return list(self._clients.values())
 
     @property
     def caches(self) -> list[CacheMetrics]:

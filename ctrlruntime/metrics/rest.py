@@ -8,11 +8,22 @@ import threading
 class RestMetrics:
     """Counts requests; any thread may."""
 
-    __slots__ = ("_counts", "_lock")
+    __slots__ = ("_counts", "_lock", "_throttled")
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str, str], int] = {}
+        self._throttled: dict[str, float] = {}
         self._lock = threading.Lock()
+
+    def throttled(self, seconds: float, host: str) -> None:
+        """Add a time a request waits because the server asked for it (429 or 503 with Retry-After)."""
+        with self._lock:
+            self._throttled[host] = self._throttled.get(host, 0.0) + seconds
+
+    def throttled_seconds(self) -> dict[str, float]:
+        """Return the seconds waited by host."""
+        with self._lock:
+            return dict(self._throttled)
 
     def request(self, code: str, method: str, host: str) -> None:
         """Count one answer; `code` is "<error>" when none came."""

@@ -1,18 +1,24 @@
-"""What an operator serves: `/metrics` at one address, `/healthz` and `/readyz` at another."""
+"""What an operator serves: `/metrics` at one address, `/healthz` and `/readyz` at another.
+
+The servers may run on another event loop than the code they ask; an `Ask` runs something on the loop it belongs to.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from ctrlruntime import log
 from ctrlruntime.healthz import Answer, Checks
 from ctrlruntime.metrics import Metrics
+from ctrlruntime.serving.loops import LoopBlockedError
 from ctrlruntime.serving.server import Handler, HTTPServer, parse_address
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+T = TypeVar("T")
 
 METRICS_FLAG: Final = "--metrics-bind-address"
 HEALTH_FLAG: Final = "--health-probe-bind-address"
@@ -20,10 +26,18 @@ HEALTH_FLAG: Final = "--health-probe-bind-address"
 _FALSE: Final = frozenset({"false", "f", "0"})
 
 
+class Ask(Protocol):
+    """Runs what `make` returns on the event loop it belongs to. Raises: LoopBlockedError when that loop does not answer."""
+
+    async def __call__(self, make: Callable[[], Awaitable[T]], /) -> T: ...
+
+
 def metrics_server(
-    address: str, metrics: Metrics, *, handlers: Mapping[str, Handler] | None = None
+    address: str, metrics: Metrics, *, handlers: Mapping[str, Handler] | None = None, ask: Ask | None = None
 ) -> HTTPServer | None:
     """Return the server of `/metrics` and of `handlers` at their paths; None when the address turns it off.
+
+    With `ask` the handlers run where it takes them, and are answered for with 503 when their event loop does not answer.
 
     Raises: ConfigError for an address that is none, ValueError for a handler at `/metrics` or at a path without a
     leading slash.
@@ -34,7 +48,21 @@ def metrics_server(
     for path in handlers or {}:
         if not path.startswith("/") or path.rstrip("/") == "/metrics":
             raise ValueError(f"a handler at {path!r}: give a path that begins with '/' and is not /metrics")
-    return HTTPServer(where, {**(handlers or {}), "/metrics": _scraper(metrics)}, name="metrics", flag=METRICS_FLAG)
+    others = {path: handler if ask is None else asking(ask, handler) for path, handler in (handlers or {}).items()}
+    return HTTPServer(where, {**others, "/metrics": _scraper(metrics)}, name="metrics", flag=METRICS_FLAG)
+
+
+def asking(ask: Ask, handler: Handler) -> Handler:
+    """Return a handler that runs `handler` on the event loop it belongs to: it must return a whole response and not stream one."""
+    from aiohttp import web
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        try:
+            return await ask(lambda: handler(request))
+        except LoopBlockedError as error:
+            return web.Response(status=503, text=f"{error}\n")
+
+    return answer
 
 
 def health_server(
@@ -44,9 +72,10 @@ def health_server(
     readiness: Checks,
     liveness_path: str = "/healthz",
     readiness_path: str = "/readyz",
+    ask: Ask | None = None,
 ) -> HTTPServer | None:
     """Return the server of both kinds of probes, all checks at the path and one check below it; None when the address
-    turns it off.
+    turns it off. With `ask` async checks run where it takes them.
 
     Raises: ConfigError for an address that is none.
     """
@@ -54,7 +83,8 @@ def health_server(
     if where is None:
         return None
     handlers: dict[str, Handler] = {}
-    for path, checks in ((liveness_path, liveness), (readiness_path, readiness)):
+    for path, asked in ((liveness_path, liveness), (readiness_path, readiness)):
+        checks = asked if ask is None else asked.asked_from_another_loop(ask)
         handlers[path] = _all(checks, path.strip("/"))
         handlers[f"{path.rstrip('/')}/{{check}}"] = _one(checks, path.strip("/"))
     return HTTPServer(where, handlers, name="health probe", flag=HEALTH_FLAG)

@@ -81,6 +81,11 @@ class HTTPServer:
             raise RuntimeError(f"the {self._name} server is not running")
         return self._address
 
+    @property
+    def address_if_running(self) -> Address | None:
+        """Where it listens, with the real port; None while it does not."""
+        return self._address
+
     async def start(self) -> None:
         """Listen and serve, in the background. Raises: ConfigError when the address cannot be used, RuntimeError when
         it runs already.

@@ -1,6 +1,6 @@
 """The queue between sources and workers."""
 
-from ctrlruntime.workqueue.priority import Item, PriorityQueue, ShutDown
+from ctrlruntime.workqueue.priority import Item, Overview, Pending, PriorityQueue, ShutDown
 from ctrlruntime.workqueue.rate_limiter import (
     BucketLimiter,
     ItemExponentialBackoff,
@@ -16,6 +16,8 @@ __all__ = [
     "ItemExponentialBackoff",
     "ItemFastSlow",
     "MaxOf",
+    "Overview",
+    "Pending",
     "PriorityQueue",
     "RateLimiter",
     "ShutDown",

@@ -27,7 +27,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, nsmallest
 from typing import Final, Generic
 
 import msgspec
@@ -54,13 +54,47 @@ class ShutDown(CtrlError):  # noqa: N818 - it is how `get` ends, not a failure
     """The queue was shut down: there is nothing more to take."""
 
 
-class Item(msgspec.Struct, Generic[R], frozen=True):
+class Item(msgspec.Struct, Generic[R], frozen=True, gc=False):
     """A key handed out: with which priority, why it was added, and how many times in a row it has failed so far."""
 
     key: R
     priority: int
     triggers: tuple[object, ...]
     attempts: int
+    omitted: int = 0
+    """Triggers there were beside those kept."""
+
+
+class Pending(msgspec.Struct, Generic[R], frozen=True):
+    """How a key stands in the queue; times are seconds."""
+
+    key: R
+    priority: int
+    ready_in: float | None
+    """Until it becomes ready, below 0: it has been so long; None: it is in work and was not added again."""
+
+    in_work: float | None
+    """How long it has been in work; None: it is not."""
+
+    triggers: tuple[object, ...]
+    omitted: int
+    attempts: int
+
+
+class Overview(msgspec.Struct, Generic[R], frozen=True):
+    """The whole queue at a moment."""
+
+    ready: int
+    waiting: int
+    in_work: int
+    by_priority: dict[int, int]
+    """Ready keys by priority."""
+
+    oldest_ready: float | None
+    """Seconds for which the key that has been ready longest has been so."""
+
+    keys: tuple[Pending[R], ...]
+    """Those in work and those that have been ready longest, then those that become ready next."""
 
 
 class _Entry(msgspec.Struct, Generic[R], eq=False, gc=False):
@@ -74,6 +108,7 @@ class _Entry(msgspec.Struct, Generic[R], eq=False, gc=False):
     # (gc=False).
     standing: int | None = None
     triggers: list[object] | None = None
+    omitted: int = 0
     is_pending: bool = True  # to be handed out (again)
     is_locked: bool = False
     taken_at: float = 0.0
@@ -134,6 +169,8 @@ class PriorityQueue(Generic[R]):
             raise ValueError(f"aging is {aging}: give seconds, or None to let low priorities wait for ever")
         self._limiter: RateLimiter[R] = ItemExponentialBackoff() if rate_limiter is None else rate_limiter
         self._metrics = metrics or QueueMetrics("")
+        self._observe_latency = self._metrics.latency.observe
+        self._observe_work = self._metrics.work.observe
         self._aging = aging
         self._clock = clock
         self._entries: dict[R, _Entry[R]] = {}
@@ -233,6 +270,8 @@ class PriorityQueue(Generic[R]):
                 entry.triggers = [trigger]
             elif len(entry.triggers) < MAX_TRIGGERS:
                 entry.triggers.append(trigger)
+            else:
+                entry.omitted += 1
         if priority > entry.priority:
             self._raise(entry, priority)
         if after > 0:
@@ -361,13 +400,14 @@ class PriorityQueue(Generic[R]):
         entry.is_locked = True
         entry.taken_at = now
         self._in_work.add(entry)
-        self._metrics.latency.observe(now - entry.ready_at)
+        self._observe_latency(now - entry.ready_at)
         triggers = entry.triggers
         return Item(
             entry.key,
             entry.priority,
             () if triggers is None else tuple(triggers),
             self._limiter.num_requeues(entry.key),
+            entry.omitted,
         )
 
     def done(self, key: R) -> None:
@@ -377,7 +417,7 @@ class PriorityQueue(Generic[R]):
         entry = self._entries.get(key)
         if entry is None or not entry.is_locked:
             return
-        self._metrics.work.observe(self._clock() - entry.taken_at)
+        self._observe_work(self._clock() - entry.taken_at)
         self._in_work.remove(entry)
         if not entry.is_pending:
             del self._entries[key]
@@ -493,6 +533,37 @@ class PriorityQueue(Generic[R]):
         now = self._clock()
         ready = {level.priority: level.ready for level in list(self._levels.values())}
         return QueueState(ready, tuple(now - entry.taken_at for entry in list(self._in_work)))
+
+    def pending(self, key: R) -> Pending[R] | None:
+        """Return how a key stands in the queue; None when it is not there."""
+        entry = self._entries.get(key)
+        return None if entry is None else self._look_at(entry, self._clock())
+
+    def overview(self, limit: int = 100) -> Overview[R]:
+        """Return how the queue stands, with at most `limit` of its keys."""
+        self.tick()
+        now = self._clock()
+        first = nsmallest(limit, self._entries.values(), key=lambda entry: (not entry.is_locked, entry.ready_at))
+        ready = [entry.ready_at for entry in self._entries.values() if entry.sequence and entry.is_pending]
+        return Overview(
+            ready=self._ready,
+            waiting=self._waiting_count,
+            in_work=len(self._in_work),
+            by_priority={level.priority: level.ready for level in self._levels.values() if level.ready},
+            oldest_ready=now - min(ready) if ready else None,
+            keys=tuple(self._look_at(entry, now) for entry in first),
+        )
+
+    def _look_at(self, entry: _Entry[R], now: float) -> Pending[R]:
+        return Pending(
+            key=entry.key,
+            priority=entry.priority,
+            ready_in=entry.ready_at - now if entry.is_pending else None,
+            in_work=now - entry.taken_at if entry.is_locked else None,
+            triggers=tuple(entry.triggers or ()),
+            omitted=entry.omitted,
+            attempts=self._limiter.num_requeues(entry.key),
+        )
 
     def _is_idle(self) -> bool:
         return not self._in_work and (self._is_shut_down or not self._ready)

@@ -55,7 +55,8 @@ class ItemExponentialBackoff(Generic[R]):
         self._failures.pop(key, None)
 
     def num_requeues(self, key: R, /) -> int:
-        return self._failures.get(key, 0)
+        # Mostly nothing has failed: then the key need not be hashed.
+        return self._failures.get(key, 0) if self._failures else 0
 
 
 class ItemFastSlow(Generic[R]):

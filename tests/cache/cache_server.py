@@ -7,7 +7,7 @@ import json
 from contextlib import aclosing, asynccontextmanager, contextmanager
 
 from ctrlruntime.cache.informer import Informer, Scope
-from ctrlruntime.cache.reflector import Reflector, WatchOptions
+from ctrlruntime.cache.reflector import Listed, Reflector, Replaced, WatchOptions
 from ctrlruntime.errors import Expired
 from ctrlruntime.log.options import ERROR, INFO, WARN
 from ctrlruntime.log.output import sink
@@ -70,7 +70,7 @@ HANGS = object()  # in a script: nothing comes any more
 class Script:
     """A collection that gives prepared answers, in order, and notes what it was asked.
 
-    For a list a `Page` or an error; for a watch a list of batches, seconds that pass, errors and HANGS.
+    For a list a `Page` or an error; for a watch a list of batches, seconds that pass, events to wait for, errors and HANGS.
     """
 
     def __init__(self, time, *answers):
@@ -106,6 +106,8 @@ class Script:
                     raise step
                 if step is HANGS:
                     await asyncio.Event().wait()
+                elif isinstance(step, asyncio.Event):
+                    await step.wait()
                 elif isinstance(step, int | float):
                     self.time.now += step
                 else:
@@ -127,10 +129,25 @@ def reflector_of(script, *, options=PAGES, resolve=None, **more):
     )
 
 
+async def whole(updates):
+    """Yield updates with the pages of each list put together, as one `Replaced`."""
+    pages = []
+    async for update in updates:
+        if isinstance(update, Listed):
+            assert update.number in (0, len(pages)), "a page is missing"
+            pages = [*pages[: update.number], update.items]
+        elif isinstance(update, Replaced):
+            assert update.pages == 0 or update.pages == len(pages), "a page is missing"
+            items = [item for items in [*pages[: update.pages], update.items] for item in items]
+            yield update._replace(items=items, pages=0)
+        else:
+            yield update
+
+
 async def take(reflector, count):
-    """Return the first `count` updates."""
+    """Return the first `count` updates, a list counted as one."""
     taken = []
-    async with asyncio.timeout(SOON), aclosing(reflector.updates()) as updates:
+    async with asyncio.timeout(SOON), aclosing(reflector.updates()) as pages, aclosing(whole(pages)) as updates:
         async for update in updates:
             taken.append(update)
             if len(taken) == count:

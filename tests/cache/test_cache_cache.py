@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from random import Random
 
 import pytest
 from cache_server import HANGS, SOON, Script, Time, capture_logs, deleted, drain, eventually, modified, obj, page
@@ -14,7 +16,7 @@ from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import PartialObjectMetadata, Unstructured
 from ctrlruntime.cache import cache as cache_module
 from ctrlruntime.cache.cache import Cache, running
-from ctrlruntime.cache.options import CacheOptions, KindOptions
+from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.errors import (
     CacheError,
@@ -26,10 +28,15 @@ from ctrlruntime.errors import (
     NoMatchError,
     NotCachedError,
     NotFound,
+    NotInCacheError,
+    OutsideCacheError,
 )
+from ctrlruntime.event import CreateEvent, DeleteEvent, UpdateEvent
+from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.scheme import Scheme
+from ctrlruntime.selector import NOTHING
 
 PodMetadata = PartialObjectMetadata.of(core.Pod)
 UnstructuredPod = Unstructured.of("v1", "Pod")
@@ -91,9 +98,12 @@ def server(monkeypatch):
 
 @pytest.fixture
 def make(server):
-    def make(**options):
+    def make(*, metrics=None, on_unreadable=None, **options):
         options = {"watch": PAGES, "sync_period": None, **options}
-        return Cache(None, server, Scheme(), options=CacheOptions(**options), clock=server.time, rng=lambda: 0.0)
+        parts = {"metrics": metrics, "on_unreadable": on_unreadable}
+        return Cache(
+            None, server, Scheme(), options=CacheOptions(**options), **parts, clock=server.time, rng=lambda: 0.0
+        )
 
     return make
 
@@ -156,9 +166,9 @@ async def test_a_read_before_the_start_says_what_to_do(server, make):
         await cache.run()
 
 
-async def test_with_start_on_read_off_a_kind_nobody_watches_is_refused(server, make):
+async def test_with_refusal_of_unwatched_reads_a_kind_nobody_watches_is_refused(server, make):
     server.serve("Pod", pod("a"))
-    async with running(make(start_on_read=False)) as cache:
+    async with running(make(unwatched_reads="refuse")) as cache:
         with pytest.raises(NotCachedError, match="no informer"):
             await cache.get(core.Pod, key("a"))
         assert server.asked == []
@@ -246,8 +256,47 @@ async def test_what_is_not_there_is_not_found_and_says_so_as_the_server_does(ser
 async def test_a_miss_in_a_selected_cache_says_that_there_may_be_more(server, make):
     server.serve("Pod")
     async with running(make(labels="app=x")) as cache:
-        with pytest.raises(NotFound, match="api_reader sees all"):
+        with pytest.raises(NotInCacheError, match=r"holds only those with labels app=x; .* or_live=True") as caught:
             await cache.get(core.Pod, key("x"))
+        assert isinstance(caught.value, NotFound)
+        assert (caught.value.reason, caught.value.code, caught.value.details["name"]) == ("NotFound", 404, "x")
+        assert await cache.find(core.Pod, key("x")) is None
+
+
+async def test_a_miss_where_one_namespace_is_selected_is_an_ordinary_one_in_the_others(server, make):
+    server.serve("Pod")
+    options = KindOptions(
+        namespaces={"some": NamespaceOptions(labels="app=x", fields="spec.nodeName=n1"), "": NamespaceOptions()}
+    )
+    async with running(make(by_kind={core.Pod: options})) as cache:
+        with pytest.raises(NotInCacheError, match=r"labels app=x and fields spec.nodeName=n1;"):
+            await cache.get(core.Pod, key("x", "some"))
+        with pytest.raises(NotFound) as caught:
+            await cache.get(core.Pod, key("x", "other"))
+        assert type(caught.value) is NotFound
+
+
+async def test_a_get_outside_the_namespaces_is_a_not_found_that_find_does_not_swallow(server, make):
+    server.serve("Pod")
+    async with running(make(namespaces=["ns"])) as cache:
+        with pytest.raises(OutsideCacheError, match="'z' is outside the cache, which holds ns") as caught:
+            await cache.find(core.Pod, key("x", "z"))
+        assert isinstance(caught.value, NotFound)
+        assert isinstance(caught.value, NotCachedError)
+
+
+async def test_reads_of_kinds_nobody_watches_are_left_to_the_server_where_that_is_the_policy(server, make):
+    server.serve("Pod", pod("a"))
+    async with running(make(unwatched_reads="live")) as cache:
+        assert cache.reads_live(core.Pod)
+        with pytest.raises(NotCachedError, match="unwatched_reads is 'live'"):
+            await cache.get(core.Pod, key("a"))
+        assert server.asked == []
+
+        await cache.subscribe(PodMetadata, name="test")
+
+        assert not cache.reads_live(PodMetadata)
+        assert cache.reads_live(core.Pod)  # metadata is no whole object
 
 
 async def test_the_namespace_of_a_key_is_ignored_for_a_cluster_scoped_kind(server, make):
@@ -271,6 +320,39 @@ async def test_an_object_that_does_not_fit_the_class_fails_for_its_reader_alone(
         assert listed[0].spec.node_name == "n1"
         with pytest.raises(DecodeError):
             listed[1]
+        assert [item.metadata.name for item in listed.readable] == ["a"]
+        assert [error.raw for error in listed.unreadable] == [bad]
+
+
+async def test_each_version_of_an_object_that_does_not_fit_is_counted_and_told_once(server, make):
+    told, metrics = [], Metrics()
+    gate = asyncio.Event()
+    server.answers["Pod"] = lambda *_: Script(
+        server.time, page(pod("a"), obj("bad", 2, spec={"containers": 7}), version=5),
+        [[modified("bad", 6, spec={"containers": "x"})], gate, [modified("bad", 7, spec={"containers": []})], HANGS],
+    )  # fmt: skip
+    async with running(make(metrics=metrics, on_unreadable=told.append)) as cache:
+        with capture_logs() as logs:
+            subscription = await cache.subscribe(core.Pod, name="test")
+            await cache.list(core.Pod)
+            for _ in range(3):
+                for read in (cache.get(core.Pod, key("bad")), cache.get(core.Pod, key("bad"))):
+                    with pytest.raises(DecodeError):
+                        await read
+                await eventually(lambda: len(told) > 0)
+            for event in drain(subscription):
+                if event.meta.name == "bad":
+                    with pytest.raises(DecodeError):
+                        _ = event.new if isinstance(event, UpdateEvent) else event.object
+            gate.set()
+            await eventually(lambda: cache.horizon(("", "Pod")).version("ns") == 7)
+            assert (await cache.get(core.Pod, key("bad"))).spec.containers == []
+
+    versions = [found.meta.resource_version for found in told]
+    assert sorted(versions) == ["2", "6"]
+    assert all("spec.containers" in str(found.error) for found in told)
+    assert metrics.caches[0].decode_errors == len(told)
+    assert sum("does not fit its class" in line["event"] for line in logs) == len(told)
 
 
 # --- namespaces -----------------------------------------------------------------------------------------------------------
@@ -288,6 +370,310 @@ async def test_one_request_for_each_namespace_and_an_error_for_those_beside(serv
                      cache.list(core.Pod, fields={"metadata.namespace": "z"})):  # fmt: skip
             with pytest.raises(NotCachedError, match=r"'z' is outside the cache, which holds x, y"):
                 await read
+
+
+async def test_a_namespace_added_later_is_listed_told_and_read_and_others_keep_their_watches(server, make):
+    server.serve("Pod", pod("a", namespace="x"), pod("b", namespace="y"))
+    server.serve("Node", obj("n", 1, namespace=""))
+    async with running(make(namespaces=["x"])) as cache:
+        subscription = await cache.subscribe(core.Pod, name="test")
+        await cache.list(core.Pod)
+        await cache.list(core.Node)
+        asked = list(server.asked)
+        drain(subscription)
+
+        await cache.add_namespace("y")
+
+        assert cache.namespaces == {"x", "y"}
+        assert (await cache.get(core.Pod, key("b", "y"))).metadata.name == "b"  # waits for the list
+        assert {p.metadata.name for p in await cache.list(core.Pod)} == {"a", "b"}
+        assert server.asked[len(asked) :] == [("Pod", "y", "", "", "full")]
+        (event,) = drain(subscription)
+        assert (type(event), event.meta.name) == (CreateEvent, "b")
+
+
+async def test_a_namespace_that_is_removed_is_freed_told_as_deleted_and_refused(server, make):
+    server.serve("Pod", pod("a", namespace="x"), pod("b", namespace="y"), pod("c", namespace="y"))
+    metrics = Metrics()
+    async with running(make(namespaces=["x", "y"], metrics=metrics)) as cache:
+        cache.index_field(core.Pod, "spec.nodeName")
+        subscription = await cache.subscribe(core.Pod, name="test")
+        assert len(await cache.list(core.Pod)) == 3
+        drain(subscription)
+        (informer,) = cache.informers().values()
+
+        await cache.remove_namespace("y")
+
+        assert cache.namespaces == {"x"}
+        events = drain(subscription)
+        assert {(type(event), event.meta.name, event.delete_state_unknown) for event in events} == {
+            (DeleteEvent, "b", True), (DeleteEvent, "c", True)
+        }  # fmt: skip
+        assert len(informer.store) == 1
+        assert metrics.caches[0].objects == 1
+        assert [p.metadata.name for p in await cache.list(core.Pod, fields={"spec.nodeName": "n1"})] == ["a"]
+        with pytest.raises(OutsideCacheError):
+            await cache.get(core.Pod, key("b", "y"))
+        assert cache.horizon(("", "Pod")).version("y") == sys.maxsize  # no read has to wait for what is not cached
+
+        await cache.add_namespace("y", NamespaceOptions(labels="app=x"))
+
+        await cache.get(core.Pod, key("b", "y"))
+        assert server.asked[-1] == ("Pod", "y", "app=x", "", "full")
+
+
+async def test_the_last_namespace_removed_leaves_none_and_not_all(server, make):
+    server.serve("Pod", pod("a", namespace="x"))
+    async with running(make(namespaces=["x"])) as cache:
+        await cache.list(core.Pod)
+
+        await cache.remove_namespace("x")
+
+        assert len(await cache.list(core.Pod)) == 0
+        with pytest.raises(OutsideCacheError, match="holds no namespace"):
+            await cache.get(core.Pod, key("a", "x"))
+        server.serve("Service", obj("s", 1, namespace="x"))
+        assert len(await cache.list(core.Service)) == 0  # a kind first read now is planned without any, too
+        assert server.asked == [("Pod", "x", "", "", "full")]
+
+        await cache.add_namespace("x")
+        assert len(await cache.list(core.Pod)) == 1
+        assert len(await cache.list(core.Service)) == 1
+
+
+async def test_kinds_with_namespaces_of_their_own_are_left_alone(server, make):
+    server.serve("Pod", pod("a", namespace="own"))
+    async with running(make(namespaces=["x"], by_kind={core.Pod: KindOptions(namespaces=["own"])})) as cache:
+        await cache.list(core.Pod)
+        await cache.add_namespace("y")
+        await cache.remove_namespace("x")
+
+        assert [p.metadata.name for p in await cache.list(core.Pod)] == ["a"]
+        assert server.asked == [("Pod", "own", "", "", "full")]
+
+
+async def test_namespaces_may_be_added_before_the_start(server, make):
+    server.serve("Pod", pod("a", namespace="y"))
+    cache = make(namespaces=["x"])
+    await cache.add_namespace("y")
+    async with running(cache):
+        assert len(await cache.list(core.Pod, namespace="y")) == 1
+
+
+async def test_a_namespace_that_cannot_be_read_disturbs_no_reader_of_another(server, make):
+    def answer(namespace, metadata_only):
+        raw = pod("a", namespace=namespace)
+        return Script(server.time, *([Forbidden("no")] * 50 if namespace == "y" else [page(raw, version=5), [HANGS]]))
+
+    server.answers["Pod"] = answer
+    async with running(make(namespaces=["x"])) as cache:
+        await cache.list(core.Pod)
+        await cache.add_namespace("y")
+
+        with pytest.raises(Forbidden):
+            await cache.get(core.Pod, key("a", "y"))
+        assert (await cache.get(core.Pod, key("a", "x"))).metadata.name == "a"
+        with pytest.raises(Forbidden):
+            await cache.list(core.Pod)  # all of them: a part must not pass for the whole
+        assert "Pod" in str(cache.unsynced())
+
+        await cache.remove_namespace("y")
+        assert len(await cache.list(core.Pod)) == 1
+        assert cache.unsynced() == {}
+
+
+async def test_a_list_that_was_under_way_when_its_namespace_was_removed_leaves_nothing_behind(server, make):
+    raws = [pod(f"p{number}", namespace="y") for number in range(2000)]  # long enough to be put in turns
+    server.serve("Pod", *raws)
+    async with running(make(namespaces=["x", "y"])) as cache:
+        subscription = await cache.subscribe(core.Pod, name="test")
+        (informer,) = cache.informers().values()
+        await eventually(lambda: 0 < len(informer.store) < 2000)
+
+        await cache.remove_namespace("y")
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+        assert len(informer.store) == 0
+        alive = set()
+        for event in drain(subscription):
+            (alive.discard if isinstance(event, DeleteEvent) else alive.add)(event.meta.name)
+        assert alive == set()
+        assert len(await cache.list(core.Pod)) == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"namespaces": {"": NamespaceOptions(), "x": NamespaceOptions(labels="a")}}])
+async def test_a_cache_of_all_namespaces_takes_and_gives_none(make, options):
+    cache = make(**options)
+    assert cache.namespaces is None
+    for change in (cache.add_namespace("x"), cache.remove_namespace("x"), cache.select_namespaces("team=a")):
+        with pytest.raises(ValueError, match="holds all namespaces"):
+            await change
+
+
+async def test_a_selector_of_no_namespaces_is_refused(make):
+    with pytest.raises(ValueError, match="selects nothing"):
+        make(namespace_selector=NOTHING)
+    with pytest.raises(ValueError, match="selects nothing"):
+        await make(namespaces=["x"]).select_namespaces(NOTHING)
+    with pytest.raises(ValueError, match="goes with named namespaces"):
+        make(namespace_selector="team=a", namespaces={"": NamespaceOptions()})
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_however_namespaces_come_and_go_the_end_is_what_was_said_last(server, make, seed):
+    random = Random(seed)
+    raws = [pod(f"{space}-{number}", namespace=space) for space in "xyz" for number in range(300)]
+    server.serve("Pod", *raws)
+    held, alive = {"x"}, set()
+    async with running(make(namespaces=["x"])) as cache:
+        subscription = await cache.subscribe(core.Pod, name="test")
+        for _ in range(30):
+            space = random.choice("xyz")
+            if space in held:
+                await cache.remove_namespace(space)
+            else:
+                await cache.add_namespace(space)
+            held ^= {space}
+            for _ in range(random.randrange(12)):
+                await asyncio.sleep(0)
+
+        names = {meta.name for meta in (await cache.list(core.Pod)).metas}
+
+        assert names == {f"{space}-{number}" for space in held for number in range(300)}
+        for event in drain(subscription):
+            (alive.discard if isinstance(event, DeleteEvent) else alive.add)(event.meta.name)
+        assert alive == names
+
+
+async def test_what_is_no_namespace_of_the_cache_cannot_be_removed(make):
+    with pytest.raises(ValueError, match=r"'y' is not cached \(added by name: x\)"):
+        await make(namespaces=["x"]).remove_namespace("y")
+    with pytest.raises(ValueError, match="has a name"):
+        await make(namespaces=["x"]).add_namespace("")
+
+
+def namespace(name, version=1, **labels):
+    return obj(name, version, namespace="", metadata={"labels": labels})
+
+
+async def test_namespaces_are_chosen_by_their_labels_and_followed(server, make):
+    gate = asyncio.Event()
+
+    def namespaces(_namespace, _metadata_only):
+        return Script(server.time, page(namespace("x", team="a"), version=5), [gate, [
+            modified("z", 7, namespace="", metadata={"labels": {"team": "a"}}), deleted("x", 8, namespace=""),
+        ], HANGS])  # fmt: skip
+
+    server.answers["Namespace"] = namespaces
+    server.serve("Pod", pod("a", namespace="x"), pod("b", namespace="y"), pod("c", namespace="z"))
+    async with running(make(namespace_selector="team=a", namespaces=["y"])) as cache:
+        subscription = await cache.subscribe(core.Pod, name="test")
+        assert {p.metadata.name for p in await cache.list(core.Pod)} == {
+            "a",
+            "b",
+        }  # the first list waits for the labels
+        assert server.asked[0] == ("Namespace", "", "team=a", "", "metadata")
+        drain(subscription)
+
+        gate.set()
+        await eventually(lambda: cache.namespaces == {"y", "z"})
+
+        assert {p.metadata.name for p in await cache.list(core.Pod)} == {"b", "c"}
+        assert {(type(event), event.meta.name) for event in drain(subscription)} == {
+            (CreateEvent, "c"),
+            (DeleteEvent, "a"),
+        }
+        with pytest.raises(ValueError, match="is chosen by its labels"):
+            await cache.remove_namespace("z")
+
+
+async def test_another_selector_takes_over_when_it_is_known_and_none_leaves_those_added_by_name(server, make):
+    def namespaces(_namespace, _metadata_only):
+        labels = server.asked[-1][2]
+        found = {"team=a": ["x", "y"], "team=b": ["y", "z"]}[labels]
+        return Script(server.time, page(*(namespace(name) for name in found), version=5), [HANGS])
+
+    server.answers["Namespace"] = namespaces
+    server.serve("Pod", pod("a", namespace="x"), pod("b", namespace="y"), pod("c", namespace="z"))
+    async with running(make(namespace_selector="team=a")) as cache:
+        assert {p.metadata.name for p in await cache.list(core.Pod)} == {"a", "b"}
+        before = [asked for asked in server.asked if asked[:2] == ("Pod", "y")]
+
+        await cache.select_namespaces("team=b")
+        assert cache.namespaces == {"x", "y"}  # until the new one is known
+        await eventually(lambda: cache.namespaces == {"y", "z"})
+
+        assert {p.metadata.name for p in await cache.list(core.Pod)} == {"b", "c"}
+        assert [asked for asked in server.asked if asked[:2] == ("Pod", "y")] == before  # never dropped in between
+        await cache.add_namespace("x")
+        await cache.select_namespaces(None)
+        assert cache.namespaces == {"x"}
+
+
+async def test_a_selector_that_may_not_be_followed_is_told_to_whoever_reads(server, make):
+    server.answers["Namespace"] = lambda *_: Script(server.time, *([Forbidden("namespaces is forbidden")] * 50))
+    server.serve("Pod")
+    async with running(make(namespace_selector="team=a")) as cache:
+        with pytest.raises(Forbidden, match="namespaces is forbidden"):
+            await cache.list(core.Pod)
+        assert ("Pod", "", "", "", "full") not in server.asked
+
+
+# --- silence --------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_kind_is_stale_when_nothing_was_heard_of_it_for_too_long_and_is_named_with_why(server, make):
+    silent = asyncio.Event()
+    server.answers["Pod"] = lambda *_: Script(
+        server.time, page(pod("a"), version=5), [silent, [modified("a", 7)], HANGS]
+    )
+    async with running(make()) as cache:
+        await cache.list(core.Pod)
+        cache.check()
+
+        server.time.now += 115
+        cache.check()  # two watches' time and more: an ordinary reconnect is no silence
+        server.time.now += 6
+        with pytest.raises(UnhealthyError, match=r"^v1, Kind=Pod: no sign of life for 121 s$"):
+            cache.check()
+        assert list(cache.stale().values()) == ["no sign of life for 121 s"]
+
+        silent.set()
+        await eventually(lambda: not cache.stale())
+        cache.check()
+
+
+async def test_a_kind_that_was_never_readable_is_stale_after_the_same_time(server, make):
+    server.absent.add("Pod")
+    cache = make(stale_after=200.0)
+    await cache.subscribe(core.Pod, name="test")
+    assert cache.stale() == {}
+    async with running(cache):
+        await eventually(lambda: cache.unsynced().get("v1, Kind=Pod"))
+        cache.check()
+        server.time.now += 201
+
+        (why,) = cache.stale().values()
+        assert "does not serve" in why
+        await cache.remove(core.Pod)
+        cache.check()
+
+
+async def test_kinds_with_longer_watches_have_longer_and_never_is_never(server, make):
+    server.serve("Pod")
+    server.serve("Service")
+    by_kind = {core.Pod: KindOptions(watch=WatchOptions(length=(300.0, 300.0), streaming_list=False))}
+    async with running(make(by_kind=by_kind)) as cache, running(make(stale_after=None)) as careless:
+        for each in (cache, careless):
+            await each.list(core.Pod)
+            await each.list(core.Service)
+        server.time.now += 400
+
+        assert [kind.endswith("Service") for kind in cache.stale()] == [True]
+        careless.check()
+        server.time.now += 300
+        assert len(cache.stale()) == 2
 
 
 async def test_selectors_go_to_the_server(server, make):

@@ -32,7 +32,9 @@ from cache_server import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctrlruntime.cache.informer import Informer, Scope, cut_managed_fields
+from ctrlruntime.api.metadata import metadata_of
+from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.cache.managed_fields import cut_managed_fields, cut_with_metadata
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.cache.store import Index, field_path_index
 from ctrlruntime.errors import (
@@ -130,6 +132,94 @@ async def test_a_subscriber_that_stops_hears_nothing_more_and_the_others_go_on(t
         assert informer.subscriber_count == 1
         assert told(stayer) == [("Create", "a", 6, "")]
         assert len(leaver) == 0
+
+
+# --- lists that come in pages ------------------------------------------------------------------------------------------
+
+
+async def test_a_first_list_is_told_page_by_page_and_is_synced_with_its_last_one(time):
+    script = Script(time, page(obj("a", 1), version=5, token="t"))
+    informer = informer_of(script)
+    subscription = informer.subscribe("test", bytes.decode)
+
+    async with running(informer):
+        await eventually(lambda: len(subscription))
+
+        assert told(subscription) == [("Create", "a", 1, "initial")]
+        assert not informer.has_listed()
+        assert not informer.is_synced
+        assert not subscription.is_synced
+        assert informer.version("ns") == 0
+
+
+@pytest.mark.parametrize("failure", [TransportError("reset"), Expired("old token")])
+async def test_a_first_list_that_fails_midway_leaves_nothing_that_the_next_one_has_not(time, failure):
+    script = Script(
+        time,
+        page(obj("a", 1), obj("b", 2), version=5, token="t"), failure,
+        page(obj("b", 7), obj("c", 8), version=9, token="u"), page(obj("d", 3), version=9), [HANGS],
+    )  # fmt: skip
+    informer = informer_of(script)
+    subscription = informer.subscribe("test", bytes.decode)
+
+    async with running(informer):
+        await informer.wait_synced()
+
+        assert content(informer.store) == {("ns", "b"): obj("b", 7), ("ns", "c"): obj("c", 8), ("ns", "d"): obj("d", 3)}
+        assert told(subscription) == [
+            ("Create", "a", 1, "initial"),
+            ("Create", "b", 2, "initial"),
+            ("Update", "b", 7, "from 2"),
+            ("Create", "c", 8, "initial"),
+            ("Create", "d", 3, "initial"),
+            ("Delete", "a", 1, "unknown"),
+        ]
+        assert subscription.is_synced
+
+
+async def test_a_later_list_is_taken_as_a_whole_or_not_at_all(time):
+    script = Script(
+        time,
+        page(obj("a", 1), obj("b", 2), version=5), Expired("old"),
+        page(obj("a", 7), obj("b", 2), version=8, token="t"), TransportError("reset"),
+        page(obj("b", 2), version=9, token="u"), page(obj("c", 9), version=9), [HANGS],
+    )  # fmt: skip
+    informer = informer_of(script)
+    subscription = informer.subscribe("test", bytes.decode)
+
+    async with running(informer):
+        await until(informer, lambda: informer.version("ns") == 9)
+
+        assert told(subscription)[2:] == [("Create", "c", 9, ""), ("Delete", "a", 1, "unknown")]
+        assert content(informer.store) == {("ns", "b"): obj("b", 2), ("ns", "c"): obj("c", 9)}
+
+
+async def test_a_later_list_keeps_of_its_pages_only_what_is_new(time):
+    later = page(obj("a", 1), obj("b", 7), obj("c", 8), version=8, token="t")
+    informer = informer_of(Script(time, page(obj("a", 1), obj("b", 2), version=5), Expired("old"), later))
+
+    async with running(informer):
+        await informer.wait_synced()
+        await eventually(lambda: Scope() in informer._lists and informer._lists[Scope()].taken == 3)
+
+        assert [entry.meta.name for entry in informer._lists[Scope()].changed] == ["b", "c"]
+        assert content(informer.store) == {("ns", "a"): obj("a", 1), ("ns", "b"): obj("b", 2)}
+
+
+async def test_a_namespace_that_is_dropped_while_its_list_comes_in_leaves_nothing_behind(time):
+    script = Script(time, page(obj("a", 1), version=5, token="t"))
+    informer = informer_of({Scope("ns"): script})
+    subscription = informer.subscribe("test", bytes.decode)
+
+    async with running(informer):
+        await eventually(lambda: len(subscription))
+        informer.rescope([], lambda _scope: None)
+        await eventually(lambda: not informer._followers)
+
+        assert told(subscription) == [("Create", "a", 1, "initial"), ("Delete", "a", 1, "unknown")]
+        assert len(informer.store) == 0
+        assert informer._lists == {}
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 # --- what must not be believed --------------------------------------------------------------------------------------------
@@ -363,6 +453,81 @@ def test_cutting_managed_fields_equals_json_without_the_field(rest, metadata, me
     assert json.loads(cut) == tree | {"metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}
 
 
+TEXTS = st.sampled_from(
+    ["", "a", "]", "[", "],", "]}", '"', "\\", '],"', '{"managedFields":[', '"managedFields":[', '"metadata":{', "}", "{", "},"]
+) | st.text(max_size=6)  # fmt: skip
+FIELDS = st.recursive(
+    st.integers() | TEXTS, lambda inner: st.dictionaries(TEXTS, inner, max_size=3) | st.lists(inner, max_size=2), max_leaves=6
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.dictionaries(TEXTS, FIELDS, max_size=3), max_size=3),
+    st.permutations(["name", "labels", "managedFields", "annotations"]),
+    st.permutations(["metadata", "spec", "kind", "metadata2"]),
+    st.dictionaries(st.sampled_from(["managedFields", "metadata"]) | TEXTS, FIELDS, max_size=3),
+    st.dictionaries(TEXTS, TEXTS, max_size=2),
+)
+def test_the_field_is_found_whatever_texts_and_orders_stand_around_it(managed, order, members, spec, texts):
+    whole = {"name": "a", "labels": texts, "managedFields": managed, "annotations": texts}
+    metadata = {name: whole[name] for name in order}
+    values = {"metadata": metadata, "spec": spec, "kind": "],", "metadata2": {"managedFields": managed}}
+    tree = {name: values[name] for name in members}
+    raw = json.dumps(tree, separators=(",", ":")).encode()
+
+    cut, meta = cut_with_metadata(raw)
+
+    del metadata["managedFields"]
+    assert json.loads(cut) == tree
+    assert cut_managed_fields(raw) == cut
+    assert (meta.name, meta.labels) == ("a", texts)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"metadata":{"name":"x"},"spec":{"a":1,"managedFields":[{"a":1}],"name":"y"}}',
+        b'{"metadata":{"name":"x"},"spec":{"managedFields":[]},"managedFields":[]}',
+        b'{"x\\"metadata":{"name":"y","managedFields":[]},"metadata":{"name":"x"}}',
+        b'{"metadata":{"name":"x","a\\"managedFields":[1],"b":1}}',
+        b'{"metadata":{"name":"x","labels":{"managedFields":"[]"}}}',
+        b'{"spec":{"metadata":{"name":"y","managedFields":[]}},"metadata":{"name":"x"}}',
+        b'{"metadata":{"name":"x","more":{"b":1,"managedFields":[]}}}',
+    ],
+)
+def test_what_only_looks_like_the_field_stays(raw):
+    assert (cut_with_metadata(raw), cut_managed_fields(raw)) == ((raw, metadata_of(raw)), raw)
+
+
+@pytest.mark.parametrize(
+    ("field", "left"),
+    [
+        (b'{"name":"x","managedFields":[{"f:a]}":{}}]}', b'{"name":"x"}'),
+        (b'{"name":"x","managedFields":[{"f:a],":{":":1}}]}', b'{"name":"x"}'),
+        (b'{"name":"x","managedFields":[{"f:a],":":1},"},{"b":2}]}', b'{"name":"x"}'),
+        (b'{"managedFields":[{"f:a],":{}}],"name":"x"}', b'{"name":"x"}'),
+        (b'{"managedFields":[{"k:{\\"name\\":\\"]}\\"}":{}}],"name":"x"}', b'{"name":"x"}'),
+        (b'{"managedFields":[],"name":"x"}', b'{"name":"x"}'),
+        (b'{"managedFields":[[1],[2]],"name":"x"}', b'{"name":"x"}'),
+        (b'{"managedFields":null,"name":"x"}', b'{"name":"x"}'),
+        (b'{"name":"x","managedFields" : [ ] }', b'{"name":"x"}'),
+    ],
+)
+def test_brackets_in_its_texts_do_not_end_it(field, left):
+    cut, meta = cut_with_metadata(b'{"kind":"K","metadata":%s,"spec":{"a":[1]}}' % field)
+
+    assert cut == b'{"kind":"K","metadata":%s,"spec":{"a":[1]}}' % left
+    assert meta.name == "x"
+
+
+@pytest.mark.parametrize(
+    "raw", [b'{"metadata":{"name":1,"managedFields":[]}}', b'{"metadata":[],"managedFields":[]}', b"[]"]
+)
+def test_metadata_that_cannot_be_read_is_an_error_with_and_without_the_field(raw):
+    with pytest.raises(ValueError):
+        cut_with_metadata(raw)
+
+
 async def test_managed_fields_are_cut_unless_they_are_asked_for(time):
     raw = obj("a", 1, metadata={"managedFields": [{"manager": "x"}]})
     cut, kept = (
@@ -587,7 +752,7 @@ async def test_metrics_tell_what_is_held_and_how_the_watch_fares(time):
         assert metrics.objects == 2
         assert metrics.size_bytes == len(obj("a", 1)) + len(obj("b", 2))
         assert metrics.relists == 2
-        assert metrics.watch_restarts == 3
+        assert metrics.watch_restarts == {"ended": 1, "expired": 1}
         assert metrics.last_proof_of_life == time.now
 
 

@@ -97,7 +97,7 @@ def test_defaults_are_those_of_controller_runtime():
     options = CacheOptions()
 
     assert options.sync_period == 36_000
-    assert options.start_on_read
+    assert options.unwatched_reads == "start"
     assert not options.keep_managed_fields
     assert options.watch.backoff == (0.8, 30.0)
     assert options.watch.page_size == 500

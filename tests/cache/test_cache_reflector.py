@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextlib import aclosing
 
 import pytest
@@ -27,6 +28,7 @@ from ctrlruntime.cache.reflector import (
     Changed,
     Failed,
     ListBehindError,
+    Listed,
     Progressed,
     Replaced,
     State,
@@ -161,6 +163,56 @@ async def test_pages_that_always_expire_are_bounded_in_size_and_waited_for(time)
     assert [type(update) for update in updates] == [Failed, Replaced]
     assert max(asked[1] for asked in script.asked) == 8000
     assert time.slept
+
+
+async def test_the_next_page_is_asked_for_before_this_one_is_worked_on_and_no_further_one(time):
+    script = Script(time, page(A1, version=5, token="t1"), page(B2, version=5, token="t2"), page(version=5), [HANGS])
+    async with asyncio.timeout(SOON), aclosing(reflector_of(script).updates()) as updates:
+        assert await anext(updates) == Listed([A1], 0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert [token for _, _, token in script.asked] == ["", "t1"]
+
+        assert await anext(updates) == Listed([B2], 1)
+        assert [token for _, _, token in script.asked] == ["", "t1", "t2"]
+
+        assert await anext(updates) == Replaced([], "5", pages=2)
+
+
+@pytest.mark.parametrize("answers", [[], [TransportError("reset")], [page(B2, version=5)]])
+async def test_a_page_that_is_on_its_way_ends_with_its_list(time, answers):
+    faults = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: faults.append(context))
+    script = Script(time, page(A1, version=5, token="t"), *answers)
+    async with asyncio.timeout(SOON), aclosing(reflector_of(script).updates()) as updates:
+        assert await anext(updates) == Listed([A1], 0)
+        assert script.asked[-1] == ("list", 500, "t")
+
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    gc.collect()
+    await asyncio.sleep(0)
+    assert faults == []
+
+
+async def test_a_list_that_is_cancelled_while_it_waits_for_a_page_leaves_no_request_behind(time):
+    script = Script(time, page(A1, version=5, token="t"))
+    taking = asyncio.create_task(take(reflector_of(script), 1))
+    async with asyncio.timeout(SOON):
+        await script.exhausted.wait()
+        await asyncio.sleep(0)
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_list_that_begins_anew_counts_its_pages_anew(time):
+    script = Script(time, page(A1, version=5, token="t"), Expired("old"), page(B2, version=9, token="u"), page(A1, version=9), [HANGS])  # fmt: skip
+    async with asyncio.timeout(SOON), aclosing(reflector_of(script).updates()) as updates:
+        taken = [await anext(updates) for _ in range(3)]
+
+    assert taken == [Listed([A1], 0), Listed([B2], 0), Replaced([A1], "9", pages=1)]
 
 
 # --- failures -------------------------------------------------------------------------------------------------------
@@ -424,6 +476,38 @@ async def test_a_stream_that_breaks_after_its_list_is_resumed_without_a_list(tim
 
     assert [type(u).__name__ for u in updates] == ["Replaced", "Failed", "Changed"]
     assert reflector.relists == 1
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        (2, "ended"),
+        (Expired("old"), "expired"),
+        (Gone("old"), "expired"),
+        (RequestTimeoutError("silent"), "stalled"),
+        (TransportError("reset"), "cut"),
+        (TooManyRequests("busy"), "throttled"),
+        (ServiceUnavailable("busy"), "throttled"),
+        (Forbidden("no"), "refused"),
+        (Unauthorized("who"), "refused"),
+        (NotFound("no such kind"), "refused"),
+        (InternalError("oh"), "failed"),
+    ],
+)
+async def test_watches_that_end_are_counted_by_why(time, end, reason):
+    reflector = reflector_of(Script(time, page(A1, version=5), [end], page(A1, version=6), [HANGS]))
+
+    await take(reflector, 2)  # the list; then its end, or the list after it
+
+    assert reflector.restarts == {reason: 1}
+
+
+async def test_a_list_that_fails_is_no_watch_that_ended(time):
+    reflector = reflector_of(Script(time, TransportError("reset"), page(A1, version=5), [HANGS]))
+
+    await take(reflector, 2)
+
+    assert reflector.restarts == {}
 
 
 async def test_restart_lists_again(time):

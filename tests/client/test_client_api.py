@@ -9,7 +9,7 @@ import pytest
 from ctrlruntime.api import apps, core, meta
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import PartialObjectMetadata, Unstructured
-from ctrlruntime.client import APIClient, intercept, json_patch, merge_from
+from ctrlruntime.client import APIClient, intercept, json_patch, merge_from, merge_patch
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.errors import (
     AlreadyExists,
@@ -352,6 +352,32 @@ async def test_a_dry_run_makes_no_mark(client, memory, gate):
     await client.update(config_map(), dry_run=True)
 
     assert gate.ended == []
+
+
+async def test_only_answered_writes_of_whole_objects_are_handed_to_who_watches_writes(client, memory, gate):
+    seen = []
+    gate.add_write_observer(seen.append)
+    metadata_only = PartialObjectMetadata.of(core.ConfigMap)
+    partial = metadata_only(metadata=meta.ObjectMeta(name="a", namespace="ns"))
+    memory.will(
+        stored("1"), stored("2"), stored("3"), stored("4"), Conflict("no"), {"kind": "Status", "details": {"uid": "u"}}
+    )
+
+    with acting(Actor("web")):
+        await client.create(config_map())
+        await client.apply(config_map(color="red"))
+        await client.update(config_map(), dry_run=True)
+        await client.patch(partial, merge_patch({"metadata": {"labels": {"a": "b"}}}))
+        with pytest.raises(Conflict):
+            await client.update(config_map())
+        await client.delete(config_map())
+
+    assert [(write.verb, write.is_apply, write.manager, write.name) for write in seen] == [
+        ("create", False, "web", "a"),
+        ("patch", True, "web", "a"),
+    ]
+    assert json.loads(seen[1].after)["metadata"]["resourceVersion"] == "2"
+    assert json.loads(seen[1].sent)["data"] == {"color": "red"}
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

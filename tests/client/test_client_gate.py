@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.client.gate import SWEEP_AT, Call, Gate
+from ctrlruntime.client.gate import Write as AnsweredWrite
+from ctrlruntime.metrics import ClientMetrics
 from ctrlruntime.rest.fence import Actor, acting
 
 SOON = 5.0
@@ -25,6 +27,7 @@ class View:
     def __init__(self, version=0):
         self.at = version
         self.uids = {}
+        self.raws = {}
         self.outside = set()
         self.labels = None
         self._changed = asyncio.Event()
@@ -34,6 +37,9 @@ class View:
 
     def uid(self, namespace, name):
         return self.uids.get((namespace, name))
+
+    def held(self, namespace, name):
+        return self.raws.get((namespace, name))
 
     def covers(self, namespace, labels):
         return namespace not in self.outside and (self.labels is None or (labels or {}).items() >= self.labels.items())
@@ -485,6 +491,51 @@ async def test_calls_are_observed_with_who_made_them():
         Call("create", "apps", "deployments", "", "ns", "a", actor),
         Call("list", "", "pods", "", "", "", None),
     ]
+
+
+async def test_more_than_one_may_observe_calls():
+    first, second = [], []
+    gate = Gate(observe=first.append)
+    gate.add_observer(second.append)
+
+    gate.record("list", "", "pods")
+
+    assert len(first) == 1
+    assert first == second
+
+
+async def test_writes_are_handed_on_and_one_who_fails_over_them_fails_no_write(gate, view):
+    def fail(write):
+        raise RuntimeError("no")
+
+    seen = []
+    assert gate.held(THING, "ns", "a") == b""  # nobody wants to know
+    gate.add_write_observer(fail)
+    gate.add_write_observer(seen.append)
+    view.raws["ns", "a"] = b"{}"
+    write = AnsweredWrite("update", THING, "ns", "a", "", "me", False, gate.held(THING, "ns", "a"), b"sent", b"after")
+
+    gate.wrote(write)
+
+    assert seen == [write]
+    assert write.before == b"{}"
+    assert gate.held(OTHER, "ns", "a") == b""
+
+
+async def test_waits_are_counted_by_kind_with_their_seconds(view):
+    counter = ClientMetrics()
+    now = iter([0.0, 0.0, 6.0, 6.5])
+    gate = Gate(wait=5.0, waits=counter, clock=lambda: next(now))
+    gate.watch_horizons(lambda _kind: view)
+    gate.open(THING, "ns", "a").stored(meta(20))
+    assert await gate.settle(OTHER, "ns", "a")
+
+    asyncio.get_running_loop().call_soon(view.advance, 11)
+    assert not await gate.settle(THING, "ns", "a")
+
+    assert counter.read_waits == {"Thing.example.com": 1}
+    assert counter.read_wait_seconds == {"Thing.example.com": 6.5}
+    assert counter.live_reads == {"Thing.example.com": 1}
 
 
 # --- whatever happens -----------------------------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ async def test_a_cancelled_reconcile_ends_the_call_it_waits_for():
         finally:
             was_cancelled.append(True)
 
-    error = await outcome_of(lambda: ctrl.blocking(hang()), reconciliation_timeout=0.05)
+    error = await outcome_of(lambda: ctrl.blocking(hang()), reconciliation_timeout=0.5)
 
     assert isinstance(error, asyncio.CancelledError)
     assert was_cancelled == [True]

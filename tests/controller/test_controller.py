@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import threading
 import time
+import uuid
 from contextvars import ContextVar
 
 import anyio
 import pytest
+import structlog
 
 from ctrlruntime.controller import Controller, ControllerOptions, ReconcileTimeoutError
 from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, TerminalError
@@ -181,6 +183,40 @@ async def test_an_exception_is_repeated_with_back_off_and_logged_with_its_reques
     assert line["Thing"] == {"name": "a", "namespace": "ns"}
     assert line["error_type"] == "KeyError"
     assert len(line["reconcileID"]) >= 32
+
+
+async def test_each_reconcile_of_a_worker_has_its_own_fields_whatever_the_one_before_did_to_them():
+    seen = []
+
+    async def reconcile(request):
+        seen.append(structlog.contextvars.get_contextvars())
+        structlog.contextvars.clear_contextvars()
+
+    elsewhere = Request("ns", "far", "edge")
+    controller = controller_of(reconcile, Feed(A, elsewhere, B))
+    async with running(controller):
+        await until(lambda: len(seen) == 3)
+
+    first, far, last = seen
+    assert len({fields.pop("reconcileID") for fields in seen}) == 3
+    fields = {"controller": "test", "controllerGroup": "", "controllerKind": "Thing", "namespace": "ns"}
+    assert first == {**fields, "name": "a", "Thing": {"name": "a", "namespace": "ns"}}
+    assert far == {**fields, "name": "far", "Thing": {"name": "far", "namespace": "ns"}, "cluster": "edge"}
+    assert last == {**fields, "name": "b", "Thing": {"name": "b", "namespace": "ns"}}
+
+
+async def test_reconciles_have_ids_in_the_form_of_uuids_that_never_come_twice():
+    ids = []
+
+    async def reconcile(request):
+        ids.append(current_actor().reconcile_id)
+        return Result(requeue_after=0.0001) if len(ids) < 50 else None
+
+    async with running(controller_of(reconcile, Feed(A))), running(controller_of(reconcile, Feed(A))):
+        await until(lambda: len(ids) >= 50)
+
+    assert len(set(ids)) == len(ids)
+    assert all(str(uuid.UUID(identity)) == identity for identity in ids)
 
 
 async def test_requeue_after_forgets_failures_and_comes_again():
@@ -435,10 +471,11 @@ async def test_a_reconcile_that_ignores_cancellation_is_cancelled_again_and_keep
 async def test_a_slow_reconcile_is_reported_with_key_age_and_line():
     hanging = Hanging()
     with capture_logs() as logs:
-        async with running(controller_of(hanging, Feed(A), slow_reconcile_warning=0.01), grace=0):
+        async with running(controller_of(hanging, Feed(B, A), slow_reconcile_warning=0.01), grace=0):
             await until(lambda: any(line["event"] == "reconcile is slow" for line in logs))
     line = next(line for line in logs if line["event"] == "reconcile is slow")
     assert line["request"] == "ns/a"
+    assert "name" not in line  # not one of the reconcile before either
     assert line["seconds"] >= 0.01
     assert __file__ in line["stands_at"]
     assert line["stands_at"].endswith("in reconcile")

@@ -18,31 +18,14 @@ from ctrlruntime.errors import (
 )
 from ctrlruntime.leaderelection import Elector, LeaderElection, LeaseRecord
 from ctrlruntime.metrics import LeaderMetrics
+from ctrlruntime.testing.virtual_time import VirtualTimeLoop
 
 OPTIONS = LeaderElection(id="lock", identity="me")
 
 
-class VirtualLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 100.0
-        select = self._selector.select
-
-        def jump(timeout=None):
-            events = select(0)
-            if not events and timeout:
-                self.now += timeout
-            return events
-
-        self._selector.select = jump
-
-    def time(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def loop():
-    loop = VirtualLoop()
+    loop = VirtualTimeLoop(now=100.0)
     yield loop
     loop.close()
 
@@ -104,7 +87,7 @@ class FakeLock:
         self.version = self.server.version
 
 
-def make(server: Server, loop: VirtualLoop, options: LeaderElection = OPTIONS, **more) -> Elector:
+def make(server: Server, loop: VirtualTimeLoop, options: LeaderElection = OPTIONS, **more) -> Elector:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     more = {"rng": lambda: 0.0, **more}
     return Elector(
@@ -219,6 +202,21 @@ def test_a_released_lease_is_taken_at_once(loop):
     loop.run_until_complete(scenario())
 
 
+@pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
+def test_a_candidate_asks_when_the_lease_it_saw_runs_out(loop, chance):
+    server = Server()
+    server.write(other())
+
+    async def scenario():
+        elector = make(server, loop, rng=lambda: chance)
+        began = loop.time()
+        async with running(elector):
+            await until(lambda: elector.is_leader)
+            assert 15 <= loop.time() - began < 15.6
+
+    loop.run_until_complete(scenario())
+
+
 def test_a_lease_of_our_own_identity_keeps_its_acquire_time(loop):
     server = Server()
     acquired = datetime(2025, 1, 1, tzinfo=UTC)
@@ -234,7 +232,7 @@ def test_a_lease_of_our_own_identity_keeps_its_acquire_time(loop):
     loop.run_until_complete(scenario())
 
 
-@pytest.mark.parametrize(("chance", "period"), [(0.0, 2.0), (0.5, 3.2), (1.0, 4.4)])
+@pytest.mark.parametrize(("chance", "period"), [(0.0, 2.0), (0.5, 2.2), (1.0, 2.4)])
 def test_candidates_ask_with_jitter(loop, chance, period):
     server = Server()
     server.trouble = TransportError("refused")
@@ -424,7 +422,7 @@ def test_a_freeze_past_the_deadline_ends_leadership_without_a_request(loop):
         async with running(elector) as (task,):
             await until(lambda: elector.is_leader)
             server.calls.clear()
-            loop.now += 60
+            loop.advance(60)
             assert not elector.is_leader
             with pytest.raises(LeaderElectionLostError, match="no attempt was made in time"):
                 await task
@@ -614,3 +612,124 @@ def test_identities_are_made_up_and_differ(loop):
 
     assert first.identity != second.identity
     assert "_" in first.identity
+
+
+def test_a_leader_whose_work_hangs_lets_the_lease_run_out(loop):
+    server = Server()
+
+    async def scenario():
+        hindrance = ""
+        elector = make(server, loop, hindrance=lambda: hindrance)
+        async with running(elector) as (task,):
+            await until(lambda: elector.is_leader)
+            await asyncio.sleep(5)
+            server.calls.clear()
+            hindrance = "the loop hangs"
+            with pytest.raises(LeaderElectionLostError, match="the loop hangs"):
+                await task
+        assert server.calls == []
+        assert server.record.holder == "me"
+
+    loop.run_until_complete(scenario())
+
+
+def test_a_stop_while_the_work_hangs_gives_nothing_back(loop):
+    server = Server()
+
+    async def scenario():
+        hindrance = ""
+        elector = make(server, loop, hindrance=lambda: hindrance)
+        async with running(elector):
+            await until(lambda: elector.is_leader)
+            server.calls.clear()
+            hindrance = "the loop hangs"
+        assert elector.deadline() is None
+        assert server.calls == []
+        assert server.record.holder == "me"
+
+    loop.run_until_complete(scenario())
+
+
+def test_work_that_goes_on_in_time_keeps_the_lease(loop):
+    server = Server()
+
+    async def scenario():
+        hindrance = ""
+        elector = make(server, loop, hindrance=lambda: hindrance)
+        async with running(elector):
+            await until(lambda: elector.is_leader)
+            hindrance = "the loop hangs"
+            await asyncio.sleep(7)
+            hindrance = ""
+            await asyncio.sleep(30)
+            assert elector.is_leader
+
+    loop.run_until_complete(scenario())
+
+
+def test_a_candidate_whose_work_hangs_takes_no_lease(loop):
+    server = Server()
+
+    async def scenario():
+        hindrance = "the loop hangs"
+        elector = make(server, loop, hindrance=lambda: hindrance)
+        async with running(elector):
+            await asyncio.sleep(30)
+            assert server.calls == []
+            hindrance = ""
+            await until(lambda: elector.is_leader)
+
+    loop.run_until_complete(scenario())
+
+
+def test_a_leader_that_cannot_begin_gives_the_lease_back(loop):
+    server = Server()
+
+    def begin():
+        raise LookupError("nothing to lead")
+
+    async def scenario():
+        elector = make(server, loop, on_started=begin)
+        with pytest.raises(LookupError):
+            await elector.run()
+        assert server.record.holder == ""
+        assert elector.deadline() is None
+
+    loop.run_until_complete(scenario())
+
+
+def test_a_lease_that_is_deleted_by_hand_is_not_taken_before_its_leader_would_have_lost_it(loop):
+    server = Server()
+
+    async def scenario():
+        first, second = make(server, loop), make(server, loop, LeaderElection(id="lock", identity="second"))
+        async with running(first):
+            await until(lambda: first.is_leader)
+            async with running(second):
+                await asyncio.sleep(5)
+                for _ in range(5):
+                    server.write(None)
+                    await asyncio.sleep(7)
+                    assert first.is_leader
+                    assert not second.is_leader
+                    assert server.record.holder == "me"
+
+    loop.run_until_complete(scenario())
+
+
+def test_a_lease_that_was_deleted_with_its_leader_is_taken_when_it_would_have_run_out(loop):
+    server = Server()
+
+    async def scenario():
+        first, second = make(server, loop), make(server, loop, LeaderElection(id="lock", identity="second"))
+        async with running(second):
+            async with running(first) as (task,):
+                server.write(other(lease_duration=15))
+                await asyncio.sleep(5)
+                task.cancel()
+            server.write(None)
+            began = loop.time()
+            await until(lambda: second.is_leader)
+            assert 9 < loop.time() - began < 20
+
+    loop.run_until_complete(scenario())

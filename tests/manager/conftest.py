@@ -67,8 +67,8 @@ async def nothing_left() -> AsyncIterator[None]:
         await asyncio.sleep(0)
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     assert not left
-    # asyncio's own pool ends with the loop.
-    started = [t for t in threading.enumerate() if t not in threads and not t.name.startswith("asyncio_")]
+    # The event loop's own pool ends with the loop.
+    started = [t for t in threading.enumerate() if t not in threads and not t.name.startswith(("asyncio_", "uvloop_"))]
     for thread in started:
         await asyncio.to_thread(thread.join, 2.0)
     assert not [thread for thread in started if thread.is_alive()]

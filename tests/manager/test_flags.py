@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 import pytest
 
@@ -45,6 +46,38 @@ def test_flags_reach_the_manager():
     assert election.namespace == "ops"
     assert flags().election(ctrl.LeaderElection("mine")) is None
     assert flags("--leader-elect").election(None) is None
+
+
+def test_webhook_flags_name_the_certificate():
+    parsed = flags("--webhook-cert-path", "/certs", "--webhook-cert-name", "a.crt", "--webhook-cert-key", "a.key")
+
+    assert parsed.webhook(None) == ctrl.WebhookOptions(cert_dir="/certs", cert_name="a.crt", key_name="a.key")
+
+
+def test_a_certificate_of_the_command_line_replaces_the_one_the_program_would_make():
+    made = ctrl.WebhookOptions(port=0, development=ctrl.Development())
+
+    assert flags("--webhook-cert-path", "/certs").webhook(made) == ctrl.WebhookOptions(port=0, cert_dir="/certs")
+    assert flags("--webhook-port", "9444").webhook(made) == replace(made, port=9444)
+    assert flags().webhook(made) is made
+    assert flags().webhook(None) is None
+
+
+@pytest.mark.parametrize("port", ["70000", "-1", "http"])
+def test_a_webhook_port_there_is_none_of_is_wrong_usage(port, capsys):
+    with pytest.raises(SystemExit) as caught:
+        flags(f"--webhook-port={port}")
+
+    assert caught.value.code == 2
+    assert "give a number from 0 (a free one) to 65535" in capsys.readouterr().err
+
+
+def test_webhook_flags_reach_the_manager():
+    parsed = flags("--webhook-cert-path", "/certs", "--webhook-port", "9444", "--metrics-bind-address", "0")
+
+    mgr = ctrl.new_manager(ctrl.Config(host="https://no-cluster.invalid"), flags=parsed)
+
+    assert mgr.webhook_server.options == ctrl.WebhookOptions(port=9444, cert_dir="/certs")
 
 
 def test_a_parser_of_yours_keeps_its_arguments():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import threading
 
 import pytest
 
@@ -129,16 +130,16 @@ async def test_a_lease_won_while_stopping_starts_nothing(make, election, monkeyp
     mgr = make(leader_election=election)
     runnable = Waits()
     mgr.add(runnable)
-    create, asked, go_on = LeaseLock.create, asyncio.Event(), asyncio.Event()
+    create, asked, go_on = LeaseLock.create, threading.Event(), threading.Event()
 
     async def slow(self, record):
         asked.set()
         await create(self, record)
-        await go_on.wait()
+        await asyncio.to_thread(go_on.wait, SOON)
 
     monkeypatch.setattr(LeaseLock, "create", slow)
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(asked.wait(), SOON)
+    assert await asyncio.to_thread(asked.wait, SOON)
     await eventually(lambda: holder(mgr, election))
 
     mgr.stop()
@@ -305,6 +306,27 @@ async def test_warm_up_fills_the_queue_before_the_lease_is_won(make, election, h
     assert seen == []
 
 
+async def test_the_caches_of_a_standby_are_warm(make, election, held, namespace):
+    mgr = make(leader_election=election)
+    client = mgr.cluster.unfenced_client()
+    await held(client)
+    await client.create(config_map(namespace, "early"))
+    seen = []
+
+    async def reconcile(request):
+        seen.append(request)
+
+    controller = ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).build(reconcile)
+
+    async with running(mgr):
+        await eventually(lambda: [informer for informer in mgr.cache.informers().values() if informer.is_synced])
+        assert not mgr.elected.is_set()
+        assert len(controller.queue) == 0
+
+    assert seen == []
+    assert not controller.watches or not any(watch.is_started for watch in controller.watches)
+
+
 async def test_a_controller_warmed_up_but_never_elected_leaves_nothing_behind(make, election, held):
     mgr = make(leader_election=election)
     await held(mgr.cluster.unfenced_client())
@@ -329,6 +351,20 @@ async def test_a_failed_warm_up_is_a_warning(make, election, held, logs):
     async with running(mgr):
         await eventually(lambda: [line for line in logs if line["event"].startswith("warm-up failed")])
         assert not mgr.is_stopping
+
+
+async def test_a_leader_whose_work_failed_gives_the_lease_back(make, election):
+    mgr = make(leader_election=election)
+
+    async def work():
+        raise LookupError("the work died")
+
+    mgr.add(work)
+    with pytest.raises(LookupError):
+        await asyncio.wait_for(mgr.start(), SOON)
+
+    assert await holder(mgr, election) == ""
+    await mgr.cluster.close()
 
 
 async def test_election_outside_a_pod_needs_a_namespace(make, election):

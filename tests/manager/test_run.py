@@ -24,14 +24,17 @@ async def main():
 {body}
 
 mgr.add(main)
-ctrl.run(mgr)
+loop_factory = {loop}
+ctrl.run(mgr, loop_factory=loop_factory)
 """
+
+UVLOOP = "__import__('uvloop').new_event_loop"
 
 
 class Process:
-    def __init__(self, body: str, grace: float | None = 30.0) -> None:
+    def __init__(self, body: str, grace: float | None = 30.0, loop: str = "None") -> None:
         lines = "\n".join(f"    {line}" for line in body.splitlines())
-        program = PROGRAM.format(body=lines, grace=grace)
+        program = PROGRAM.format(body=lines, grace=grace, loop=loop)
         self.popen = subprocess.Popen(
             [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -67,9 +70,22 @@ def start() -> Iterator[type[Process]]:
         process.popen.communicate()
 
 
+on_both_loops = pytest.mark.parametrize("loop", ["None", UVLOOP], ids=["asyncio", "uvloop"])
+
+
+@on_both_loops
+def test_it_runs_on_the_loop_that_is_given(start, loop):
+    process = start('print(type(asyncio.get_running_loop()).__module__.split(".")[0], flush=True)', loop=loop)
+    process.wait_running()
+
+    assert process.popen.stdout.readline().strip() == ("asyncio" if loop == "None" else "uvloop")
+    assert process.end(signal.SIGTERM) == 0
+
+
+@on_both_loops
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_process_with_code_0_and_no_error_line(start, number):
-    process = start("await asyncio.sleep(3600)")
+def test_a_signal_ends_the_process_with_code_0_and_no_error_line(start, number, loop):
+    process = start("await asyncio.sleep(3600)", loop=loop)
     process.wait_running()
 
     assert process.end(number) == 0
@@ -78,7 +94,8 @@ def test_a_signal_ends_the_process_with_code_0_and_no_error_line(start, number):
     assert "signal received, stopping" in process.errors
 
 
-def test_a_second_signal_ends_the_process_at_once_with_code_1(start):
+@on_both_loops
+def test_a_second_signal_ends_the_process_at_once_with_code_1(start, loop):
     process = start(
         """
 while True:
@@ -88,11 +105,45 @@ while True:
         print("stopping", flush=True)
 """,
         grace=None,
+        loop=loop,
     )
     process.wait_running()
 
     assert process.end(signal.SIGTERM, signal.SIGINT, between="stopping") == 1
     assert "Traceback" not in process.errors
+
+
+def test_a_blocked_event_loop_does_not_outlast_the_grace(start):
+    began = time.monotonic()
+    process = start('import time; print("blocks", flush=True); time.sleep(3600)', grace=2.0)
+    process.wait_running()
+    assert process.popen.stdout.readline() == "blocks\n"
+
+    assert process.end(signal.SIGTERM) == 1
+    assert "the process ends although its event loop is blocked" in process.errors
+    assert '<string>"' in process.errors or "<string>:" in process.errors
+    assert time.monotonic() - began < 15
+
+
+@on_both_loops
+def test_a_second_signal_ends_a_process_whose_event_loop_is_blocked(start, loop):
+    process = start('import time; print("blocks", flush=True); time.sleep(3600)', grace=None, loop=loop)
+    process.wait_running()
+    assert process.popen.stdout.readline() == "blocks\n"
+
+    process.popen.send_signal(signal.SIGINT)
+    time.sleep(0.2)  # two signals of one number at once are one
+    assert process.end(signal.SIGINT) == 1
+    assert "Traceback" not in process.errors
+
+
+def test_a_short_block_at_the_signal_is_no_failure(start):
+    process = start('import time; print("blocks", flush=True); time.sleep(1.5); await asyncio.sleep(3600)', grace=30.0)
+    process.wait_running()
+    assert process.popen.stdout.readline() == "blocks\n"
+
+    assert process.end(signal.SIGTERM) == 0
+    assert "ERROR" not in process.errors
 
 
 def test_a_failure_of_ours_is_one_line_and_code_1(start):

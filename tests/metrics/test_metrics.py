@@ -163,14 +163,41 @@ def test_caches_show_size_age_and_restarts(registry):
     assert value("objects") == 0
     assert value("last_proof_of_life_seconds") is None
     cache.objects, cache.size_bytes, cache.last_proof_of_life = 3, 4000, 20.0
-    cache.relists, cache.watch_restarts, cache.events_coalesced, cache.decode_errors = 1, 2, 3, 4
+    cache.relists, cache.watch_restarts, cache.events_coalesced, cache.decode_errors = 1, {"stalled": 2}, 3, 4
     assert value("objects") == 3
     assert value("bytes") == 4000
     assert value("last_proof_of_life_seconds") == 30
     assert value("relists_total") == 1
-    assert value("watch_restarts_total") == 2
+    restarts = registry.get_sample_value("ctrlruntime_cache_watch_restarts_total", {**labels, "reason": "stalled"})
+    assert restarts == 2
     assert value("events_coalesced_total") == 3
     assert value("decode_errors_total") == 4
+
+
+def test_clients_show_waits_and_writes_that_led_nowhere(registry):
+    client = Metrics(registry).client("east")
+    client.read_waited("Pod", 0.5, live=False)
+    client.read_waited("Pod", 5.0, live=True)
+    client.wasted("web", "Service", "undone")
+    client.looped("web", "Service", "undone")
+
+    def value(name, **labels):
+        return registry.get_sample_value(f"ctrlruntime_client_{name}", {"cluster": "east", **labels})
+
+    assert value("read_waits_total", kind="Pod") == 2
+    assert value("read_wait_seconds_total", kind="Pod") == 5.5
+    assert value("live_reads_total", kind="Pod") == 1
+    write = {"controller": "web", "kind": "Service", "reason": "undone"}
+    assert value("wasted_writes_total", **write) == 1
+    assert value("write_loops_total", **write) == 1
+
+
+def test_waits_the_server_asked_for_are_added_up_by_host(registry):
+    rest = Metrics(registry).rest
+    rest.throttled(1.5, "a:443")
+    rest.throttled(2.0, "a:443")
+
+    assert registry.get_sample_value("ctrlruntime_rest_throttled_seconds_total", {"host": "a:443"}) == 3.5
 
 
 def test_a_scrape_is_valid_prometheus_text():

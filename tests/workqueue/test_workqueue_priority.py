@@ -8,6 +8,7 @@ import pytest
 
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Request
+from ctrlruntime.testing.virtual_time import in_virtual_time
 from ctrlruntime.workqueue import Item, ItemExponentialBackoff, PriorityQueue, ShutDown
 from ctrlruntime.workqueue.priority import AGED_SHARE, MAX_TRIGGERS
 
@@ -392,13 +393,17 @@ async def test_get_waits_for_an_add():
     assert (await asyncio.wait_for(getter, 1)).key == "a"
 
 
+@in_virtual_time
 async def test_get_waits_for_a_delay():
-    queue: PriorityQueue[str] = PriorityQueue()
-    queue.add("later", after=0.02)
-    queue.add("sooner", after=0.01)
+    now = asyncio.get_running_loop().time
+    queue: PriorityQueue[str] = PriorityQueue(clock=now)
+    began = now()
+    queue.add("later", after=7200)
+    queue.add("sooner", after=3600)
 
-    first, second = await asyncio.wait_for(asyncio.gather(queue.get(), queue.get()), 2)
-    assert (first.key, second.key) == ("sooner", "later")
+    taken = [((await queue.get()).key, round(now() - began)) for _ in range(2)]
+
+    assert taken == [("sooner", 3600), ("later", 7200)]
 
 
 async def test_a_delay_added_before_the_loop_knows_the_queue_is_kept():

@@ -1,0 +1,81 @@
+"""Is what a cache shows as new as the server, now? For a process that begins to lead: its caches must show all that the last leader wrote.
+
+The server is asked for one consistent list of metadata, and the informer is waited for until it shows each object of it at that version or a
+later one, and none that is gone. It takes a `Collection` and an `Informer` from below and beside it, and hands up when they agree.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ctrlruntime.api.metadata import metadata_of
+from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.cache.store import Entry
+from ctrlruntime.errors import Expired, Gone
+from ctrlruntime.rest.collection import Collection
+
+_PAGE: Final = 5000  # objects; a page of metadata is small, and an expired token costs the whole list
+
+
+class Comparison:
+    """What the server had in one scope of a kind, and how much of it the cache shows. `position`: the version of the list."""
+
+    def __init__(self, position: int, versions: dict[tuple[str, str], int]) -> None:
+        self.position = position
+        self._missing = versions
+        self._shown: set[tuple[str, str]] = set()
+
+    async def shown(self, informer: Informer, scope: Scope) -> None:
+        """Wait until the informer shows all of it, or has nothing to do with the scope any more."""
+        while not (informer.is_stopped or scope not in informer.scopes or self._is_shown(informer, scope)):
+            await informer.changed()
+
+    def _is_shown(self, informer: Informer, scope: Scope) -> bool:
+        if informer.version(scope.namespace) >= self.position:
+            return True
+        for key, version in list(self._missing.items()):
+            entry = informer.store.get(*key)
+            if entry is None or int(entry.meta.resource_version) < version:
+                return False
+            # Not looked at again: when it is deleted later, that is newer than what was listed.
+            del self._missing[key]
+            self._shown.add(key)
+        return not any(self._is_gone(entry, scope) for entry in informer.store)
+
+    def _is_gone(self, entry: Entry, scope: Scope) -> bool:
+        """Whether the cache still shows what the server did not have any more."""
+        meta = entry.meta
+        if not scope.holds(meta.namespace) or (meta.namespace, meta.name) in self._shown:
+            return False
+        return int(meta.resource_version) <= self.position
+
+
+async def compare(collection: Collection) -> Comparison | None:
+    """List a collection (of metadata) as it is now; None when its versions are no numbers, so that nothing can be compared.
+
+    Raises: CtrlError.
+    """
+    size = _PAGE
+    while True:
+        try:
+            return await _list(collection, size)
+        except (Expired, Gone):
+            if size >= 16 * _PAGE:
+                raise
+            size *= 2
+
+
+async def _list(collection: Collection, size: int) -> Comparison | None:
+    versions: dict[tuple[str, str], int] = {}
+    position = token = ""
+    while True:
+        page = await collection.page(limit=size, continue_token=token)
+        position = position or page.resource_version
+        for raw in page.items:
+            meta = metadata_of(raw)
+            if not meta.resource_version.isdecimal():
+                return None
+            versions[meta.namespace, meta.name] = int(meta.resource_version)
+        token = page.continue_token
+        if not token:
+            return Comparison(int(position), versions) if position.isdecimal() else None

@@ -1,0 +1,62 @@
+"""What a reader is told whom the cache cannot answer: what was asked, what is held, what to do."""
+
+from __future__ import annotations
+
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.errors import NotFound, NotInCacheError, OutsideCacheError
+
+
+def outside(gvk: GroupVersionKind, namespace: str, informer: Informer) -> str:
+    """Say which namespaces are cached where another one is asked for."""
+    return (
+        f"{gvk.kind} in namespace {namespace!r} is outside the cache, which holds {_namespaces(informer)}; "
+        "read it with api_reader, or add the namespace"
+    )
+
+
+def _namespaces(informer: Informer) -> str:
+    return ", ".join(sorted(scope.namespace for scope in informer.scopes)) or "no namespace"
+
+
+def no_index(gvk: GroupVersionKind, path: str, informer: Informer) -> str:
+    """Say by which fields a kind is indexed where a list asks for another one."""
+    have = ", ".join(informer.store.index_names) or "none"
+    return (
+        f"{gvk.kind} is not indexed by {path} (indexed: {have}); call cache.index_field({gvk.kind}, {path!r}) first, "
+        "or use api_reader"
+    )
+
+
+def unsynced(gvk: GroupVersionKind, informer: Informer, timeout: float) -> str:
+    """Say what stands in the way of a first list."""
+    why = f": {informer.last_error}" if informer.last_error is not None else ""
+    return f"{gvk.kind} has not synced within {timeout:g} s{why}"
+
+
+def not_found(gvk: GroupVersionKind, plural: str, namespace: str, name: str, informer: Informer) -> NotFound:
+    """Return the error of a get: as the server words it where the cache knows, else with what the cache holds."""
+    resource = f"{plural}.{gvk.group}" if gvk.group else plural
+    text = f'{resource} "{name}" not found'
+    details = {"name": name, "group": gvk.group, "kind": plural}
+    if namespace and not informer.has_namespace(namespace):
+        return OutsideCacheError(f"{text}: {outside(gvk, namespace, informer)}", details=details)
+    selection = sorted({_selection(scope) for scope in informer.scopes if scope.holds(namespace)} - {""})
+    if not selection:
+        return NotFound(text, details=details)
+    held = " or ".join(selection)
+    live = "read it with api_reader, or get(…, or_live=True)"
+    return NotInCacheError(
+        f"{text} in the cache, which holds only those with {held}; to ask the server, {live}", details=details
+    )
+
+
+def _selection(scope: Scope) -> str:
+    """Return which objects of its namespaces a scope leaves out, as the selectors that say so; empty for none."""
+    fields = ",".join(
+        term
+        for term in scope.fields.split(",")
+        if term not in {f"metadata.namespace!={name}" for name in scope.besides}
+    )
+    terms = [f"labels {scope.labels}" if scope.labels is not None else "", f"fields {fields}" if fields else ""]
+    return " and ".join(term for term in terms if term)

@@ -1,0 +1,62 @@
+"""Objects that do not fit the class they are read as: each version of them is counted and told of once.
+
+The objects stay in the cache, where `Unstructured` and metadata-only readers see them; only who decodes one as that class
+gets the error.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from ctrlruntime import log
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.metadata import Metadata, metadata_of
+from ctrlruntime.errors import DecodeError
+
+MAX_KNOWN: Final = 1000
+"""Versions that are remembered; one beyond them may be told of again."""
+
+
+class Unreadable(NamedTuple):
+    """One version of an object that does not fit its class; the error names the fields and holds the bytes."""
+
+    kind: GroupVersionKind
+    meta: Metadata
+    error: DecodeError
+
+
+class DecodeErrorCounter(Protocol):
+    """Counts by kind; `metrics.cache(kind)` is one."""
+
+    decode_errors: float
+
+
+class UnreadableObjects:
+    """Remembers which versions were told of. `tell` gets each of them once."""
+
+    def __init__(self, tell: Callable[[Unreadable], None] | None) -> None:
+        self._tell = tell
+        self._known: OrderedDict[tuple[GroupVersionKind, str, str], None] = OrderedDict()
+        self._log = log.get_logger("cache")
+
+    def note(self, kind: GroupVersionKind, raw: bytes, error: DecodeError, counter: DecodeErrorCounter | None) -> None:
+        """Say what did not decode, unless this version of the object is known for it already."""
+        meta = metadata_of(raw)
+        version = (kind, meta.uid, meta.resource_version)
+        if version in self._known:
+            return
+        self._known[version] = None
+        if len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+        if counter is not None:
+            counter.decode_errors += 1
+        self._log.warning(
+            "an object does not fit its class; it is left to readers of raw data until it is repaired",
+            kind=str(kind),
+            object=str(meta.key),
+            error=str(error),
+        )
+        if self._tell is not None:
+            self._tell(Unreadable(kind, meta, error))

@@ -1,0 +1,451 @@
+"""Write loops: writes of one controller to one object that change nothing, take themselves back, or are taken back by others.
+
+The gate hands up every write the server answered (`Write`), the cache every change of an object under suspicion. A
+trail of the last answer is kept for each object that was written lately; when three writes in a row led nowhere, one
+warning names the object, the fields and, where somebody else fights over them, that manager. What is kept is bounded;
+nothing in here sends a request or changes what is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from ctrlruntime import log
+from ctrlruntime.api.metadata import Metadata, metadata_of
+from ctrlruntime.changes import ABSENT, Path, differences, leaves, path_text
+from ctrlruntime.client.gate import Write
+from ctrlruntime.rest.fence import current_actor
+
+THRESHOLD: Final = 3
+"""Writes in a row that led nowhere from which on they are called a loop."""
+
+WINDOW: Final = 600.0
+"""Seconds between two writes after which the second one begins anew: what a resync repeats is no loop."""
+
+MAX_TRAILS: Final = 1024
+MAX_BYTES: Final = 4 * 1024 * 1024
+MAX_OBJECT: Final = 64 * 1024
+"""Bytes of an object from which on only its version is compared."""
+
+MAX_NAMED: Final = 10
+"""Objects of one kind and controller that are named in the log for one reason; the rest is counted."""
+
+MAX_FIELDS: Final = 8
+
+
+class Waste(StrEnum):
+    """Why a write led nowhere."""
+
+    NOTHING_CHANGED = "nothing_changed"
+    """The object had the same version before and after."""
+
+    UNDONE = "undone"
+    """The controller takes back what it wrote the time before."""
+
+    FOUGHT_OVER = "fought_over"
+    """Somebody else changes the fields back in between."""
+
+
+_HINTS: Final = {
+    Waste.NOTHING_CHANGED: "compare with what the server stored before writing; the fields are those the server stores otherwise than sent",
+    Waste.UNDONE: "two places of this controller want different values of these fields",
+    Waste.FOUGHT_OVER: "let one of the two own these fields: leave them out of what is written here, or configure the other",
+}
+
+
+_NO_FIELDS: Final = {
+    Waste.NOTHING_CHANGED: "none: what is written is there already",
+    Waste.UNDONE: "unknown",
+    Waste.FOUGHT_OVER: "unknown: the object is not cached whole",
+}
+
+
+class LoopCounter(Protocol):
+    """Counts; `metrics.client(cluster)` is one."""
+
+    def wasted(self, controller: str, kind: str, reason: str) -> None: ...
+
+    def looped(self, controller: str, kind: str, reason: str) -> None: ...
+
+
+_Key: TypeAlias = tuple[str, str, str, str, str, str]
+_Fields: TypeAlias = dict[Path, tuple[Any, Any]]
+
+_NOT_MAIN: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+_MAIN_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
+
+
+class WriteLoop(NamedTuple):
+    """A loop as it stands, for people who ask."""
+
+    controller: str
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    subresource: str
+    why: Waste
+    writes: int
+    """Writes in a row that led nowhere."""
+
+    fields: tuple[str, ...]
+    others: tuple[str, ...]
+    """Managers that fight over the fields."""
+
+
+class _Trail:
+    """What is remembered of the writes of one controller to one object."""
+
+    __slots__ = (
+        "at",
+        "changed",
+        "content",
+        "count",
+        "fields",
+        "generation",
+        "manager",
+        "others",
+        "told",
+        "uid",
+        "version",
+        "waste",
+    )
+
+    def __init__(self, uid: str) -> None:
+        self.uid = uid
+        self.version = ""
+        self.generation = 0
+        self.content = b""
+        """What the server answered last, without what it changes by itself; empty when it is too large."""
+
+        self.changed: _Fields = {}
+        """The fields the last write changed, with their values before and after."""
+
+        self.manager = ""
+        self.at = 0.0
+        self.waste: Waste | None = None
+        self.count = 0
+        self.fields: dict[Path, None] = {}
+        self.others: dict[str, None] = {}
+        self.told: set[Waste] = set()
+
+    def add(self, waste: Waste | None, fields: Iterable[Path]) -> None:
+        """Count a write that led nowhere; another kind of waste, or none, begins anew."""
+        if waste is not self.waste:
+            self.waste, self.count = waste, 0
+            self.fields.clear()
+            self.others.clear()
+        if waste is not None:
+            self.count += 1
+            self.fields.update(dict.fromkeys(fields))
+
+
+class WriteLoops:
+    """Watches the writes of one cluster's client. Use it on one event loop.
+
+    Args:
+        counter: told of each write that led nowhere, and of each loop.
+        threshold: how many of them in a row are a loop.
+        window: seconds after which a further write begins anew.
+        clock: the time by which `window` is measured.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        counter: LoopCounter | None = None,
+        threshold: int = THRESHOLD,
+        window: float = WINDOW,
+        max_trails: int = MAX_TRAILS,
+        max_bytes: int = MAX_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._counter = counter
+        self._threshold = threshold
+        self._window = window
+        self._max_trails = max_trails
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._trails: OrderedDict[_Key, _Trail] = OrderedDict()
+        self._bytes = 0
+        self._suspects: dict[tuple[str, str, str, str], dict[_Key, None]] = {}
+        self._named: dict[tuple[str, str, Waste], int] = {}
+        self._log = log.get_logger("client")
+
+    def __len__(self) -> int:
+        return len(self._trails)
+
+    def wrote(self, write: Write) -> None:
+        """Look at a write that was answered. One outside a controller is not looked at: nothing repeats it."""
+        actor = current_actor()
+        if actor is None or not actor.controller:
+            return
+        meta = write.meta or metadata_of(write.after)
+        key = (actor.controller, write.kind.group, write.kind.kind, write.namespace, write.name, write.subresource)
+        trail = self._trail(key, meta.uid)
+        trail.manager = write.manager
+        content = _content(write.after, write.subresource)
+        if write.verb == "create":
+            trail.add(None, ())
+        else:
+            waste, fields = self._judge(trail, write, meta, content)
+            trail.add(waste, fields)
+            if waste is not None:
+                self._wasted(key, trail, waste, write)
+        self._keep(trail, meta, content)
+        self._suspect(key, trail)
+        self._shrink()
+
+    def saw(self, group: str, kind: str, meta: Metadata, raw: bytes) -> None:
+        """Look at a change of an object as a watch brought it, managedFields included: who fights over its fields?"""
+        if not self._suspects:
+            return
+        for key in self._suspects.get((group, kind, meta.namespace, meta.name), ()):
+            trail = self._trails[key]
+            if trail.content and _is_newer(meta.resource_version, trail.version):
+                differing = _differences(trail.content, _content(raw, key[-1]))
+                for manager in _managers(raw, differing, trail.manager):
+                    if len(trail.others) < MAX_FIELDS:
+                        trail.others[manager] = None
+
+    def loops(self) -> list[WriteLoop]:
+        """Return the loops that were not broken yet by a write that led somewhere, the latest first."""
+        now = self._clock()
+        return [
+            WriteLoop(
+                *key,
+                trail.waste,
+                trail.count,
+                tuple(path_text(path) for path in trail.fields)[:MAX_FIELDS],
+                tuple(trail.others),
+            )
+            for key, trail in reversed(self._trails.items())
+            if trail.waste is not None and trail.count >= self._threshold and now - trail.at <= self._window
+        ]
+
+    # --- judging -----------------------------------------------------------------------------------------------------
+
+    def _judge(
+        self, trail: _Trail, write: Write, meta: Metadata, content: bytes
+    ) -> tuple[Waste | None, Iterable[Path]]:
+        before = metadata_of(write.before).resource_version if write.before else ""
+        sent = _version_sent(write)
+        if meta.resource_version in {version for version in (sent, before, trail.version) if version}:
+            trail.changed = {}
+            # Who will not be told of the fields need not look for them; apply is judged by them.
+            is_near = trail.count >= self._threshold - 1 and Waste.NOTHING_CHANGED not in trail.told
+            fields = _stored_otherwise(write, content) if is_near or write.is_apply else []
+            # To apply the same again and again is how apply is meant to be used; it is a loop if the server keeps something else.
+            return (None if write.is_apply and not fields else Waste.NOTHING_CHANGED), fields
+        if not trail.content or not content:
+            trail.changed = {}
+            return None, ()
+        changed = {} if content == trail.content else _differences(trail.content, content)
+        last, trail.changed = trail.changed, changed
+        if before and _is_newer(before, trail.version):
+            meanwhile = _differences(trail.content, _content(write.before, write.subresource))
+            restored = [path for path in meanwhile if path not in changed]
+            if restored:
+                return Waste.FOUGHT_OVER, restored
+        is_main = not write.subresource  # a status stays the same while its specification changes
+        if is_main and not before and not changed and meta.generation > trail.generation + 1 > 1:
+            return Waste.FOUGHT_OVER, ()  # not cached, but the specification went somewhere and came back
+        undone = [path for path, (_, new) in changed.items() if path in last and last[path][0] == new]
+        return (Waste.UNDONE, undone) if undone else (None, ())
+
+    def _wasted(self, key: _Key, trail: _Trail, waste: Waste, write: Write) -> None:
+        controller, label = key[0], write.kind.group_kind
+        if self._counter is not None:
+            self._counter.wasted(controller, label, waste.value)
+        if trail.count < self._threshold or waste in trail.told:
+            return
+        trail.told.add(waste)
+        if self._counter is not None:
+            self._counter.looped(controller, label, waste.value)
+        named = self._named[controller, label, waste] = self._named.get((controller, label, waste), 0) + 1
+        if named > MAX_NAMED:
+            return
+        self._warn(controller, label, trail, waste, write)
+
+    def _warn(self, controller: str, label: str, trail: _Trail, waste: Waste, write: Write) -> None:
+        fields = [path_text(path) for path in trail.fields]
+        shown = ", ".join(fields[:MAX_FIELDS]) + (
+            f" and {len(fields) - MAX_FIELDS} more" if fields[MAX_FIELDS:] else ""
+        )
+        more: dict[str, Any] = {}
+        if waste is Waste.FOUGHT_OVER:
+            more["other"] = ", ".join(trail.others) or "unknown (not seen by the cache)"
+        if write.subresource:
+            more["subresource"] = write.subresource
+        self._log.warning(
+            "write loop",
+            controller=controller,
+            kind=label,
+            object=f"{write.namespace}/{write.name}" if write.namespace else write.name,
+            why=waste.value,
+            writes=trail.count,
+            fields=shown or _NO_FIELDS[waste],
+            hint=_HINTS[waste],
+            **more,
+        )
+
+    # --- remembering -------------------------------------------------------------------------------------------------
+
+    def _trail(self, key: _Key, uid: str) -> _Trail:
+        now = self._clock()
+        trail = self._trails.get(key)
+        if trail is None or trail.uid != uid:
+            self._forget(key)
+            trail = self._trails[key] = _Trail(uid)
+        elif now - trail.at > self._window:
+            trail.add(None, ())
+            trail.changed = {}
+        trail.at = now
+        self._trails.move_to_end(key)
+        return trail
+
+    def _keep(self, trail: _Trail, meta: Metadata, content: bytes) -> None:
+        self._bytes += len(content) - len(trail.content)
+        trail.version, trail.generation, trail.content = meta.resource_version, meta.generation, content
+
+    def _suspect(self, key: _Key, trail: _Trail) -> None:
+        if trail.waste is Waste.FOUGHT_OVER:
+            self._suspects.setdefault(key[1:5], {})[key] = None
+        else:
+            self._clear(key)
+
+    def _clear(self, key: _Key) -> None:
+        suspects = self._suspects.get(key[1:5])
+        if suspects is not None:
+            suspects.pop(key, None)
+            if not suspects:
+                del self._suspects[key[1:5]]
+
+    def _forget(self, key: _Key) -> None:
+        trail = self._trails.pop(key, None)
+        if trail is not None:
+            self._bytes -= len(trail.content)
+            self._clear(key)
+
+    def _shrink(self) -> None:
+        while len(self._trails) > self._max_trails or (self._bytes > self._max_bytes and len(self._trails) > 1):
+            self._forget(next(iter(self._trails)))
+
+
+# --- contents --------------------------------------------------------------------------------------------------------
+
+_decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_SHORT: Final = 16  # bytes; nothing empty is longer
+
+
+def _content(raw: bytes, subresource: str) -> bytes:
+    """Return what a write is about, as JSON: without what the server changes by itself; empty when it is too large."""
+    if len(raw) > MAX_OBJECT:
+        return b""
+    # Cut, not decoded: contents that differ in bytes alone (the order of members) have no differing leaves.
+    members = _cut(raw)
+    if subresource:
+        name = "status" if subresource == "status" else "spec"
+        return msgspec.json.encode({name: members[name]} if name in members else {})
+    metadata = _cut(members.get("metadata", b"{}"))
+    own = {name: metadata[name] for name in _MAIN_METADATA if name in metadata and not _is_empty(metadata[name])}
+    kept: dict[str, object] = {name: value for name, value in members.items() if name not in _NOT_MAIN}
+    return msgspec.json.encode(kept | {"metadata": own})
+
+
+def _cut(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """Return the members of an object, each as JSON; none of what is no object."""
+    try:
+        return _decode_members(raw)
+    except msgspec.ValidationError:
+        return {}
+
+
+def _is_empty(value: msgspec.Raw) -> bool:
+    """Whether it is an empty object or list, or null."""
+    return len(value) < _SHORT and not msgspec.json.decode(value)
+
+
+def _version_sent(write: Write) -> str:
+    try:
+        return metadata_of(write.sent).resource_version
+    except ValueError:
+        return ""  # a JSON patch, or a patch that leaves metadata alone
+
+
+def _stored_otherwise(write: Write, content: bytes) -> list[Path]:
+    """Return the fields a write carried with another value than the server keeps."""
+    if len(write.sent) > MAX_OBJECT or not content:
+        return []
+    return [
+        path
+        for path, (value, kept) in _differences(_content(write.sent, write.subresource), content).items()
+        # An empty list, object or null means the same as nothing.
+        if value is not ABSENT and not (kept is ABSENT and value in (None, [], {}))
+    ]
+
+
+def _differences(old: bytes, new: bytes) -> _Fields:
+    """Return the leaves that differ between two contents, with both values."""
+    return _differing(msgspec.json.decode(old), msgspec.json.decode(new))
+
+
+def _differing(old: Any, new: Any) -> _Fields:
+    fields: _Fields = {}
+    for path, one, other in differences(old, new):
+        before, after = dict(leaves(one, path)), dict(leaves(other, path))
+        for leaf in before.keys() | after.keys():
+            values = before.get(leaf, ABSENT), after.get(leaf, ABSENT)
+            if values[0] != values[1]:  # lists in another order differ in no leaf
+                fields[leaf] = values
+    return fields
+
+
+def _is_newer(version: str, than: str) -> bool:
+    return version.isdecimal() and than.isdecimal() and int(version) > int(than)
+
+
+# --- managers --------------------------------------------------------------------------------------------------------
+
+
+class _Entry(msgspec.Struct, gc=False, rename="camel"):
+    manager: str = ""
+    fields_v1: dict[str, Any] = {}
+
+
+class _Managed(msgspec.Struct, gc=False, rename="camel"):
+    managed_fields: list[_Entry] = []
+
+
+class _Envelope(msgspec.Struct, gc=False):
+    metadata: _Managed
+
+
+_decode_managed = msgspec.json.Decoder(_Envelope).decode
+
+
+def _managers(raw: bytes, paths: Iterable[Path], own: str) -> Iterator[str]:
+    """Yield who, other than `own`, owns one of the fields."""
+    wanted = list(paths)
+    for entry in _decode_managed(raw).metadata.managed_fields:
+        if entry.manager and entry.manager != own and any(_owns(entry.fields_v1, path) for path in wanted):
+            yield entry.manager
+
+
+def _owns(fields: Mapping[str, Any], path: Path) -> bool:
+    """Whether a field set holds the field at a path, or something of the list the path goes through."""
+    node: Any = fields
+    for segment in path:
+        if segment.startswith("["):
+            return bool(node)
+        node = node.get(f"f:{segment}")
+        if node is None:
+            return False
+    return True

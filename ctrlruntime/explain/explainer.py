@@ -1,0 +1,337 @@
+"""Looks at controllers, queues, caches and the journal, and says what it sees. Everything in here is called on the event loop.
+
+It costs nothing until somebody asks; what it then looks at is bounded, for the loop stands still meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+from ctrlruntime import journal as record
+from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.cache.reflector import Reflector
+from ctrlruntime.client.loops import WriteLoop
+from ctrlruntime.cluster import Cluster
+from ctrlruntime.controller import Controller, Reconcile
+from ctrlruntime.errors import CtrlError
+from ctrlruntime.explain import facts
+from ctrlruntime.explain.naming import is_event_of, is_kind, is_write_of, kind_and_group, nearest
+from ctrlruntime.explain.records import (
+    calls_of,
+    led_to_of,
+    loop_of,
+    queued_of,
+    reason_of,
+    recent_of,
+    runs_of,
+    scope_of,
+    triggers_of,
+)
+from ctrlruntime.journal import Journal
+from ctrlruntime.reconcile import Request
+from ctrlruntime.workqueue import Pending
+
+AnyController: TypeAlias = "Controller[Any]"
+
+MAX_KEYS: Final = 50
+"""Keys of each queue, and reconciles, that are listed."""
+
+MAX_SCANNED: Final = 2_000
+"""Keys of the journal that are looked through for what an object has led to."""
+
+
+class QuestionError(CtrlError):
+    """A question that cannot be answered as it was asked; the message says what to ask instead."""
+
+
+class Explainer:
+    """Answers questions about the controllers and clusters it is given. `clock` is the one of their caches."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        controllers: Callable[[], Sequence[AnyController]],
+        clusters: Callable[[], Sequence[Cluster]],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._journal = journal
+        self._controllers = controllers
+        self._clusters = clusters
+        self._clock = clock
+
+    # --- lists ------------------------------------------------------------------------------------------------------
+
+    def overview(self) -> facts.Overview:
+        return facts.Overview(
+            now=self._journal.now(),
+            controllers=self.controllers().controllers,
+            queues=self.queues().queues,
+            watches=self.watches().watches,
+            loops=[loop for _, loop in self._loops()],
+            recent=self._recent(),
+        )
+
+    def controllers(self) -> facts.Controllers:
+        found = [self._controller(controller) for controller in self._controllers()]
+        return facts.Controllers(now=self._journal.now(), controllers=found)
+
+    def queues(self) -> facts.Queues:
+        found = [self._queue(controller) for controller in self._controllers()]
+        return facts.Queues(now=self._journal.now(), queues=found)
+
+    def watches(self) -> facts.Watches:
+        found: list[facts.Watch] = []
+        for cluster in self._clusters():
+            for gvk, informer in cluster.cache.informers().items():
+                kind = gvk.group_kind
+                # Before the server has said what the kind is, there is no reflector.
+                followed: Mapping[Scope, Reflector | None] = informer.reflectors or {Scope(): None}
+                found += [self._watch(cluster, kind, informer, *each) for each in followed.items()]
+        return facts.Watches(now=self._journal.now(), watches=found)
+
+    def _controller(self, controller: AnyController) -> facts.Controller:
+        return facts.Controller(
+            name=controller.name,
+            group=controller.group,
+            kind=controller.kind,
+            is_started=controller.is_started,
+            workers=controller.options.max_concurrent_reconciles,
+            sources=[facts.Source(name=repr(w.source), is_synced=w.is_synced) for w in controller.watches],
+            running=[self._running(controller.name, reconcile) for reconcile in controller.reconciles()],
+        )
+
+    def _queue(self, controller: AnyController) -> facts.Queue:
+        seen = controller.queue.overview(MAX_KEYS)
+        return facts.Queue(
+            controller=controller.name,
+            ready=seen.ready,
+            waiting=seen.waiting,
+            in_work=seen.in_work,
+            oldest_ready=seen.oldest_ready,
+            by_priority={str(priority): count for priority, count in sorted(seen.by_priority.items(), reverse=True)},
+            keys=[queued_of(pending) for pending in seen.keys],
+        )
+
+    def _watch(
+        self, cluster: Cluster, kind: str, informer: Informer, scope: Scope, reflector: Reflector | None
+    ) -> facts.Watch:
+        proof = float("-inf") if reflector is None else reflector.last_proof_of_life
+        return facts.Watch(
+            kind=kind,
+            cluster=cluster.name,
+            scope=scope_of(scope),
+            state="resolving" if reflector is None else reflector.state.name.lower(),
+            is_synced=informer.is_synced,
+            objects=len(informer.store),
+            size_bytes=informer.store.size_bytes,
+            alive=None if proof == float("-inf") else max(0.0, self._clock() - proof),
+            watches=0 if reflector is None else reflector.watches,
+            lists=0 if reflector is None else reflector.relists,
+            version="" if reflector is None else reflector.version,
+            trouble=informer.trouble(scope),
+            subscribers=informer.subscriber_count,
+        )
+
+    def _recent(self) -> list[facts.Recent]:
+        kinds = {controller.name: controller.kind for controller in self._controllers()}
+        found = [
+            recent_of(controller, kinds.get(controller, ""), key, run)
+            for controller, key, runs in islice(self._journal.latest(), MAX_KEYS)
+            for run in runs[-2:]
+        ]
+        return sorted(found, key=lambda recent: -recent.started)[:MAX_KEYS]
+
+    # --- one object -------------------------------------------------------------------------------------------------
+
+    def why(self, kind: str, namespace: str, name: str, controller: str = "") -> facts.Why:
+        """Return what is known of the object's reconciles, and of those it led to. Raises: QuestionError."""
+        if not name:
+            raise QuestionError("name the object: kind=…&namespace=…&name=…")
+        asked = self._asked(kind, controller)
+        keys = [(each, key) for each in asked for key in self._keys(each, namespace, name)]
+        led_to = self._led_to(kind, namespace, name)
+        answers = [self._answer(each, key) for each, key in keys]
+        if not answers and not led_to:
+            raise QuestionError(self._never_seen(kind, namespace, name, asked))
+        return facts.Why(
+            now=self._journal.now(),
+            kind=kind,
+            namespace=namespace,
+            name=name,
+            watches=self._watches_of(kind),
+            answers=answers,
+            led_to=led_to,
+        )
+
+    def _watches_of(self, kind: str) -> list[facts.Watch]:
+        return [watch for watch in self.watches().watches if is_kind(kind, *kind_and_group(watch.kind))]
+
+    def _asked(self, kind: str, name: str) -> list[AnyController]:
+        """Return the controllers that are meant; none when the kind is one that is only watched."""
+        controllers = list(self._controllers())
+        if not controllers:
+            raise QuestionError("this process has no controllers")
+        if name:
+            named = [controller for controller in controllers if controller.name == name]
+            if not named:
+                raise QuestionError(
+                    f"there is no controller {name!r}" + nearest(name, [each.name for each in controllers])
+                )
+            return named
+        found = [controller for controller in controllers if is_kind(kind, controller.kind, controller.group)]
+        if found or any(is_kind(kind, *watched) for watched in self._watched_kinds()):
+            return found
+        known = [each.kind for each in controllers if each.kind] + [each for each, _ in self._watched_kinds()]
+        raise QuestionError(f"no controller reconciles or watches the kind {kind!r}" + nearest(kind, known))
+
+    def _watched_kinds(self) -> list[tuple[str, str]]:
+        return [(gvk.kind, gvk.group) for cluster in self._clusters() for gvk in cluster.cache.informers()]
+
+    def _keys(self, controller: AnyController, namespace: str, name: str) -> Iterator[Hashable]:
+        """Find the requests that mean this object: those the journal, the queue or the cache knows."""
+        names = {"", *(cluster.name for cluster in self._clusters())}
+        wanted = [Request(namespace, name, cluster) for cluster in sorted(names)]
+        for key in wanted:
+            is_cached = self._cached(controller, key) is not None
+            if is_cached or self._journal.history(controller.name, key).runs or controller.queue.pending(key):
+                yield key
+        text = f"{namespace}/{name}" if namespace else name
+        others = (key for key in self._journal.keys(controller.name) if not isinstance(key, Request))
+        yield from (key for key in others if str(key) == text)
+
+    def _answer(self, controller: AnyController, key: Hashable) -> facts.Answer:
+        history = self._journal.history(controller.name, key)
+        pending = controller.queue.pending(key)
+        running = next((each for each in controller.reconciles() if each.request == key), None)
+        request = key if isinstance(key, Request) else Request("", str(key))
+        words, at = self._next(controller, history, pending, running)
+        return facts.Answer(
+            controller=controller.name,
+            group=controller.group,
+            kind=controller.kind,
+            request=str(key),
+            namespace=request.namespace,
+            name=request.name,
+            cluster=request.cluster,
+            is_started=controller.is_started,
+            cached_version=self._cached(controller, request),
+            unseen=self._unseen(controller, request),
+            unsynced=[repr(watch.source) for watch in controller.watches if not watch.is_synced],
+            loops=self._loops_of(controller, request, history),
+            running=None if running is None else self._running(controller.name, running),
+            queued=None if pending is None or pending.ready_in is None else queued_of(pending),
+            failures=controller.queue.num_requeues(key),
+            next=words,
+            next_at=at,
+            runs=runs_of(history),
+        )
+
+    def _cached(self, controller: AnyController, request: Request) -> str | None:
+        for cluster in self._clusters():
+            for gvk, informer in cluster.cache.informers().items():
+                if cluster.name == request.cluster and (gvk.kind, gvk.group) == (controller.kind, controller.group):
+                    entry = informer.store.get(request.namespace, request.name)
+                    return None if entry is None else entry.meta.resource_version
+        return None
+
+    def _unseen(self, controller: AnyController, request: Request) -> str:
+        for cluster in self._clusters():
+            if cluster.name == request.cluster:
+                return cluster.gate.unseen((controller.group, controller.kind), request.namespace, request.name)
+        return ""
+
+    def _loops(self) -> list[tuple[WriteLoop, facts.Loop]]:
+        return [(loop, loop_of(loop, cluster.name)) for cluster in self._clusters() for loop in cluster.loops.loops()]
+
+    def _loops_of(self, controller: AnyController, request: Request, history: record.History) -> list[facts.Loop]:
+        """Return the loops a request has to do with: at its object, or at one its runs wrote."""
+        itself = (controller.group, controller.kind, request.namespace, request.name)
+        written = {call.what for call in history.calls}
+        return [
+            shown
+            for loop, shown in self._loops()
+            if loop.controller == controller.name
+            and (
+                itself == (loop.group, loop.kind, loop.namespace, loop.name)
+                or any(is_write_of(what, loop) for what in written)
+            )
+        ]
+
+    def _next(
+        self,
+        controller: AnyController,
+        history: record.History,
+        pending: Pending[Any] | None,
+        running: Reconcile[Any] | None,
+    ) -> tuple[str, float | None]:
+        now = self._journal.now()
+        if pending is not None and pending.ready_in is not None:
+            reason = reason_of(pending, history)
+            if pending.ready_in > 0:
+                return f"in {pending.ready_in:.1f} s: {reason}", now + pending.ready_in
+            if running is not None:
+                return f"as soon as the present run ends: {reason}", now
+            waits = f"waits for a free worker since {-pending.ready_in:.1f} s"
+            if not controller.is_started:
+                waits = f"waits since {-pending.ready_in:.1f} s for its controller, which has not started"
+            return f"{waits}: {reason}", now
+        if running is not None:
+            return "running now; after that when something changes, or as its outcome says", None
+        if not history.runs:
+            return "when something changes; no event of it has passed the predicates and handlers yet", None
+        if history.runs[-1].outcome == "terminal":
+            return "when something changes: the last run failed for good", None
+        return "when something changes", None
+
+    def _running(self, controller: str, reconcile: Reconcile[Any]) -> facts.Running:
+        history = self._journal.history(controller, reconcile.request)
+        return facts.Running(
+            id=reconcile.id,
+            request=str(reconcile.request),
+            seconds=reconcile.seconds,
+            stands_at=reconcile.stands_at,
+            attempts=reconcile.attempts,
+            priority=reconcile.priority,
+            triggers=triggers_of(reconcile.triggers),
+            omitted=reconcile.omitted,
+            calls=calls_of(history, reconcile.id),
+        )
+
+    def _led_to(self, kind: str, namespace: str, name: str) -> list[facts.LedTo]:
+        """Find reconciles of other objects that this one led to."""
+        kinds = {controller.name: (controller.kind, controller.group) for controller in self._controllers()}
+        found: list[facts.LedTo] = []
+        for controller, key, runs in islice(self._journal.latest(), MAX_SCANNED):
+            own, group = kinds.get(controller, ("", ""))
+            is_itself = isinstance(key, Request) and (key.namespace, key.name) == (namespace, name)
+            if is_itself and is_kind(kind, own, group):
+                continue
+            found += [
+                led_to_of(controller, own, key, run, trigger)
+                for run in runs
+                for trigger in run.triggers
+                if is_event_of(trigger, kind, namespace, name)
+            ]
+        return sorted(found, key=lambda led: -led.started)[:MAX_KEYS]
+
+    def _never_seen(self, kind: str, namespace: str, name: str, asked: Sequence[AnyController]) -> str:
+        text = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+        elsewhere = {
+            str(key)
+            for controller in asked
+            for key in self._journal.keys(controller.name)
+            if isinstance(key, Request) and key.name == name
+        }
+        hint = f"; there is {', '.join(sorted(elsewhere)[:5])}" if elsewhere else ""
+        waiting = [each.name for each in asked if not each.is_started]
+        if waiting:
+            hint += f"; the controller {waiting[0]} has not started in this process (it may not be the leader)"
+        for watch in self._watches_of(kind):
+            if watch.trouble or not watch.is_synced:
+                hint += f"; the watch of {watch.kind} is not synced: {watch.trouble or watch.state}"
+        who = "its controllers" if len(asked) != 1 else f"the controller {asked[0].name}"
+        return f"{text} was never seen by {who}: not in the cache, not in the queue, not reconciled lately{hint}"

@@ -1,0 +1,50 @@
+"""Which kind and object somebody means: kinds are written in many ways."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from ctrlruntime import journal as record
+from ctrlruntime.client.loops import WriteLoop
+
+
+def is_write_of(what: str, loop: WriteLoop) -> bool:
+    """Say whether a call, as text, is about the object of a loop."""
+    resource, _, key = what.partition(" ")
+    name, _, group = resource.partition("/")[0].partition(".")
+    return is_kind(name, loop.kind, "") and group == loop.group and key in {f"{loop.namespace}/{loop.name}", loop.name}
+
+
+def kind_and_group(text: str) -> tuple[str, str]:
+    """Take `Deployment.apps` apart."""
+    kind, _, group = text.partition(".")
+    return kind, group
+
+
+def is_event_of(trigger: object, kind: str, namespace: str, name: str) -> bool:
+    """Say whether a trigger is an event of this object."""
+    if not isinstance(trigger, record.Trigger) or (trigger.namespace, trigger.name) != (namespace, name):
+        return False
+    # A kind of which only the metadata is watched has a class of that name.
+    source = trigger.source.removeprefix("PartialObjectMetadata[").removesuffix("]")
+    return is_kind(kind.partition(".")[0], source, "")
+
+
+def is_kind(asked: str, kind: str, group: str) -> bool:
+    """Say whether somebody who writes `asked` means this kind: its name or plural, in any case, with or without its group."""
+    if not kind:
+        return False
+    name, _, rest = asked.lower().partition(".")
+    kind = kind.lower()
+    return name in {kind, f"{kind}s", f"{kind}es", f"{kind.removesuffix('y')}ies"} and rest in {"", group.lower()}
+
+
+def nearest(asked: str, known: Sequence[str]) -> str:
+    """Return the end of a sentence that names what is known and most like what was asked for."""
+    names = list(dict.fromkeys(known))
+    by_lower = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(asked.lower(), by_lower, n=1)
+    if close:
+        return f"; did you mean {by_lower[close[0]]}?"
+    return f"; there are {', '.join(names)}" if names else ""

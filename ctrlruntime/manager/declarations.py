@@ -1,0 +1,56 @@
+"""What a manager was told to do, kept as facts: which controllers watch which kinds and why, and who records Events.
+
+Builders and the manager write; the generator of roles reads, from a manager that never starts. A builder says why a kind is watched. Of a
+controller that was made without one only the watches are known: they need reading, and nobody knows what it writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from ctrlruntime.api.object import Object
+from ctrlruntime.controller import Controller
+from ctrlruntime.source import Kind
+
+__all__ = ["Declarations", "Reason", "Watch"]
+
+Reason: TypeAlias = Literal["for", "owns", "watches"]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A kind that a controller watches: the one it reconciles ("for"), its children ("owns"), or another one ("watches")."""
+
+    controller: str
+    kind: type[Object]
+    reason: Reason
+
+
+@dataclass(slots=True)
+class Declarations:
+    """What a manager was told so far, in order."""
+
+    watches: list[Watch] = field(default_factory=list[Watch])
+    """What the builders' controllers watch."""
+
+    recorders: list[str] = field(default_factory=list[str])
+    """Names of those that record Events."""
+
+    _controllers: list[Controller[Any]] = field(default_factory=list[Controller[Any]])
+
+    def note(self, runnable: object) -> None:
+        """Note a controller that the manager runs."""
+        if isinstance(runnable, Controller):
+            self._controllers.append(runnable)
+
+    def made_by_hand(self) -> list[Watch]:
+        """Return what the controllers watch that were made without a builder, those watches that were added after `mgr.add` too."""
+        built = {watch.controller for watch in self.watches}
+        return [
+            Watch(controller.name, watch.source.kind, "watches")
+            for controller in self._controllers
+            if controller.name not in built
+            for watch in controller.watches
+            if isinstance(watch.source, Kind)
+        ]

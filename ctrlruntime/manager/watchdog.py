@@ -1,0 +1,233 @@
+"""The watchdog: asks the main event loop, again and again, whether it still answers, and tells where it stands when it does not.
+
+It runs on the second loop. A beat goes to the main loop by `call_soon_threadsafe`; until its answer comes back the loop is *stalled*. From
+`warn_after` seconds on that is a warning with the stack of the main thread; from `give_up_after` seconds on the loop is *hung*: `trouble`
+says so, which the election and the liveness probe ask for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from ctrlruntime import errors, log
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.healthz import UnhealthyError
+from ctrlruntime.metrics import LoopMetrics
+
+BEATS: Final = 4
+"""Beats within `warn_after` seconds."""
+
+_OURS: Final = f"{Path(errors.__file__).parent}{os.sep}"
+_LIBRARIES: Final = (
+    *{f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+    "<frozen",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watchdog:
+    """What happens when code blocks the event loop: a warning with its stack, and at last the end of leadership. Times are seconds.
+
+    Raises: ConfigError for times that do not fit together.
+    """
+
+    warn_after: float = 1.0
+    """How long the event loop may not answer before there is a warning."""
+
+    give_up_after: float = 60.0
+    """How long it may not answer before the lease is not renewed any more and liveness fails."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.warn_after <= self.give_up_after:
+            raise ConfigError(
+                f"the watchdog warns after {self.warn_after:g} s and gives up after {self.give_up_after:g} s: "
+                "give two numbers above 0, the second not smaller than the first"
+            )
+
+
+USUAL: Final = Watchdog()
+
+
+class _Beat:
+    """One question to the main loop. `sent` is moved on by time in which the whole process stood still."""
+
+    __slots__ = ("answered", "sent")
+
+    def __init__(self, sent: float) -> None:
+        self.sent = sent
+        self.answered: float | None = None
+
+
+class LoopWatch:
+    """Watches the loop `watched`, which runs in the thread `thread` (its ident).
+
+    `on_stall` is called at each look while a warning is due, with where the loop stands. `clock` counts seconds.
+    """
+
+    def __init__(
+        self,
+        options: Watchdog,
+        watched: asyncio.AbstractEventLoop,
+        *,
+        thread: int | None = None,
+        metrics: LoopMetrics | None = None,
+        on_stall: Callable[[str], None] = lambda _where: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._options = options
+        self._watched = watched
+        self._thread = threading.get_ident() if thread is None else thread
+        self._metrics = metrics or LoopMetrics()
+        self._on_stall = on_stall
+        self._clock = clock
+        self._period = options.warn_after / BEATS
+        self._beat: _Beat | None = None
+        self._looked: float | None = None
+        self._has_warned = False
+        self._has_given_up = False
+        self._has_ended = False
+        self._log = log.get_logger("manager")
+
+    # --- what others ask; safe in any thread ------------------------------------------------------------------------
+
+    def stalled_for(self) -> float:
+        """Return the seconds the loop has not answered; 0 when it owes no answer."""
+        beat = self._beat
+        return 0.0 if beat is None or beat.answered is not None else max(0.0, self._clock() - beat.sent)
+
+    def describe(self) -> str:
+        """Return for how long the loop has not answered, and where it stands."""
+        if self._has_ended:
+            return "the main event loop has ended"
+        place = where(self._frame())
+        return f"the main event loop has not answered for {self.stalled_for():.1f} s" + (f": {place}" if place else "")
+
+    def stack(self) -> list[str]:
+        """Return the stack of the watched loop's thread at this moment, the innermost line last."""
+        return [_line(frame) for frame in _outwards(self._frame())][::-1]
+
+    def trouble(self) -> str:
+        """Return why the loop counts as hung, so that this process must not lead; empty while it does not."""
+        return self.describe() if self.stalled_for() >= self._options.give_up_after else ""
+
+    def check(self) -> None:
+        """Raise UnhealthyError when the loop is hung or has ended: the liveness check."""
+        if self._has_ended or self.trouble():
+            raise UnhealthyError(self.describe())
+
+    # --- watching ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Watch until cancelled, or until the loop that is watched is closed."""
+        while True:
+            if not self.look():
+                return
+            await asyncio.sleep(self._period)
+
+    def look(self) -> bool:
+        """Take one look, as `run` does at intervals; False when there is nothing to watch any more."""
+        self._has_ended = self._watched.is_closed()
+        if self._has_ended:
+            return False
+        now = self._clock()
+        before, self._looked = self._looked, now
+        if before is not None:
+            self._notice_standstill(now - before - self._period)
+        if self._beat is not None:
+            if self._beat.answered is None:
+                self._owes(self._beat, now)
+                return True
+            self._answers(self._beat, self._beat.answered)
+        return self._send()
+
+    def _send(self) -> bool:
+        beat = _Beat(self._clock())
+        try:
+            self._watched.call_soon_threadsafe(self._answer, beat)
+        except RuntimeError:
+            self._has_ended = True
+            return False
+        self._beat = beat
+        return True
+
+    def _answer(self, beat: _Beat) -> None:
+        beat.answered = self._clock()
+
+    def _answers(self, beat: _Beat, answered: float) -> None:
+        seconds = max(0.0, answered - beat.sent)
+        self._metrics.lag.observe(seconds)
+        self._metrics.stalled = 0.0
+        if self._has_warned:
+            self._has_warned = self._has_given_up = False
+            self._log.info("the event loop answers again", blocked_for=round(seconds, 3))
+
+    def _owes(self, beat: _Beat, now: float) -> None:
+        seconds = self._metrics.stalled = now - beat.sent
+        # A period early: the loop may have been blocked that long already when the beat was sent.
+        if not self._has_warned and seconds >= self._options.warn_after - self._period:
+            self._has_warned = True
+            self._metrics.blocked += 1
+            self._log.warning(
+                "the event loop is blocked; call what blocks with asyncio.to_thread, or write the reconciler as a plain function",
+                seconds=round(seconds, 3),
+                at=where(self._frame()),
+                trace=self.stack(),
+            )
+        if self._has_warned:
+            self._on_stall(self.describe())
+        if not self._has_given_up and seconds >= self._options.give_up_after:
+            self._has_given_up = True
+            self._log.error(
+                "the event loop hangs: the lease is not renewed any more and liveness fails",
+                seconds=round(seconds, 3),
+                at=where(self._frame()),
+                trace=self.stack(),
+            )
+
+    def _notice_standstill(self, overslept: float) -> None:
+        """Take time in which this thread stood still, too, off what the loop owes: that was not code on the loop, or cannot be told."""
+        if overslept < self._options.warn_after - self._period:
+            return
+        if self._beat is not None and self._beat.answered is None:
+            self._beat.sent += overslept
+        self._log.warning(
+            "the process stood still: it was frozen, had no CPU, or an extension module held the interpreter lock",
+            seconds=round(overslept, 3),
+            at=where(self._frame()),
+        )
+
+    def _frame(self) -> FrameType | None:
+        return sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to see another thread
+
+
+def where(frame: FrameType | None) -> str:
+    """Return the innermost line of user code of a stack as `file:line in function`, else of any code; empty without a stack."""
+    if frame is None:
+        return ""
+    found = next((each for each in _outwards(frame) if _is_of_user(each)), frame)
+    return _line(found)
+
+
+def _line(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _is_of_user(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return not name.startswith((_OURS, *_LIBRARIES)) and f"{os.sep}site-packages{os.sep}" not in name

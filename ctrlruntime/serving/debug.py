@@ -1,0 +1,118 @@
+"""The debug server: pages about what an operator does, off unless somebody asks for them, on loopback unless somebody says otherwise.
+
+A page is looked up on the main event loop and shown on the loop that serves. When the main loop does not answer in time, the page says so
+and where it stands: that is when people look.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ctrlruntime import log
+from ctrlruntime.serving.endpoints import Ask
+from ctrlruntime.serving.loops import LoopBlockedError
+from ctrlruntime.serving.server import Address, Handler, HTTPServer, parse_address
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+DEBUG_FLAG: Final = "--debug-bind-address"
+
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class Shown(NamedTuple):
+    """What is sent."""
+
+    body: bytes
+    content_type: str
+    status: int
+
+
+class Page(NamedTuple):
+    """One page: `look` is called on the main loop with the query, `show` elsewhere with what it returned and the query.
+
+    `refuse` shows that the main loop does not answer, with its stack.
+    """
+
+    look: Callable[[Mapping[str, str]], object]
+    show: Callable[[Any, Mapping[str, str]], Shown]
+    refuse: Callable[[str, list[str]], Shown]
+
+
+def parse_debug_address(text: str) -> Address | None:
+    """Return the address in `host:port`, `:port` or `port`, the last two on loopback; None for "0" and "". Raises: ConfigError."""
+    given = text.strip()
+    address = parse_address(f":{given}" if given.isdecimal() and given != "0" else given, DEBUG_FLAG)
+    if address is not None and not address.host:
+        return Address("127.0.0.1", address.port)
+    return address
+
+
+def debug_server(
+    address: str, pages: Mapping[str, Page], *, ask: Ask, stack: Callable[[], list[str]] = list
+) -> HTTPServer | None:
+    """Return the server of the debug pages, by path; None when the address turns it off.
+
+    `ask` runs something on the main event loop; when that does not answer, `stack` (safe in any thread) says where it stands.
+    Raises: ConfigError for an address that is none.
+    """
+    where = parse_debug_address(address)
+    if where is None:
+        return None
+    is_local = _is_loopback(where.host)
+    handlers = {path: _handler(page, ask, stack, is_local=is_local) for path, page in pages.items()}
+    return HTTPServer(where, handlers, name="debug", flag=DEBUG_FLAG)
+
+
+def _handler(page: Page, ask: Ask, stack: Callable[[], list[str]], *, is_local: bool) -> Handler:
+    from aiohttp import web
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if is_local and not _is_local_name(request.host):
+            # A web page elsewhere can have its own name lead here; then the browser still says that name.
+            raise web.HTTPForbidden(text=f"the debug pages are served on loopback, and not as {request.host!r}\n")
+        query = dict(request.query)
+
+        async def look() -> object:
+            return page.look(query)
+
+        try:
+            shown = page.show(await ask(look), query)
+        except LoopBlockedError as error:
+            shown = page.refuse(str(error), stack())
+        except Exception as error:  # noqa: BLE001 - the one who looks should see what is wrong
+            log.get_logger("serving").error("a debug page failed", path=request.path, exc_info=error)
+            shown = Shown(f"this page failed: {error!r}\n".encode(), "text/plain", 500)
+        return web.Response(
+            body=shown.body, status=shown.status, content_type=shown.content_type, charset="utf-8", headers=_HEADERS
+        )
+
+    return answer
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_local_name(host: str) -> bool:
+    """Say whether a Host header is an address or localhost, with or without a port."""
+    name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    if name.lower() in {"localhost", ""}:
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

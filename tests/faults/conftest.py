@@ -1,0 +1,64 @@
+"""The fault suite runs on both servers, each behind a `FaultProxy`; at its end it prints how long each recovery took.
+
+`CTRLRUNTIME_FAULT_SCALE` is the factor of all watch times and bounds: 0.05 unless `scripts/faults --defaults` sets 1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from fault_scenarios import Outcome, Times
+from servers import embedded_server, namespace, real_server, server
+
+from ctrlruntime.log.options import WARN
+from ctrlruntime.log.output import sink
+
+__all__ = ["embedded_server", "namespace", "real_server", "server"]
+
+OUTCOMES = pytest.StashKey[list[Outcome]]()
+SCALE = float(os.environ.get("CTRLRUNTIME_FAULT_SCALE", "0.05"))
+
+
+@pytest.fixture(scope="session")
+def times() -> Times:
+    """The times of watches, scaled."""
+    return Times(SCALE)
+
+
+@pytest.fixture
+def outcomes(request: pytest.FixtureRequest) -> list[Outcome]:
+    """Where a scenario puts how it went; printed at the end of the run."""
+    return request.config.stash.setdefault(OUTCOMES, [])
+
+
+@pytest.fixture
+def log_lines() -> Iterator[list[dict[str, object]]]:
+    """Warnings and errors that are logged, as dicts."""
+    lines: list[dict[str, object]] = []
+
+    class Lines:
+        threshold = WARN
+
+        def write(self, level: int, name: str, event: str, fields: dict[str, object]) -> None:
+            lines.append({"level": level, "logger": name, "event": event, **fields})
+
+    before = sink.output
+    sink.output = Lines()
+    yield lines
+    sink.output = before
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    outcomes = config.stash.get(OUTCOMES, [])
+    if not outcomes:
+        return
+    terminalreporter.section(f"recovery from faults (times and bounds scaled by {SCALE:g})")
+    width = max(len(outcome.scenario.name) for outcome in outcomes)
+    terminalreporter.line(f"{'scenario':{width}}  {'class':10}  {'server':8}  {'bound':>8}  {'measured':>9}")
+    for outcome in sorted(outcomes, key=lambda outcome: (outcome.scenario.kind, outcome.scenario.name, outcome.server)):
+        terminalreporter.line(
+            f"{outcome.scenario.name:{width}}  {outcome.scenario.kind:10}  {outcome.server:8}  "
+            f"{outcome.bound:6.2f} s  {outcome.measured:7.2f} s"
+        )

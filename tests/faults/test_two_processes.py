@@ -1,0 +1,306 @@
+"""Two processes, one lease: whatever happens to the one that leads, there are never two writers.
+
+The judge is the server: the order of its own versions of the Lease and of the object both processes write (see `operators.history`). The times
+of the lease are scaled down; with `CTRLRUNTIME_FAILOVER=defaults` they are the real ones, and there are 5,000 objects to take over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+from operators.history import History, Version
+from operators.process import Nursery, Process
+
+from ctrlruntime.testing import eventually
+from ctrlruntime.testing.faults import FaultProxy, Match, freeze, thaw
+
+IS_FULL = os.environ.get("CTRLRUNTIME_FAILOVER") == "defaults"
+LEASE, RENEW, RETRY = (15.0, 10.0, 2.0) if IS_FULL else (2.0, 1.4, 0.2)
+START = 60.0 if IS_FULL else 40.0  # seconds a process may take to begin on a loaded machine
+SECRETS = 5000 if IS_FULL else 500
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def history(server, namespace):
+    with History(server, namespace) as history:
+        server.connection.request(
+            "POST", f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "written"}}
+        )
+        yield history
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    with Nursery() as nursery:
+        yield nursery
+
+
+@pytest.fixture
+def start(server, namespace, history, tmp_path, nursery):
+    """Starts a writer; none outlives the test, and then there must not have been two."""
+    started: list[Process] = []
+
+    def start(identity: str, *flags: str, kubeconfig: object = None) -> Process:
+        times = [str(seconds) for seconds in (LEASE, RENEW, RETRY)]
+        process = nursery.start(
+            "writer", tmp_path, "--kubeconfig", str(kubeconfig or server.kubeconfig_path), "--namespace", namespace,
+            "--identity", identity, "--times", *times, *flags,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+    intruders = history.intruders()
+    assert not intruders, "\n".join(intruders[:10])
+    assert history.writes()
+
+
+class Pair:
+    """Two writers of which one leads."""
+
+    def __init__(self, history: History, one: Process, other: Process) -> None:
+        self.history = history
+        self.processes = {"a": one, "b": other}
+        self.leader = ""
+        self.standby = ""
+
+    async def settle(self) -> None:
+        """Wait until one of them writes and the other one is ready to."""
+        mark = self.history.mark()
+
+        def writing() -> str:
+            writes = self.history.writes(after=mark)
+            return writes[-1].writer if writes and writes[-1].writer == self.history.holder() else ""
+
+        self.leader = await eventually(writing, timeout=START)
+        self.standby = "b" if self.leader == "a" else "a"
+        for process in self.processes.values():
+            await process.says("synced", within=START)
+
+    @property
+    def leading(self) -> Process:
+        return self.processes[self.leader]
+
+    async def handed_over(self, since: float, *, within: float) -> float:
+        """Wait until the standby writes; return how many seconds after `since` its first write was seen."""
+        writes = await eventually(lambda: self.history.writes(by=self.standby), timeout=within + 5.0)
+        took = writes[0].seen_at - since
+        assert took <= within
+        return took
+
+
+@pytest.fixture
+async def pair(start, history, request):
+    mode = getattr(request, "param", "plain")
+    pair = Pair(history, start("a", "--mode", mode), start("b", "--mode", "plain" if mode == "blocking" else mode))
+    await pair.settle()
+    return pair
+
+
+async def test_after_sigterm_the_other_one_writes_at_once(pair):
+    since = pair.leading.send(signal.SIGTERM)
+
+    await pair.handed_over(since, within=3.0)
+
+    assert await pair.leading.ends(within=10) == 0
+    assert pair.history.terms() == [pair.leader, pair.standby]
+
+
+async def test_after_sigkill_the_other_one_writes_when_the_lease_has_run_out(pair):
+    since = pair.leading.send(signal.SIGKILL)
+
+    took = await pair.handed_over(since, within=LEASE + 3.0)
+
+    assert took > RENEW - RETRY  # nobody takes over before
+
+
+async def test_a_frozen_leader_writes_nothing_when_it_wakes_up(pair):
+    since = time.monotonic()
+    freeze(pair.leading)
+    await pair.handed_over(since, within=LEASE + 3.0)
+    before = len(pair.history.writes(by=pair.standby))
+    await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 50, timeout=START)
+
+    thaw(pair.leading)
+
+    assert await pair.leading.ends(within=15) == 1
+    assert "is lost" in pair.leading.text()
+
+
+async def test_a_short_freeze_costs_nothing(pair):
+    freeze(pair.leading)
+    await asyncio.sleep(RETRY)
+    thaw(pair.leading)
+    before = len(pair.history.writes())
+
+    await eventually(lambda: len(pair.history.writes(by=pair.leader)) > before + 50, timeout=START)
+
+    assert pair.history.terms() == [pair.leader]
+
+
+async def test_freezes_of_any_length_again_and_again(start, history):
+    """Each time the leader wakes up around the moment at which its lease runs out."""
+    pair = Pair(history, start("a"), start("b"))
+    for length in (RENEW - RETRY, RENEW, LEASE - RETRY, LEASE, LEASE + RETRY):
+        await pair.settle()
+        woken, mark = pair.leading, history.mark()
+        freeze(woken)
+        await asyncio.sleep(length)
+        thaw(woken)
+
+        def goes_on(woken=woken, mark=mark) -> bool:
+            """Who woke up has ended, or leads on; in both cases somebody writes."""
+            writes = history.writes(after=mark)
+            return woken.exit_code is not None or (len(writes) > 200 and writes[-1].writer == pair.leader)
+
+        await eventually(goes_on, timeout=START)
+        if woken.exit_code is not None:
+            pair.processes[pair.leader] = start(pair.leader)
+
+
+def written_anew(leases: list[Version]) -> bool:
+    return leases[-1].type != "DELETED" and any(version.type == "DELETED" for version in leases)
+
+
+async def test_a_lease_deleted_by_hand_makes_no_second_leader(pair, server, namespace):
+    """A candidate that saw who led leaves it the time; one that comes later knows nothing, and cannot."""
+    await pair.processes[pair.standby].prints("another process leads", within=START)
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/writer"
+    for _ in range(5):
+        mark = pair.history.mark()
+        await asyncio.to_thread(server.connection.request, "DELETE", path)
+        await eventually(lambda mark=mark: written_anew(pair.history.leases(after=mark)), timeout=START)
+        await eventually(lambda mark=mark: len(pair.history.writes(after=mark)) > 20, timeout=START)
+
+
+@pytest.mark.parametrize("pair", ["stubborn", "thread", "blocking"], indirect=True)
+async def test_what_ignores_the_end_of_its_leadership_writes_nothing_after_it(pair):
+    """Frozen until the lease is somebody else's; then it goes on as if nothing had happened."""
+    since = time.monotonic()
+    freeze(pair.leading)
+    await pair.handed_over(since, within=LEASE + 3.0)
+    thaw(pair.leading)
+    before = len(pair.history.writes(by=pair.standby))
+
+    await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 100, timeout=START)
+
+    assert await pair.leading.ends(within=20) == 1
+
+
+async def test_a_leader_that_blocks_its_loop_for_longer_than_the_lease(start, history):
+    """It may stay the leader or lose the lease meanwhile; if it loses it, its next write is not begun."""
+    blocking = start("a", "--mode", "blocking")
+    await blocking.says("blocked", within=START)
+    start("b")
+
+    woke = await blocking.says("unblocked", within=START)
+
+    await eventually(lambda: history.writes()[-1].seen_at > woke + 1.0, timeout=START)
+
+
+# --- the network fails ------------------------------------------------------------------------------------------------
+
+RENEWALS = Match(verb=("get", "update", "patch", "create"), resource="leases")
+
+
+@pytest.fixture
+def proxies(server):
+    with FaultProxy(server) as one, FaultProxy(server) as other:
+        yield {"a": one, "b": other}
+
+
+@pytest.fixture
+async def far_pair(start, history, proxies, request):
+    """Each process has a way to the server of its own, which can fail without the other one's."""
+    mode = getattr(request, "param", "stubborn")
+    one, other = (start(name, "--mode", mode, kubeconfig=proxy.kubeconfig_path) for name, proxy in proxies.items())
+    pair = Pair(history, one, other)
+    await pair.settle()
+    return pair
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda proxy: proxy.delay(RENEWALS, RENEW + 1.0),
+        lambda proxy: proxy.deny(RENEWALS),
+        lambda proxy: proxy.answer(RENEWALS, 500),
+        lambda proxy: proxy.throttle(RENEWALS, retry_after=1.0),
+        lambda proxy: proxy.stall(RENEWALS),
+        lambda proxy: proxy.drop_answer(RENEWALS, None),
+        lambda proxy: proxy.refuse(),
+        lambda proxy: proxy.black_hole(),
+    ],
+    ids=["delayed", "denied", "failing", "throttled", "stalled", "answers-lost", "refused", "black-hole"],
+)
+async def test_who_cannot_renew_stops_writing_before_the_other_one_begins(far_pair, proxies, fault):
+    """Its reconciler ignores cancellation and errors, and its writes would reach the server all the time."""
+    pair, since = far_pair, time.monotonic()
+
+    with fault(proxies[pair.leader]):
+        took = await pair.handed_over(since, within=RENEW + LEASE + 3.0)
+        before = len(pair.history.writes(by=pair.standby))
+        await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 50, timeout=START)
+        assert await pair.leading.ends(within=20) == 1
+
+    assert took > RENEW - RETRY
+    assert pair.history.terms() == [pair.leader, pair.standby]
+
+
+async def test_renewals_that_are_late_but_in_time_cost_nothing(far_pair, proxies):
+    pair, mark = far_pair, far_pair.history.mark()
+
+    with proxies[pair.leader].delay(RENEWALS, RENEW / 3):
+        await eventually(lambda: len(pair.history.leases(after=mark)) > 5, timeout=START)
+
+    assert pair.history.terms() == [pair.leader]
+
+
+async def test_single_refusals_and_lost_answers_cost_nothing(far_pair, proxies):
+    """A renewal whose answer is lost has changed the Lease: the next one meets a version it does not know."""
+    pair, proxy = far_pair, proxies[far_pair.leader]
+    writes = Match(verb="update", resource="leases")
+
+    faults = (
+        lambda: proxy.answer(writes, 500, count=1),
+        lambda: proxy.drop_answer(writes, 1),
+        lambda: proxy.cut(writes, count=1),
+    )
+    for fault in faults * 3:
+        with fault() as struck:
+            await eventually(lambda struck=struck: struck.hits, timeout=START)
+        mark = pair.history.mark()
+        await eventually(lambda mark=mark: len(pair.history.leases(after=mark)) > 1, timeout=START)
+
+    assert pair.history.terms() == [pair.leader]
+
+
+# --- how long it takes with many objects ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(server, namespace):
+    """What a new leader has to look at."""
+    for number in range(SECRETS):
+        body = {"metadata": {"name": f"item-{number:05d}"}, "stringData": {"number": str(number)}}
+        server.connection.request("POST", f"/api/v1/namespaces/{namespace}/secrets", body)
+
+
+@pytest.mark.parametrize(("number", "within"), [(signal.SIGTERM, 3.0), (signal.SIGKILL, LEASE + 3.0)])
+async def test_the_first_reconcile_of_a_new_leader_comes_soon(many, pair, number, within):
+    since = pair.leading.send(number)
+
+    began = await pair.processes[pair.standby].says("first-reconcile", within=within + 10.0)
+    done = await pair.processes[pair.standby].says(f"reconciled-{SECRETS}", within=within + 20.0)
+    print(f"{number.name}: first reconcile {began - since:.2f} s later, all {SECRETS} {done - since:.2f} s")
+
+    assert began - since <= within
+    assert done - since <= within + 5.0
