@@ -1,7 +1,7 @@
-"""Run the benchmarks: `python -m benchmarks [NAME …]`; without names, all of them, one after the other.
+"""Run the benchmarks of single parts: `python -m benchmarks [NAME …]`; without names, all of them, one after the other.
 
-Each is a module of its own with options of its own (`python -m benchmarks.operator --help`). Those that need a real API server start the one
-that `tests/controlplane/build` has built. The table against Go, Rust and kopf is still to come.
+Each is a module of its own, most with options of their own (`python -m benchmarks.client --help`). Those that need a real API server start
+the one that `tests/controlplane/build` has built. The table against Go, Rust and kopf is `python -m benchmarks.peers`.
 """
 
 from __future__ import annotations
