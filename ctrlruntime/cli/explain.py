@@ -1,0 +1,80 @@
+"""`ctrl explain`: the fields of a class, as `kubectl explain` prints those of an installed kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from ctrlruntime.project.fields import Explanation, Field, plaintext
+from ctrlruntime.project.fields import explain as explained
+from ctrlruntime.project.package import load
+
+__all__ = ["explain"]
+
+_HELP = """Print the fields of a kind from its class: what kubectl explain will print once it is installed.
+
+    KIND is a kind, plural, singular or short name, and may be followed by the path of a field. The classes of MODULE come first; then
+    the kinds of Kubernetes, of which types are known and no descriptions.
+
+    \b
+      ctrl explain Website --module shop
+      ctrl explain website.spec.image --module shop
+      ctrl explain Deployment.spec.template --recursive
+    """
+
+
+@click.command(help=_HELP)
+@click.argument("what", metavar="KIND[.PATH]")
+@click.option("--module", metavar="MODULE", help="Dotted name of the operator's package.")
+@click.option("--recursive", is_flag=True, help="The fields of fields, too, without their descriptions.")
+@click.option("--api-version", default="", metavar="GROUP/VERSION", help="This version of the kind.")
+@click.option(
+    "--output",
+    "form",
+    type=click.Choice(["plaintext", "json"]),
+    default="plaintext",
+    show_default=True,
+    help="How it is printed.",
+)
+def explain(*, what: str, module: str | None, recursive: bool, api_version: str, form: str) -> None:
+    kinds = load(module).kinds if module else ()
+    explanation = explained(what, kinds, api_version=api_version, recursive=recursive)
+    if form == "json":
+        click.echo(json.dumps(_as_json(explanation), indent=2))
+        return
+    click.echo(plaintext(explanation, recursive=recursive))
+    if explanation.is_builtin:
+        click.echo(
+            "note: built-in kinds have no descriptions here; kubectl explain asks the cluster for them", err=True
+        )
+
+
+def _as_json(explanation: Explanation) -> Mapping[str, Any]:
+    kind = explanation.kind
+    return {
+        "group": kind.group,
+        "version": kind.version,
+        "kind": kind.kind,
+        "path": ".".join(explanation.path),
+        **({"type": explanation.type} if explanation.type else {}),
+        **({"enum": list(explanation.enum)} if explanation.enum else {}),
+        "description": explanation.description.rstrip("\n"),
+        "fields": _fields_as_json(explanation.fields),
+    }
+
+
+def _fields_as_json(fields: Iterable[Field]) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "name": field.name,
+            "type": field.type,
+            "required": field.required,
+            **({"enum": list(field.enum)} if field.enum else {}),
+            "description": field.description,
+            **({"fields": _fields_as_json(field.fields)} if field.fields else {}),
+        }
+        for field in fields
+    ]

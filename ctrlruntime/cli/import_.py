@@ -1,0 +1,77 @@
+"""`ctrl import`: pydantic classes from the file of a CustomResourceDefinition."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.importing import chosen, definitions_in, source_of
+
+__all__ = ["import_definitions"]
+
+_HELP = """Write Python classes for the CustomResourceDefinitions in FILE (- reads from standard input).
+
+    Each version of a kind becomes a ctrl.Object class, each object inside it a ctrl.Wire class. `ctrl manifests` makes the same definition
+    of them again; what classes cannot say is left out and told in a warning, with its path. Without --output the module is printed.
+
+    \b
+    Examples:
+      ctrl import crontab.yaml -o shop/crontab.py
+      kubectl get crd certificates.cert-manager.io -o yaml | ctrl import - -o shop/certificates.py
+    """
+
+
+@click.command("import", help=_HELP)
+@click.argument("file", metavar="FILE")
+@click.option(
+    "-o", "--output", metavar="OUT.py", type=click.Path(dir_okay=False, path_type=Path), help="Where the module goes."
+)
+@click.option("--kind", metavar="KIND", help="Import this kind only, of several in the file.")
+@click.option("--class-prefix", default="", metavar="PREFIX", help="Stands before the name of each class.")
+@click.option("--force", is_flag=True, help="Replace OUT.py if it is there.")
+def import_definitions(*, file: str, output: Path | None, kind: str | None, class_prefix: str, force: bool) -> None:
+    if class_prefix and not (class_prefix.isidentifier() and class_prefix[0].isupper()):
+        raise click.BadParameter(
+            f"{class_prefix!r} begins no name of a class: give letters, the first a capital",
+            param_hint="--class-prefix",
+        )
+    if output is not None and output.exists() and not force:
+        raise ConfigError(f"{output} is there already; give another name, or --force to replace it")
+    definitions = definitions_in(_read(file), "standard input" if file == "-" else file)
+    if kind:
+        definitions = chosen(definitions, kind)
+    source = source_of(definitions, class_prefix=class_prefix, warn=_warn)
+    if output is None:
+        click.echo(source, nl=False)
+        return
+    _write(output, source)
+    names = ", ".join(str(definition["spec"]["names"]["kind"]) for definition in definitions)
+    click.echo(f"{output}: {names}")
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(f"{file}: there is no such file") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the file whole or not at all."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _warn(text: str) -> None:
+    click.echo(f"warning: {text}", err=True)

@@ -1,0 +1,101 @@
+"""`ctrl render`: a kustomization as the objects it stands for, printed, written or compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.kustomize import differences, read_documents, written
+from ctrlruntime.project.kustomize import render as rendered
+from ctrlruntime.project.tree import Tree
+
+__all__ = ["render"]
+
+_HELP = """Print the objects of a kustomization: what `kubectl kustomize FOLDER` prints, without kubectl.
+
+    FOLDER has a kustomization.yaml; config/default when none is named. Remote resources, Helm charts, plugins and vars are left to kubectl.
+
+    \b
+    Examples:
+      ctrl render
+      ctrl render config/overlays/test -o dist/install.yaml
+      kubectl kustomize config/default | ctrl render --compare -
+    """
+
+
+@click.command(help=_HELP)
+@click.argument("folder", default="config/default", metavar="[FOLDER]", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", metavar="FILE|DIR",
+    help="Write to a file, or one file for each object into a folder (one that exists, or a name that ends with /).",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@click.option(
+    "--compare", "other", metavar="FILE|-",
+    help="Print nothing but a diff against these objects (- reads them from the standard input) and exit with 1 when there is one.",
+)  # fmt: skip
+def render(*, folder: Path, output: str | None, as_json: bool, other: str | None) -> None:
+    if other is not None and (output is not None or as_json):
+        raise click.UsageError("--compare writes nothing, so it goes with neither --output nor --json")
+    objects = rendered(folder)
+    if other is not None:
+        _compare(objects, other)
+    elif output is None:
+        click.echo(_text(objects, as_json=as_json), nl=False)
+    else:
+        _write(objects, output, as_json=as_json)
+
+
+def _text(objects: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
+    return json.dumps(objects, indent=2) + "\n" if as_json else written(objects)
+
+
+def _compare(objects: Sequence[Mapping[str, Any]], other: str) -> None:
+    given = [each for each in read_documents(_read(other), other) if isinstance(each, dict)]
+    is_same = True
+    for line in differences(given, objects, given_name="standard input" if other == "-" else other):
+        is_same = False
+        click.echo(line, nl=False)
+    if not is_same:
+        click.get_current_context().exit(1)
+
+
+def _read(name: str) -> str:
+    try:
+        with click.open_file(name, encoding="utf-8") as file:
+            return str(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name} cannot be read: {error}") from error
+
+
+def _write(objects: Sequence[Mapping[str, Any]], output: str, *, as_json: bool) -> None:
+    path = Path(output)
+    if path.is_dir() or output.endswith("/"):
+        tree, ending = Tree(path), "json" if as_json else "yaml"
+        files = {f"{_file_name(each)}.{ending}": _one(each, as_json=as_json) for each in objects}
+    else:
+        tree = Tree(path.parent)
+        files = {path.name: _text(objects, as_json=as_json)}
+    tree.write(tree.changes(files))
+    click.echo(f"{len(objects)} objects in {path}")
+
+
+def _one(each: Mapping[str, Any], *, as_json: bool) -> str:
+    return json.dumps(each, indent=2) + "\n" if as_json else written([each])
+
+
+def _file_name(each: Mapping[str, Any]) -> str:
+    """`group_version_kind_namespace_name` in lower case, without the parts that are missing."""
+    metadata = each["metadata"]
+    parts = (
+        str(each.get("apiVersion") or "").replace("/", "_"),
+        each["kind"],
+        metadata.get("namespace"),
+        metadata["name"],
+    )
+    return "_".join(str(part).lower() for part in parts if part).replace("/", "_").replace(":", "-")

@@ -1,0 +1,49 @@
+"""`ctrl storage`: what is stored, and in which version."""
+
+from __future__ import annotations
+
+import click
+
+from ctrlruntime.cli.connection import cluster_options, with_client
+from ctrlruntime.client.interfaces import Client
+from ctrlruntime.project.storage import PAGE, Migration
+from ctrlruntime.project.storage import migrate as migrate_objects
+
+__all__ = ["storage"]
+
+
+@click.group()
+def storage() -> None:
+    """Look after stored objects."""
+
+
+@storage.command()
+@click.argument("kind")
+@cluster_options
+@click.option("--dry-run", is_flag=True, help="Ask the server whether it would take each object; change nothing.")
+@click.option(
+    "--page-size", default=PAGE, show_default=True, type=click.IntRange(min=1), help="Objects read at a time."
+)
+def migrate(*, kind: str, kubeconfig: str | None, context: str | None, dry_run: bool, page_size: int) -> None:
+    """Store every object of KIND in the storage version, and drop the other ones from status.storedVersions.
+
+    KIND is a name, plural or short name of a custom kind, with its group where several have it (memcacheds.cache.example.com). Each
+    object is written back unchanged. Do this after another version became the storage version, before the old one is removed.
+    """
+
+    async def work(client: Client) -> Migration:
+        return await migrate_objects(client, kind, dry_run=dry_run, page_size=page_size, progress=_tell)
+
+    done = with_client(kubeconfig, context, work)
+    would = "would be " if dry_run else ""
+    gone = f", {done.gone} were deleted meanwhile" if done.gone else ""
+    click.echo(f"{done.definition}: {done.written} objects {would}stored in {done.storage_version}{gone}")
+    if dry_run:
+        click.echo(f"stored versions: {', '.join(done.before)}; {done.storage_version} would be left")
+    else:
+        click.echo(f"stored versions: {', '.join(done.before)} before, {', '.join(done.after)} now")
+
+
+def _tell(migration: Migration) -> None:
+    left = "" if migration.remaining is None else f", about {migration.remaining} left"
+    click.echo(f"{migration.written} objects{left}", err=True)

@@ -1,0 +1,109 @@
+"""`ctrl why`: asks a running operator why an object was reconciled, or why not."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from typing import Final
+from urllib.parse import urlencode
+
+import click
+import msgspec
+
+from ctrlruntime.errors import CtrlError
+from ctrlruntime.explain import facts
+from ctrlruntime.explain.text import lines
+
+__all__ = ["AnswerError", "why"]
+
+PATIENCE: Final = 10.0
+"""Seconds the operator has to answer; it says by itself, earlier, when its event loop does not."""
+
+
+class AnswerError(CtrlError):
+    """The operator could not be asked, or refused to answer; the message says what to do."""
+
+
+@click.command()
+@click.argument("kind")
+@click.argument("name", metavar="[NAMESPACE/]NAME")
+@click.option(
+    "--address",
+    metavar="HOST:PORT",
+    required=True,
+    help="Where the operator serves its debug pages (its flag --debug-bind-address).",
+)
+@click.option("--controller", metavar="NAME", default="", help="Ask this controller only.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -> None:
+    """Say why an object was reconciled, or why not.
+
+    Asks a running operator what led to the last reconciles of KIND NAMESPACE/NAME, how they ended, which requests to the API server
+    they made, where a running one waits, and when the next one is due. Of a kind that is only watched it says what its events led to.
+    The operator must run with --debug-bind-address.
+    """
+    namespace, _, last = name.rpartition("/")
+    if not last:
+        raise click.BadParameter(f"{name!r} is no name: give NAMESPACE/NAME, or NAME", param_hint="[NAMESPACE/]NAME")
+    query = {"kind": kind, "namespace": namespace, "name": last, "controller": controller}
+    body = fetch(address, f"/debug/ctrlruntime/why?{urlencode(query)}")
+    if as_json:
+        click.echo(body.decode().rstrip("\n"))
+        return
+    try:
+        answer = msgspec.json.decode(body, type=facts.Why)
+    except msgspec.DecodeError as error:
+        raise AnswerError(
+            f"{address} answers, but not as an operator of this version does ({error}); is it its debug address?"
+        ) from error
+    for line in lines(answer):
+        click.echo(line)
+
+
+def fetch(address: str, path: str) -> bytes:
+    """Return what the operator at `address` answers. Raises: AnswerError."""
+    url = f"http://{_host_and_port(address)}{path}"
+    # No proxy: what is asked for is on this machine or behind a forwarded port.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=PATIENCE) as answer:
+            body: bytes = answer.read()
+            return body
+    except urllib.error.HTTPError as error:
+        raise AnswerError(_refused(address, error.code, error.read())) from error
+    except TimeoutError as error:
+        raise AnswerError(f"{address} does not answer within {PATIENCE:g} s") from error
+    except urllib.error.URLError as error:
+        why = "no answer in time" if isinstance(error.reason, TimeoutError) else error.reason
+        raise AnswerError(
+            f"nobody answers at {address} ({why}): does the operator run, and with --debug-bind-address? In a cluster, forward the port: "
+            "kubectl port-forward deployment/NAME PORT"
+        ) from error
+    except (http.client.HTTPException, OSError) as error:
+        raise AnswerError(
+            f"what answers at {address} is no debug page ({error!r}); does it speak TLS, or another protocol?"
+        ) from error
+
+
+def _host_and_port(address: str) -> str:
+    host, colon, port = address.rpartition(":")
+    if (
+        not port.isascii()
+        or not port.isdecimal()
+        or not 0 < int(port) < 65536
+        or "/" in host
+        or (colon and " " in host)
+    ):
+        raise AnswerError(f"--address is {address!r}: give HOST:PORT, such as 127.0.0.1:8082")
+    return f"{host or '127.0.0.1'}:{port}"
+
+
+def _refused(address: str, status: int, body: bytes) -> str:
+    try:
+        refusal = msgspec.json.decode(body, type=facts.Refusal)
+    except msgspec.DecodeError:
+        if status == 404:
+            return f"there are no debug pages at {address}; give the address of --debug-bind-address, not of metrics or probes"
+        return f"{address} answers {status}: {body[:200].decode(errors='replace').strip()}"
+    return "\n".join([refusal.error, *(f"  {line}" for line in refusal.stack)])

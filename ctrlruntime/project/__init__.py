@@ -1,0 +1,7 @@
+"""A user's operator as a project: what its Python package declares, and the files that follow from it."""
+
+from ctrlruntime.project.manifests import Choice, Manifests, manifests
+from ctrlruntime.project.package import Package, load
+from ctrlruntime.project.tree import Change, Tree
+
+__all__ = ["Change", "Choice", "Manifests", "Package", "Tree", "load", "manifests"]

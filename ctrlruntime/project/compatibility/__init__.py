@@ -1,0 +1,19 @@
+"""What changes between two states of a CustomResourceDefinition, and whom each change breaks."""
+
+from ctrlruntime.project.compatibility.definition import compare
+from ctrlruntime.project.compatibility.finding import RULES, Code, Finding, Level, Refuses, Rule
+from ctrlruntime.project.compatibility.pairs import Comparison, compare_all, definitions_in, read_definitions
+
+__all__ = [
+    "RULES",
+    "Code",
+    "Comparison",
+    "Finding",
+    "Level",
+    "Refuses",
+    "Rule",
+    "compare",
+    "compare_all",
+    "definitions_in",
+    "read_definitions",
+]

@@ -1,0 +1,135 @@
+"""YAML as kustomize reads and writes it.
+
+Reading follows go-yaml 3: only true and false are booleans, a date is the text of its moment, a key that stands twice is refused. Writing is
+sigs.k8s.io/yaml, as everywhere in Kubernetes, with keys sorted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, cast
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.options import Document
+from ctrlruntime.generate.text import dump
+
+__all__ = ["plain", "read_documents", "read_one", "scalar", "written"]
+
+_BOOL = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
+_NULL = re.compile(r"(?:~|null|Null|NULL|)$")
+_INT = re.compile(r"[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$")
+_FLOAT = re.compile(
+    r"(?:[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d$")
+_TAG = "tag:yaml.org,2002:"
+
+
+def read_documents(text: str, where: str) -> list[Any]:
+    """Return the documents of a text that are not empty. Raises: ConfigError, which names `where`."""
+    import yaml
+
+    try:
+        return [tree for tree in yaml.load_all(text, _loader()) if tree is not None]
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ConfigError(f"{where}{line}: {error.problem or 'this is no YAML'}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{where}: this is no YAML: {' '.join(str(error).split())}") from error
+
+
+def read_one(text: str, where: str) -> Any:
+    """Return the only document of a text, None when there is none. Raises: ConfigError."""
+    documents = read_documents(text, where)
+    if len(documents) > 1:
+        raise ConfigError(f"{where}: {len(documents)} documents where one is expected")
+    return documents[0] if documents else None
+
+
+def scalar(text: str) -> Any:
+    """Return what a plain scalar of this text is in YAML: a number, a boolean, null or the text."""
+    for pattern, value in ((_BOOL, lambda: text.lower() == "true"), (_NULL, lambda: None), (_INT, lambda: _int(text))):
+        if pattern.match(text):
+            return value()
+    return _float(text) if _FLOAT.match(text) else text
+
+
+def plain(value: Any) -> str:
+    """Return a scalar as the text that stands for it in YAML; nothing for null, a map or a list."""
+    if isinstance(value, str):
+        return value
+    return (
+        ""
+        if value is None or isinstance(value, dict | list)
+        else dump({"v": value}).removeprefix("---\nv: ").rstrip("\n")
+    )
+
+
+def written(objects: Iterable[Mapping[str, Any]]) -> str:
+    """Return objects as one text of YAML documents, as `kubectl kustomize` prints them."""
+    return "---\n".join(dump(each).removeprefix("---\n") for each in objects)
+
+
+def _int(text: str) -> int:
+    bare = text.replace("_", "").lower()
+    sign, digits = (-1, bare[1:]) if bare.startswith("-") else (1, bare.removeprefix("+"))
+    if digits[:2] in {"0b", "0x", "0o"}:
+        return sign * int(digits, 0)
+    return sign * int(digits, 8 if digits.startswith("0") and digits != "0" else 10)
+
+
+def _float(text: str) -> float | int:
+    bare = text.replace("_", "").lower()
+    if bare.endswith((".inf", ".nan")):
+        return float(bare.replace(".", ""))
+    value = float(bare)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+@cache
+def _loader() -> Any:
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    # A safe loader that starts without PyYAML's own ideas of plain scalars.
+    made: Any = type("Loader", (base,), {"yaml_implicit_resolvers": {}})
+    made.add_implicit_resolver(f"{_TAG}merge", re.compile(r"<<$"), None)
+    made.add_implicit_resolver(f"{_TAG}bool", _BOOL, None)
+    made.add_implicit_resolver(f"{_TAG}null", _NULL, None)
+    made.add_implicit_resolver(f"{_TAG}int", _INT, None)
+    made.add_implicit_resolver(f"{_TAG}float", _FLOAT, None)
+    made.add_implicit_resolver(f"{_TAG}timestamp", _DATE, None)
+    made.add_constructor(f"{_TAG}int", lambda loader, node: _int(loader.construct_scalar(node)))
+    made.add_constructor(f"{_TAG}float", lambda loader, node: _float(loader.construct_scalar(node)))
+    made.add_constructor(f"{_TAG}timestamp", _moment)
+    made.add_constructor(f"{_TAG}map", _mapping)
+    return made
+
+
+def _moment(loader: Any, node: Any) -> str:
+    text = str(loader.construct_scalar(node))
+    return f"{text}T00:00:00Z" if _DATE.match(text) else text
+
+
+def _mapping(loader: Any, node: Any) -> Document:
+    import yaml
+
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key.value, str):
+            raise yaml.MarkedYAMLError(problem="a key must be a text", problem_mark=key.start_mark)
+        if key.value in seen:
+            raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
+        seen.add(key.value)
+    found = cast("dict[Any, Any]", loader.construct_mapping(node, deep=True))
+    return {_key(key): value for key, value in found.items()}
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return "null" if key is None else str(key)

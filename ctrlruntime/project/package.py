@@ -1,0 +1,207 @@
+"""What the Python package of an operator declares: its kinds, its permissions, its election, and its `setup`.
+
+Everything is found by importing, nothing by reading source text. The package and all of its submodules are imported, but for
+`__main__` and tests (`test_*`, `*_test`, `tests`, `conftest`). What a module only imports from elsewhere is not the package's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
+
+from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, kind_of
+from ctrlruntime.errors import GenerateError
+from ctrlruntime.markers import RBACRule, rbac_rules
+from ctrlruntime.scheme import Scheme
+
+if TYPE_CHECKING:
+    from ctrlruntime.leaderelection import LeaderElection
+    from ctrlruntime.manager.manager import Manager
+    from ctrlruntime.webhook import SecretCertificates
+
+__all__ = ["Package", "Setup", "load"]
+
+Setup: TypeAlias = "Callable[[Manager], None]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """What an operator's package declares. `setup` is None when it has none, `election` when it elects nobody.
+
+    `election` and `certificates` are values that stand in a module under any name, for a manager is given them where it is made.
+    """
+
+    name: str
+    modules: tuple[ModuleType, ...]
+    kinds: tuple[type[Object], ...]
+    rules: tuple[RBACRule, ...]
+    setup: Setup | None
+    election: LeaderElection | None
+    certificates: tuple[SecretCertificates, ...] = ()
+
+
+def load(name: str) -> Package:
+    """Import a package, or a module, and return what it declares.
+
+    Raises: GenerateError, of one line, for what cannot be imported and for two functions `setup` or two elections.
+    """
+    modules = tuple(_modules(name))
+    return Package(
+        name=name,
+        modules=modules,
+        kinds=tuple(dict.fromkeys(kind for module in modules for kind in _kinds(module))),
+        rules=tuple(rule for module in modules for rule in _rules(module)),
+        setup=_setup(name, modules),
+        election=_election(name, modules),
+        certificates=_certificates(modules),
+    )
+
+
+def what_failed(what: str, error: BaseException, package: str) -> GenerateError:
+    """Return an error of one line for a failure of the user's code: what it was, and the line of the package where it happened."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if _belongs(frame.filename, package)]
+    at = f" ({Path(theirs[-1].filename).name}:{theirs[-1].lineno})" if theirs else ""
+    if isinstance(error, SyntaxError) and error.filename:
+        at = f" ({Path(error.filename).name}:{error.lineno})"
+    text = " ".join(str(error).split())
+    return GenerateError(f"{what}{at}: {type(error).__name__}{': ' if text else ''}{text}")
+
+
+def _belongs(filename: str, package: str) -> bool:
+    name = package.partition(".")[0]
+    root = sys.modules.get(name)
+    if root is not None:
+        spots = [*getattr(root, "__path__", ()), getattr(root, "__file__", None) or ""]
+    else:  # it failed while it was imported
+        spec = importlib.util.find_spec(name)
+        spots = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
+    return any(spot and filename.startswith(spot) for spot in spots)
+
+
+# Modules
+
+
+def _modules(name: str) -> Iterator[ModuleType]:
+    module = _imported(name)
+    yield module
+    for entry in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        if not _is_left_out(entry.name):
+            yield from _modules(f"{name}.{entry.name}")
+
+
+def _is_left_out(name: str) -> bool:
+    return name in {"__main__", "tests", "conftest"} or name.startswith("test_") or name.endswith("_test")
+
+
+def _imported(name: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
+        dotted = ".".join(part for part in name.removesuffix(".py").split("/") if part not in {"", ".", ".."})
+        raise GenerateError(f"{name!r} is no module: give the dotted name of your package, like {dotted or 'shop.api'}")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise GenerateError(
+                f"there is no module {error.name}: give the dotted name of your package, and run from the folder it stands in"
+            ) from error
+        raise what_failed(f"{name} cannot be imported", error, name) from error
+    except (Exception, SystemExit) as error:
+        raise what_failed(f"{name} cannot be imported", error, name) from error
+
+
+def _own(module: ModuleType) -> Iterator[Any]:
+    """What is defined in the module itself, in its order."""
+    for value in list(vars(module).values()):
+        if (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__ == module.__name__:
+            yield value
+
+
+# What they declare
+
+
+def _kinds(module: ModuleType) -> Iterator[type[Object]]:
+    builtin = Scheme()
+    for value in _own(module):
+        if _is_kind(value) and not builtin.knows(kind_of(value).gvk):
+            yield value
+
+
+def _is_kind(value: object) -> TypeGuard[type[Object]]:
+    if not (isinstance(value, type) and issubclass(value, Object)):
+        return False
+    return not issubclass(value, (Unstructured, PartialObjectMetadata)) and value.__kind_info__ is not None
+
+
+def _rules(module: ModuleType) -> Iterator[RBACRule]:
+    for value in _own(module):
+        yield from rbac_rules(value)
+        if inspect.isclass(value):
+            for member in list(vars(value).values()):
+                # Only these two: to ask others for __func__ would make pydantic build the class, here and with its own errors.
+                function = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
+                if inspect.isfunction(function):
+                    yield from rbac_rules(function)
+
+
+def _setup(name: str, modules: tuple[ModuleType, ...]) -> Setup | None:
+    # By identity: a package may import it from the module that has it.
+    found = {id(value): value for module in modules for value in _own(module) if _is_setup(value)}
+    if len(found) > 1:
+        places = ", ".join(f"{value.__module__}.setup" for value in found.values())
+        raise GenerateError(f"{name} has several functions setup ({places}): keep one, which calls the others")
+    for value in found.values():
+        return _checked_setup(value)
+    return None
+
+
+def _is_setup(value: Any) -> bool:
+    return inspect.isfunction(value) and value.__name__ == "setup"
+
+
+def _checked_setup(function: Callable[..., Any]) -> Setup:
+    where = f"{function.__module__}.setup"
+    if inspect.iscoroutinefunction(function):
+        raise GenerateError(f"{where} is async, and is called before anything runs: make it a plain function")
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        raise GenerateError(
+            f"{where} has to take the manager and nothing else: def setup(mgr: ctrl.Manager) -> None"
+        ) from None
+    return cast("Setup", function)
+
+
+def _election(name: str, modules: tuple[ModuleType, ...]) -> LeaderElection | None:
+    if "ctrlruntime.leaderelection.options" not in sys.modules:
+        return None  # nobody can have made one
+    from ctrlruntime.leaderelection import LeaderElection
+
+    values = [value for module in modules for value in vars(module).values() if isinstance(value, LeaderElection)]
+    different = {value.id: value for value in values}
+    if len(different) > 1:
+        raise GenerateError(f"{name} elects by several leases ({', '.join(sorted(different))}): an operator has one")
+    return next(iter(different.values()), None)
+
+
+def _certificates(modules: tuple[ModuleType, ...]) -> tuple[SecretCertificates, ...]:
+    if "ctrlruntime.webhook.secret" not in sys.modules:
+        return ()
+    from ctrlruntime.webhook import SecretCertificates, WebhookOptions
+
+    found: dict[str, SecretCertificates] = {}
+    for module in modules:
+        for value in vars(module).values():
+            secret = value.secret if isinstance(value, WebhookOptions) else value
+            if isinstance(secret, SecretCertificates):
+                found[f"{secret.namespace}/{secret.name}"] = secret
+    return tuple(found.values())

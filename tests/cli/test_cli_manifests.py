@@ -1,0 +1,321 @@
+"""`ctrl manifests`, and how the command line ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ctrlruntime.cli import ctrl
+
+ROOT = Path(__file__).parents[2]
+API = """
+    import ctrlruntime as ctrl
+
+    class Game(ctrl.Object, group="g.example.com", version="v1"):
+        size: int = 1
+
+    @ctrl.rbac(resources="pods", verbs="get")
+    async def reconcile(request): ...
+"""
+CRD = "crd/bases/g.example.com_games.yaml"
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(ctrl, [str(argument) for argument in arguments])
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def game(package):
+    return package(api=API)
+
+
+def test_files_are_written_once_and_then_up_to_date(game, tmp_path):
+    out = tmp_path / "config"
+
+    first = run("manifests", "--module", game, "--output-dir", out)
+    second = run("manifests", "--module", game, "--output-dir", out)
+
+    assert (first.exit_code, first.stdout.splitlines()) == (
+        0,
+        [f"created {out}/{CRD}", f"created {out}/rbac/role.yaml"],
+    )
+    assert (second.exit_code, second.stdout) == (0, f"2 files in {out}: up to date\n")
+
+
+def test_check_passes_on_what_was_written_and_writes_nothing(game, tmp_path):
+    out = tmp_path / "config"
+    run("manifests", "--module", game, "--output-dir", out)
+    (out / CRD).write_text((out / CRD).read_text().replace("size:", "sizes:"))
+    before = texts(out)
+
+    stale = run("manifests", "--module", game, "--output-dir", out, "--check")
+
+    assert stale.exit_code == 1
+    assert [line.strip("+- ") for line in stale.stdout.splitlines() if line.startswith(("+ ", "- "))] == [
+        "sizes:",
+        "size:",
+    ]
+    assert stale.stderr == f"error: stale: {out}/{CRD}; run ctrl manifests without --check\n"
+    assert texts(out) == before
+
+
+def test_check_of_what_is_current_is_silent(game, tmp_path):
+    run("manifests", "--module", game, "--output-dir", tmp_path / "config")
+
+    current = run("manifests", "--module", game, "--output-dir", tmp_path / "config", "--check")
+
+    assert (current.exit_code, current.output) == (0, "")
+
+
+def test_diff_shows_what_would_change_and_is_no_failure(game, tmp_path):
+    shown = run("manifests", "--module", game, "--output-dir", tmp_path / "config", "--diff")
+
+    assert shown.exit_code == 0
+    assert f"+++ {tmp_path}/config/{CRD} (generated)" in shown.stdout
+    assert not (tmp_path / "config").exists()
+
+
+@pytest.mark.parametrize(("flag", "written"), [("--crd", [CRD]), ("--rbac", ["rbac/role.yaml"]), ("--webhook", [])])
+def test_one_kind_of_files_can_be_chosen(game, tmp_path, flag, written):
+    made = run("manifests", "--module", game, "--output-dir", tmp_path / "config", flag)
+
+    assert made.exit_code == 0
+    assert sorted(texts(tmp_path / "config")) == written
+
+
+def test_the_role_is_named_as_asked(game, tmp_path):
+    run("manifests", "--module", game, "--output-dir", tmp_path, "--role-name", "game-operator", "--rbac")
+
+    assert "  name: game-operator\n" in (tmp_path / "rbac/role.yaml").read_text()
+
+
+def test_a_definition_of_a_class_that_is_gone_is_named(game, tmp_path):
+    gone = tmp_path / "crd/bases/g.example.com_olds.yaml"
+    gone.parent.mkdir(parents=True)
+    gone.touch()
+
+    made = run("manifests", "--module", game, "--output-dir", tmp_path)
+
+    assert made.exit_code == 0
+    assert (
+        made.stderr
+        == f"warning: {gone} does not come from {game}; remove it if it is a definition of yours that is gone\n"
+    )
+
+
+def test_a_package_without_anything_is_a_warning(package, tmp_path):
+    made = run("manifests", "--module", package(), "--output-dir", tmp_path)
+
+    assert (made.exit_code, made.stdout) == (0, "")
+    assert "declares no kinds, permissions or webhooks" in made.stderr
+
+
+def test_an_error_of_the_users_class_is_one_line_that_names_module_class_and_field(package, tmp_path):
+    name = package(api=API.replace("size: int = 1", "size: float = 1.0"))
+
+    refused = run("manifests", "--module", name, "--output-dir", tmp_path)
+
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.count("\n") == 1
+    assert refused.stderr.startswith(f"error: {name}.api.Game.size: ")
+
+
+KIND = "class Game(ctrl.Object, group='g.example.com', version='v1'"
+VERSIONS = f"{KIND}, storage=True): ...\nclass Later(ctrl.Object, group='g.example.com', version='v2', kind='Game'"
+WEBHOOK = "ctrl.new_webhook_managed_by(mgr).for_(Game)"
+DEFAULTER = "class Fills:\n    async def default(self, game): ...\n"
+BAD_INPUT = {
+    "an unsupported type": (f"{KIND}):\n    x: float = 1.0", "bad.Game.x: floats do not survive"),
+    "an ambiguous type": (f"{KIND}):\n    x: int | str = 1", "bad.Game.x: int | str needs to be said as IntOrString"),
+    "a TypedDict": (
+        f"import typing\nclass D(typing.TypedDict):\n    a: int\n{KIND}):\n    x: D | None = None",
+        "bad.Game: pydantic cannot build the class: Please use `typing_extensions.TypedDict`|bad.Game.x: D is a TypedDict",
+    ),
+    "a pattern with look-around": (
+        f"from pydantic import Field\n{KIND}):\n    x: str = Field('', pattern='(?<=a)b')",
+        "bad.Game.x: pydantic cannot build the field: .*look-around",
+    ),
+    "a limit of another type": (
+        f"from pydantic import Field\n{KIND}):\n    x: int = Field(1, le=3.5)",
+        "bad.Game.x: .*coercible to an integer",
+    ),
+    "a type that is not defined": (f"{KIND}):\n    x: 'Nowhere' = None", "bad.Game: the annotation 'Nowhere' is not defined"),
+    "recursion": (
+        f"class Part(ctrl.Wire):\n    part: 'Part | None' = None\n{KIND}):\n    x: Part | None = None",
+        r"bad.Part.part: the class contains itself \(Part -> Part\)",
+    ),
+    "two storage versions": (f"{VERSIONS}, storage=True): ...", "Game: 2 versions are the one that is stored"),
+    "a version that is no label": (f"{KIND.replace('v1', '1.0')}): ...", "bad.Game: a version is like v1, v1alpha1"),
+    "a path that is none": (f"@ctrl.printcolumn('X', 'spec[')\n{KIND}): ...", r"\(bad.py:2\): .*a path starts with a dot"),
+    "a path that leads nowhere": (f"@ctrl.printcolumn('X', '.spec.x')\n{KIND}): ...", "'X': .spec.x leads nowhere"),
+    "CEL that does not compile": (
+        f"import typing\n{KIND}):\n    x: typing.Annotated[str, ctrl.CEL('self >')] = ''",
+        "bad.Game.x: the rule 'self >' does not compile",
+    ),
+    "a webhook registered twice": (
+        f"{KIND}): ...\n{DEFAULTER}def setup(mgr):\n    for _ in range(2):\n        {WEBHOOK}.with_defaulter(Fills()).complete()",
+        r"bad.setup failed \(bad.py:7\): .*a webhook is registered at /mutate-g-example-com-v1-game already; give this one another path",
+    ),
+    "a validator without methods": (
+        f"{KIND}): ...\n{DEFAULTER}def setup(mgr):\n    {WEBHOOK}.with_validator(Fills()).complete()",
+        "a Fills validates nothing: give it async methods validate_create",
+    ),
+    "a converter that is missing": (
+        (f"{VERSIONS}): ...\nclass Third(ctrl.Object, group='g.example.com', version='v3', kind='Game'): ...\n"
+        "same = lambda game: game\n"
+        "def setup(mgr):\n    conversion = ctrl.Conversion(Game).spoke(Later, to_hub=same, from_hub=same)\n"
+        f"    {WEBHOOK}.with_conversion(conversion).complete()"),
+        r"bad.Third: version v3 of Game is missing in its conversion, which knows v1, v2; add .spoke\(Third,",
+    ),
+    "certificates from two places": (
+        "OPTIONS = ctrl.WebhookOptions(development=ctrl.Development(), cert_dir='/x')",
+        "cert_dir and a certificate made for it; leave out one",
+    ),
+    "a rule that grants nothing it can": (
+        "@ctrl.rbac(urls='/metrics', verbs='get', namespace='ops')\nasync def reconcile(request): ...",
+        r'@rbac\(urls="/metrics", verbs="get", namespace="ops"\) names URLs .* leave namespace= out',
+    ),
+    "a module that raises": ("raise RuntimeError('no token')", r"bad cannot be imported \(bad.py:2\): RuntimeError: no token"),
+    "a setup that raises": ("def setup(mgr):\n    raise KeyError('TOKEN')", r"setup failed \(bad.py:3\): KeyError: 'TOKEN'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
+def test_bad_input_is_an_error_that_says_where_and_what_and_no_traceback(text, message, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "bad", raising=False)
+    (tmp_path / "bad.py").write_text(f"import ctrlruntime as ctrl\n{text}\n")
+
+    refused = run("manifests", "--module", "bad", "--output-dir", tmp_path / "config")
+
+    monkeypatch.delitem(sys.modules, "bad", raising=False)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("error: ")
+    assert re.search(message, refused.stderr), refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert isinstance(refused.exception, SystemExit)
+    assert not (tmp_path / "config").exists()
+
+
+def test_cel_without_bounds_is_a_warning_with_advice(package, tmp_path):
+    name = package(api=API.replace("size: int = 1", "names: Annotated[list[str], RULE] = Field(default_factory=list)").replace(
+        "import ctrlruntime as ctrl",
+        "import ctrlruntime as ctrl\n    from typing import Annotated\n    from pydantic import Field\n"
+        "    RULE = ctrl.CEL('self.all(one, self.all(other, one.contains(other)))')",
+    ))  # fmt: skip
+
+    made = run("manifests", "--module", name, "--output-dir", tmp_path)
+
+    assert made.exit_code == 0
+    assert f"warning: {name}.api.Game.names: the rule 'self.all(" in made.stderr
+    assert "bound the lists, dicts and texts it goes through with Field(max_length=…)" in made.stderr
+
+
+def test_an_operator_of_a_namespace_has_a_role(package, tmp_path):
+    setup = """
+        import ctrlruntime as ctrl
+        from .api import Game, reconcile
+
+        def setup(mgr):
+            ctrl.new_controller_managed_by(mgr).for_(Game).complete(reconcile)
+    """
+
+    run("manifests", "--module", package(api=API, controller=setup), "--output-dir", tmp_path, "--namespace", "ops")
+
+    roles = (tmp_path / "rbac/role.yaml").read_text()
+    assert "kind: Role\nmetadata:\n  name: manager-role\n  namespace: ops" in roles
+    assert "kind: ClusterRole" in roles  # what @ctrl.rbac says without a namespace is the whole cluster's
+
+
+def test_traceback_shows_where_an_error_came_from(package):
+    refused = run("--traceback", "manifests", "--module", package(api="raise ValueError('no')"))
+
+    assert refused.exit_code == 1
+    assert isinstance(refused.exception.__cause__, ValueError)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["manifests"], ["manifests", "--modul", "x"], ["manifest"], ["manifests", "--module", "x", "more"]]
+)
+def test_wrong_usage_is_code_2(arguments):
+    wrong = run(*arguments)
+
+    assert wrong.exit_code == 2
+    assert "Usage: ctrl" in wrong.stderr
+
+
+def test_help_names_every_command_and_the_exit_codes():
+    shown = run("--help")
+
+    assert shown.exit_code == 0
+    for word in ("manifests", "install", "uninstall", "storage", "Exit codes: 0 done"):
+        assert word in shown.stdout
+
+
+@pytest.mark.parametrize("command", ["manifests", "install", "uninstall", "storage"])
+def test_each_command_has_help(command):
+    shown = run(command, "--help")
+
+    assert shown.exit_code == 0
+    assert f"Usage: ctrl {command}" in shown.stdout
+
+
+def process(*arguments: str, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("example", ["memcached", "game", "sidecarset"])
+def test_the_committed_files_of_an_example_are_current(example):
+    done = process(
+        "-m", "ctrlruntime", "manifests", "--check", "--module", f"examples.{example}",
+        "--output-dir", f"examples/{example}/config", "--role-name", f"{example}-operator",
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_the_console_script_finds_packages_where_it_is_run(tmp_path):
+    (tmp_path / "operator_here.py").write_text(
+        "import ctrlruntime as ctrl\n" + "@ctrl.rbac(resources='pods', verbs='get')\ndef x(): ...\n"
+    )
+
+    # -P: as for a console script, the folder it is run in is not looked into.
+    script = "from ctrlruntime.__main__ import main; main()"
+    done = process("-P", "-c", script, "manifests", "--module", "operator_here", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "created config/rbac/role.yaml\n")
+
+
+def test_without_the_extra_it_is_one_line_that_says_what_to_install():
+    script = """
+import importlib.util, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "click" else find(name, *rest)
+from ctrlruntime.__main__ import main
+main()
+"""
+
+    done = process("-c", script, "--help")
+
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: the command line needs an extra: pip install 'ctrlruntime[cli]'\n",
+    )
