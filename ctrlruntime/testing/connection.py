@@ -39,7 +39,7 @@ class Connection:
         credential = {**user, **_run_exec_plugin(user)}
         self._authorize(credential)
         self.tls = _tls_context(cluster, credential) if self._parts.scheme == "https" else None
-        self._server_name = cluster.get("tls-server-name")
+        self.server_name: str | None = cluster.get("tls-server-name")
 
     def request(self, method: str, path: str, body: Any = None, *, content_type: str = "") -> dict[str, Any]:
         """Send one request and return the answer's JSON (``{"text": …}`` when it is none).
@@ -73,8 +73,8 @@ class Connection:
         host, port = self._parts.hostname or "", self._parts.port
         if self.tls is None:
             return http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
-        if self._server_name:
-            return _NamedHTTPSConnection(host, port, timeout=_TIMEOUT, context=self.tls, name=str(self._server_name))
+        if self.server_name:
+            return _NamedHTTPSConnection(host, port, timeout=_TIMEOUT, context=self.tls, name=self.server_name)
         return http.client.HTTPSConnection(host, port, timeout=_TIMEOUT, context=self.tls)
 
     def _authorize(self, user: Mapping[str, Any]) -> None:

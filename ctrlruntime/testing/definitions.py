@@ -25,8 +25,8 @@ _STEP = 0.05  # seconds
 
 
 def read(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
-    """Return the CRDs in `sources`: documents, files (several documents each), or folders (their files, not those of
-    folders below).
+    """Return the CRDs in `sources`: documents, files (several documents each), or folders (every YAML and JSON file in
+    them and in folders below).
 
     Documents of other kinds are left out; a name that comes twice counts once, the last.
 
@@ -50,15 +50,21 @@ def install(
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[str]:
     """Create or update the CRDs and wait up to `timeout` seconds until all their served versions answer; return their
-    names.
+    names. A CRD of the same name that is being deleted is waited out first: it would take the new one with it.
 
     Raises: ConfigError as `read` does; Invalid when the server refuses one; TransportError when a version does not
-    answer in time.
+    answer, or an old CRD is not gone, in time.
     """
     definitions = read(sources)
-    for definition in definitions:
-        _put(connection, definition)
     deadline = clock() + timeout
+    for definition in definitions:
+        while (finalizers := _going(connection, definition)) is not None:
+            if clock() >= deadline:
+                name = definition["metadata"]["name"]
+                held = ", ".join(finalizers) or "its objects"
+                raise TransportError(f"CRD {name} is still being deleted after {timeout:g} s; it is held by {held}")
+            sleep(_STEP)
+        _put(connection, definition)
     for definition in definitions:
         for path in _served_paths(definition):
             while (missing := _missing(connection, path)) is not None:
@@ -89,13 +95,22 @@ def _documents(path: Path) -> Iterator[dict[str, Any]]:
 
     if not path.exists():
         raise ConfigError(f"no CRDs at {path}: there is no such file or folder")
-    files = sorted(p for p in path.iterdir() if p.suffix in _ENDINGS) if path.is_dir() else [path]
+    files = sorted(p for p in path.rglob("*") if p.suffix in _ENDINGS) if path.is_dir() else [path]
     for file in files:
         try:
             documents = list(yaml.safe_load_all(file.read_text()))
         except (OSError, yaml.YAMLError) as error:
             raise ConfigError(f"{file} cannot be read as YAML: {error}") from error
         yield from (cast("dict[str, Any]", d) for d in documents if isinstance(d, dict))
+
+
+def _going(connection: Connection, definition: dict[str, Any]) -> list[str] | None:
+    """The finalizers of the CRD of that name if it is there and being deleted, otherwise None."""
+    try:
+        metadata = connection.request("GET", f"{_PATH}/{definition['metadata']['name']}")["metadata"]
+    except NotFound:
+        return None
+    return metadata.get("finalizers", []) if "deletionTimestamp" in metadata else None
 
 
 def _put(connection: Connection, definition: dict[str, Any]) -> None:

@@ -55,7 +55,7 @@ class Environment:
 
     Args:
         backend: which server; None follows the environment variables, as envtest does.
-        crds: installed at the start: documents, files or folders.
+        crds: installed at the start: documents, files, or folders with all that is below them.
         embedded: options of the embedded server.
         assets: a folder with the real binaries, after the variables and before the cache folder.
         controller_manager: whether the real server has kube-controller-manager (garbage collection, workloads,
@@ -96,6 +96,7 @@ class Environment:
         self._connection: Connection | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._kubeconfig = ""
+        self._definitions: list[dict[str, Any]] = []
 
     def start(self) -> Self:
         """Start the server, install the CRDs, and return self; blocks until requests are answered.
@@ -107,8 +108,10 @@ class Environment:
             raise ConfigError("the environment is running; stop() it before another start()")
         import yaml
 
+        from ctrlruntime.testing import definitions
         from ctrlruntime.testing.connection import Connection
 
+        self._definitions = definitions.read(self._crds)
         server = self._make_server()
         server.start()
         self._server = server
@@ -119,7 +122,7 @@ class Environment:
             self._folder = tempfile.TemporaryDirectory(prefix="ctrlruntime-environment-")
             self.kubeconfig_path.touch(mode=0o600)
             self.kubeconfig_path.write_text(self._kubeconfig)
-            self.install_crds(self._crds)
+            self.install_crds(self._definitions)
         except BaseException:
             self.stop()
             raise
@@ -138,6 +141,15 @@ class Environment:
         finally:
             if folder is not None:
                 folder.cleanup()
+
+    def reset(self) -> None:
+        """Go back to the state right after `start`, in some milliseconds: every object goes, the CRDs given at
+        construction are new, watches end, faults are cleared. Kubeconfigs stay valid.
+
+        Raises: ConfigError on another backend than the embedded one; take a fresh namespace there.
+        """
+        self.embedded.reset()
+        self.install_crds(self._definitions)
 
     def __enter__(self) -> Self:
         return self.start()

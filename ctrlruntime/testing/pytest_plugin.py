@@ -6,9 +6,15 @@ so it imports nothing before a fixture is used.
 | ``envtest`` | session | the running `Environment` |
 | ``envtest_options`` | session | override it: keyword arguments of `Environment`, e.g. ``{"crds": "config/crd"}`` |
 | ``namespace`` | function | the name of a fresh namespace, deleted after the test |
+| ``fresh_envtest`` | function | ``envtest`` as it was right after its start; embedded server only, else the test is skipped |
+| ``fault_proxy`` | function | a `FaultProxy` before ``envtest``: its ``config`` leads through it |
 
 ``--envtest-backend=embedded|real|existing`` says which server; several, with commas, run each test on each. Without
 it envtest's environment variables decide, and without those it is the embedded server.
+
+``--rbac-audit=ROLE.yaml[,ROLE.yaml]`` compares the permissions that managers use in the run with those the roles in these files grant,
+prints both differences at the end, and fails the run when there is one (see `ctrlruntime.testing.audit`). With ``rbac_audit = ROLE.yaml``
+in the configuration every run does it; one that was told which tests to run then fails for missing permissions only.
 """
 
 from __future__ import annotations
@@ -19,9 +25,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 if TYPE_CHECKING:
+    from ctrlruntime.testing.audit import Comparison, Recorder
     from ctrlruntime.testing.environment import Environment
+    from ctrlruntime.testing.faults import FaultProxy
 
-__all__ = ["envtest", "envtest_options", "namespace"]
+__all__ = ["envtest", "envtest_options", "fault_proxy", "fresh_envtest", "namespace"]
 
 _BACKENDS = ("embedded", "real", "existing")
 
@@ -35,6 +43,79 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=(),
         help="the API server of the `envtest` fixture: embedded, real or existing; several run each test on each",
     )
+
+    group.addoption(
+        "--rbac-audit",
+        metavar="FILE[,FILE]",
+        default="",
+        help="fail the run when its managers use permissions that the roles in these files lack, or do not use some they grant",
+    )
+    parser.addini("rbac_audit", "files with roles, as for --rbac-audit", type="linelist", default=[])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    asked = cast("str", config.getoption("--rbac-audit"))
+    configured = cast("list[str]", config.getini("rbac_audit"))
+    files = [file.strip() for text in ([asked] if asked else configured) for file in text.split(",") if file.strip()]
+    if files:
+        config.pluginmanager.register(_Audit(config, files, judges_unused=bool(asked)), "ctrlruntime-rbac-audit")
+
+
+class _Audit:
+    """Records the permissions of a run and compares them with roles at its end."""
+
+    def __init__(self, config: pytest.Config, files: list[str], *, judges_unused: bool) -> None:
+        from ctrlruntime.errors import ConfigError
+        from ctrlruntime.testing.audit import Recorder, read_roles
+
+        if config.getoption("numprocesses", None):
+            raise pytest.UsageError("--rbac-audit sees the calls of one process: run without -n")
+        try:
+            self._roles = read_roles(config.rootpath / file for file in files)
+        except ConfigError as error:
+            raise pytest.UsageError(f"--rbac-audit: {error}") from error
+        self._files = files
+        self._judges_unused = judges_unused or not _is_selection(config)
+        self._recorder: Recorder = Recorder()
+        self._comparison: Comparison | None = None
+        self._recorder.__enter__()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        from dataclasses import replace
+
+        from ctrlruntime.testing.audit import compare
+
+        comparison = compare(self._recorder.used, self._roles)
+        # What failed before it came to its calls says nothing about those.
+        if exitstatus != pytest.ExitCode.OK or not self._judges_unused:
+            comparison = replace(comparison, unused=())
+        self._comparison = comparison
+        if not comparison.is_even and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._comparison is None:
+            return
+        terminalreporter.section(f"rbac audit of {', '.join(self._files)}")
+        for line in self._comparison.lines(by=self._recorder.used):
+            terminalreporter.line(line)
+        if not self._recorder.used:
+            terminalreporter.line("no call of a manager was seen: do these tests run one?")
+        elif self._comparison.unused:
+            terminalreporter.line(
+                'narrow a role by saying what you do: @ctrl.rbac(groups="…", resources="…", verbs="…")'
+            )
+
+    def pytest_unconfigure(self) -> None:
+        self._recorder.__exit__()
+
+
+def _is_selection(config: pytest.Config) -> bool:
+    """Whether the command line says which tests to run."""
+    option = config.option
+    chosen = option.keyword or option.markexpr or getattr(option, "lf", False) or getattr(option, "deselect", None)
+    return bool(chosen) or config.args_source is pytest.Config.ArgsSource.ARGS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -67,6 +148,27 @@ def namespace(envtest: Environment) -> Iterator[str]:
     name = envtest.create_namespace()
     yield name
     envtest.delete_namespace(name)
+
+
+@pytest.fixture
+def fresh_envtest(envtest: Environment) -> Environment:
+    """The API server without what earlier tests left, for a test that looks at a whole cluster; it takes milliseconds.
+
+    A test that takes `namespace` too names it after this one.
+    """
+    if envtest.backend != "embedded":
+        pytest.skip(f"only the embedded server can be reset, and this is the {envtest.backend} one")
+    envtest.reset()
+    return envtest
+
+
+@pytest.fixture
+def fault_proxy(envtest: Environment) -> Iterator[FaultProxy]:
+    """A proxy before the API server that stalls, cuts, delays, expires, throttles and lies on demand."""
+    from ctrlruntime.testing.faults import FaultProxy
+
+    with FaultProxy(envtest) as proxy:
+        yield proxy
 
 
 def _asked(config: pytest.Config) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from loose_definitions import loose_definition
 from pydantic import Field
 
 import ctrlruntime as ctrl
@@ -34,25 +35,7 @@ class Gadget(ctrl.Object, group=GROUP, version="v1"):
     spec: GadgetSpec = Field(default_factory=GadgetSpec)
 
 
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"gadgets.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"kind": "Gadget", "plural": "gadgets"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                # Looser than the class, as after a field has changed its type.
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+DEFINITION = loose_definition(Gadget)
 
 
 @pytest.fixture

@@ -246,7 +246,7 @@ async def test_selectors_are_the_servers_and_an_object_that_leaves_them_is_gone(
         await made.client.update(leaver)
 
         assert isinstance(await next_event(subscription), DeleteEvent)
-        with pytest.raises(NotFound, match="api_reader sees all"):
+        with pytest.raises(NotFound, match="which holds only those with labels"):
             await made.client.get(core.ConfigMap, NamespacedName(namespace, "one"))
 
 

@@ -142,9 +142,7 @@ async def test_what_is_no_kind_is_refused(client, models, namespace):
         await client.get(models.V1PodSpec, NamespacedName(namespace, "a"))
 
 
-async def test_a_v1_object_is_applied_as_it_stands(client, server, models, namespace):
-    if server.backend == "embedded":
-        pytest.skip("the embedded server answers no server-side apply yet")
+async def test_a_v1_object_is_applied_as_it_stands(client, models, namespace):
     obj = models.V1ConfigMap(metadata=models.V1ObjectMeta(name="v1", namespace=namespace), data={"a": "1"})
 
     await client.apply(obj, field_owner="mine")

@@ -136,11 +136,6 @@ def client(connect):
     return connect()
 
 
-def needs_managed_fields(server):
-    if server.backend == "embedded":
-        pytest.skip("the embedded server keeps no managedFields and answers no server-side apply yet")
-
-
 def config_map(namespace: str, name: str = "a", **data: str) -> core.ConfigMap:
     return core.ConfigMap(metadata=meta.ObjectMeta(name=name, namespace=namespace), data=data)
 
@@ -390,7 +385,6 @@ async def test_a_dry_run_stores_nothing_and_leaves_the_object_alone(client, name
 
 
 async def test_the_field_owner_is_recorded(client, server, namespace):
-    needs_managed_fields(server)
     obj = config_map(namespace, x="1")
 
     await client.create(obj, field_owner="alice")
@@ -514,7 +508,6 @@ async def test_a_strategic_patch_merges_lists_by_their_key(client, namespace):
 
 
 async def test_apply_owns_what_the_code_set(client, server, namespace):
-    needs_managed_fields(server)
 
     def desired(**data):
         return config_map(namespace, **data)
@@ -543,7 +536,6 @@ async def test_apply_refuses_what_was_read(client, namespace):
 
 
 async def test_status_is_applied_by_itself(client, server, namespace):
-    needs_managed_fields(server)
     await client.create(widget(namespace))
     mine = Widget(metadata=meta.ObjectMeta(name="a", namespace=namespace), status=WidgetStatus(ready=3))
 
@@ -781,7 +773,6 @@ async def test_a_dry_run_client_stores_nothing(client, namespace):
 
 
 async def test_a_client_with_a_field_owner_writes_as_it(client, server, namespace):
-    needs_managed_fields(server)
     owned = with_field_owner(client, "alice")
     obj = config_map(namespace, x="1")
 

@@ -11,6 +11,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -173,7 +174,16 @@ def both(embedded_server: Environment, real_server: Environment, tmp_path) -> It
 @pytest.fixture
 def trinkets(embedded_server: Environment, real_server: Environment) -> None:
     for server in (embedded_server, real_server):
-        server.install_crds(CRD)
+        serve_trinkets(server)
+
+
+def serve_trinkets(server: Environment) -> None:
+    """Have Trinkets served and described: the real server's OpenAPI document, which explain reads, follows seconds later."""
+    server.install_crds(CRD)
+    deadline = time.monotonic() + 60
+    while "apis/kubectl.example.com/v1" not in server.connection.request("GET", "/openapi/v3")["paths"]:
+        assert time.monotonic() < deadline, f"{server.backend}: no OpenAPI document of Trinkets within a minute"
+        time.sleep(0.1)
 
 
 def test_apply_creates_changes_and_leaves_alone(both):
@@ -381,18 +391,17 @@ def test_auth_can_i(both, question):
     assert both("auth", "can-i", *question).out in {"yes", "no"}
 
 
-def test_logs_of_a_running_pod_say_that_there_are_no_containers(embedded_server, tmp_path):
+def test_logs_of_a_running_pod_are_what_its_annotation_says(embedded_server, tmp_path):
     namespace = embedded_server.create_namespace()
     kubectl = Kubectl(embedded_server, namespace, str(tmp_path))
     running = {**POD, "spec": {"containers": POD["spec"]["containers"], "terminationGracePeriodSeconds": 0}}
+    annotations = {**POD["metadata"].get("annotations", {}), "simulation.ctrlruntime.dev/log": "one\ntwo"}
+    running["metadata"] = {**POD["metadata"], "annotations": annotations}
     kubectl("apply", "-f", "-", stdin=running)
     assert kubectl("wait", "pod/idle", "--for=condition=Ready", "--timeout=20s").code == 0
 
-    answer = kubectl("logs", "idle")
-
-    assert answer.code == 1
-    assert answer.err.startswith("Error from server")
-    assert "log" in answer.err
+    assert kubectl("logs", "idle").out.splitlines() == ["one", "two"]
+    assert kubectl("logs", "idle", "--tail=1").out.strip() == "two"
     embedded_server.delete_namespace(namespace)
 
 

@@ -160,3 +160,27 @@ def test_the_embedded_server_is_at_hand_for_its_faults(environment):
     else:
         with pytest.raises(ConfigError, match="the real backend has no embedded server"):
             _ = environment.embedded
+
+
+def test_a_reset_goes_back_to_the_start_with_the_given_crds():
+    with Environment(backend="embedded", crds=(one for one in [definition("lamps")])) as environment:
+        environment.install_crds(definition("tables"))
+        environment.create_namespace()
+        before = environment.kubeconfig
+
+        environment.reset()
+
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        found = [item["metadata"]["name"] for item in environment.connection.request("GET", path)["items"]]
+        assert found == ["lamps.testing.example.com"]
+        assert environment.kubeconfig == before
+
+
+def test_only_the_embedded_server_is_reset(environment):
+    if environment.backend != "embedded":
+        with pytest.raises(ConfigError, match="has no embedded server"):
+            environment.reset()
+    else:
+        environment.create_namespace("left")
+        environment.reset()
+        assert len(environment.connection.request("GET", "/api/v1/namespaces")["items"]) == 4

@@ -77,3 +77,51 @@ def test_several_backends_run_each_test_on_each(pytester):
     result = run(pytester, "--envtest-backend=embedded,real", "--collect-only")
 
     result.stdout.fnmatch_lines(["*test_one?embedded?*", "*test_one?real?*"])
+
+
+def test_a_fresh_environment_has_nothing_of_the_tests_before(pytester):
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def envtest_options():
+            return {"crds": {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": "widgets.example.com"},
+                "spec": {
+                    "group": "example.com", "scope": "Cluster", "names": {"plural": "widgets", "kind": "Widget"},
+                    "versions": [{"name": "v1", "served": True, "storage": True,
+                                  "schema": {"openAPIV3Schema": {"type": "object"}}}],
+                },
+            }}
+
+        WIDGETS = "/apis/example.com/v1/widgets"
+
+        @pytest.mark.parametrize("turn", range(3))
+        def test_alone(fresh_envtest, namespace, turn):
+            request = fresh_envtest.connection.request
+            assert request("GET", WIDGETS)["items"] == []
+            names = {item["metadata"]["name"] for item in request("GET", "/api/v1/namespaces")["items"]}
+            assert names == {"default", "kube-system", "kube-public", "kube-node-lease", namespace}
+            request("POST", "/api/v1/namespaces", {"metadata": {"name": "left"}})
+            request("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "left"}})
+    """)
+
+    run(pytester).assert_outcomes(passed=3)
+
+
+def test_on_another_server_a_test_that_needs_a_fresh_one_is_skipped(pytester):
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def envtest():
+            class Real:
+                backend = "real"
+            return Real()
+
+        def test_alone(fresh_envtest): pass
+    """)
+
+    run(pytester).assert_outcomes(skipped=1)

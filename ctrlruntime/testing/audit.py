@@ -1,0 +1,262 @@
+"""The permissions an operator uses in tests, beside those its roles grant.
+
+While a `Recorder` is active it notes what managers in this process ask the API server for:
+
+- reads and writes made through a manager's client by controllers, runnables and webhooks (what a test itself does is not counted);
+- the list and watch of every kind that one of them has cached;
+- what the manager does for itself: leases, Events, reviews of callers.
+
+`compare` puts that beside roles. Of what is granted and was not used it names only what the operator itself would have to use:
+`get` beside a `list` or `watch` that is used is the live read after a write whose answer was lost, and what a manager needs for
+itself (leases, Events, reviews, the Secret of a webhook certificate and what trusts it, by name) belongs to it whether or not a
+test elected a leader or had webhooks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self, cast
+
+from ctrlruntime.api.kind import GroupVersionKind, guess_plural
+from ctrlruntime.api.object import Object
+from ctrlruntime.client import gate
+from ctrlruntime.client.gate import Call
+from ctrlruntime.errors import ConfigError
+
+__all__ = ["Comparison", "Grant", "Permission", "Recorder", "compare", "read_roles"]
+
+_LIBRARY: Final = {
+    ("coordination.k8s.io", "leases"): {"get", "create", "update"},
+    ("events.k8s.io", "events"): {"create", "patch"},
+    ("authentication.k8s.io", "tokenreviews"): {"create"},
+    ("authorization.k8s.io", "subjectaccessreviews"): {"create"},
+}
+"""What a manager needs for itself."""
+
+_CERTIFICATES: Final = {
+    ("", "secrets"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+}
+"""What a manager that keeps the webhook certificate in a Secret changes, by name."""
+
+
+class Permission(NamedTuple):
+    """One thing that was asked for. `resource` is a plural, with `/status` and the like for a subresource."""
+
+    group: str
+    resource: str
+    verb: str
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.verb} {_resource(self.group, self.resource)}" + (
+            f" in {self.namespace}" if self.namespace else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One verb on one resource that a role grants; "*" stands for all. `namespace` None: everywhere, "": where the role is put."""
+
+    group: str
+    resource: str
+    verb: str
+    role: str
+    names: tuple[str, ...] = ()
+    namespace: str | None = None
+
+    def covers(self, permission: Permission) -> bool:
+        """Return whether the grant allows this."""
+        return (
+            self.verb in {permission.verb, "*"}
+            and self.group in {permission.group, "*"}
+            and _matches(self.resource, permission.resource)
+            and (not self.names or permission.name in self.names)
+            and (self.namespace is None or bool(permission.namespace))
+            and self.namespace in {None, "", permission.namespace}
+        )
+
+    def __str__(self) -> str:
+        names = f" named {', '.join(self.names)}" if self.names else ""
+        return f"{self.verb} {_resource(self.group, self.resource)}{names} ({self.role})"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was used and not granted, and what was granted and not used, sorted."""
+
+    missing: tuple[Permission, ...]
+    unused: tuple[Grant, ...]
+    used: int
+    """Permissions that were used, namespaces and names not counted."""
+
+    @property
+    def is_even(self) -> bool:
+        return not self.missing and not self.unused
+
+    def lines(self, *, by: Mapping[Permission, str] | None = None) -> list[str]:
+        """Return the comparison for people. `by`: who used a permission first."""
+        seen: dict[tuple[str, str, str], Permission] = {}
+        for permission in self.missing:
+            seen.setdefault(permission[:3], permission)
+        lines = [f"missing: {permission}{_by(permission, by or {})}" for permission in seen.values()]
+        lines += [f"unused:  {grant}" for grant in self.unused]
+        return lines or [f"nothing missing, nothing unused; {self.used} permissions used"]
+
+
+@dataclass(slots=True, eq=False)
+class Recorder:
+    """Notes permissions while it is active (`with Recorder() as recorder:`); `used` maps each to who used it first."""
+
+    used: dict[Permission, str] = field(default_factory=dict[Permission, str])
+
+    def __enter__(self) -> Self:
+        gate.witnesses.append(self.note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        gate.witnesses.remove(self.note)
+
+    def note(self, call: Call) -> None:
+        """Note a call, if it is one that an operator made in its own cluster."""
+        if call.cluster or not _is_operators(call):
+            return
+        who = call.actor.controller if call.actor is not None else ""
+        resource = f"{call.resource}/{call.subresource}" if call.subresource else call.resource
+        self.used.setdefault(Permission(call.group, resource, call.verb, call.namespace, call.name), who)
+        if call.verb in {"create", "update", "patch"} and b"blockOwnerDeletion" in call.body:
+            for group, plural, name in _blocked_owners(call.body):
+                self.used.setdefault(Permission(group, f"{plural}/finalizers", "update", call.namespace, name), who)
+
+
+def compare(used: Iterable[Permission], roles: Iterable[Mapping[str, Any]]) -> Comparison:
+    """Return what is missing from the roles and what they grant for nothing; documents of other kinds are passed over."""
+    permissions = sorted(set(used))
+    grants = list(_grants(roles))
+    missing = [permission for permission in permissions if not any(grant.covers(permission) for grant in grants)]
+    unused = [grant for grant in grants if not _is_used(grant, permissions) and not _is_certificates(grant, grants)]
+    return Comparison(tuple(missing), tuple(unused), len({permission[:3] for permission in permissions}))
+
+
+def read_roles(paths: Iterable[str | Path]) -> list[Mapping[str, Any]]:
+    """Return the Roles and ClusterRoles in YAML files. Raises: ConfigError for a file that is not there, is no YAML or has none."""
+    import yaml
+
+    roles: list[Mapping[str, Any]] = []
+    for path in map(Path, paths):
+        try:
+            documents: list[Any] = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+        except FileNotFoundError as error:
+            raise ConfigError(f"there is no file {path} with roles; make it with: ctrl manifests --module …") from error
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+        found = [document for document in documents if _is_role(document)]
+        if not found:
+            raise ConfigError(f"there is no Role or ClusterRole in {path}")
+        roles += found
+    return roles
+
+
+# Whose call it is
+
+
+def _is_operators(call: Call) -> bool:
+    if call.origin == "unfenced":
+        # Tests use such clients, too; of a manager they do this much and nothing else.
+        return call.verb in _LIBRARY.get((call.group, call.resource), ())
+    return call.actor is not None
+
+
+def _blocked_owners(body: bytes) -> Iterator[tuple[str, str, str]]:
+    """Yield group, plural and name of the owners that a written object keeps from being deleted."""
+    try:
+        tree: Any = json.loads(body)
+    except ValueError:
+        return
+    metadata: Any = cast("dict[str, Any]", tree).get("metadata") if isinstance(tree, dict) else None
+    references: Any = cast("dict[str, Any]", metadata).get("ownerReferences") if isinstance(metadata, dict) else None
+    for reference in cast("list[Any]", references or ()):
+        if reference.get("blockOwnerDeletion"):
+            gvk = GroupVersionKind.parse(reference.get("apiVersion", ""), reference.get("kind", ""))
+            yield gvk.group, _plural(gvk), reference.get("name", "")
+
+
+def _plural(gvk: GroupVersionKind) -> str:
+    for cls in _classes(Object):
+        info = cls.__kind_info__
+        if info is not None and (info.group, info.kind) == (gvk.group, gvk.kind):
+            return info.plural
+    return guess_plural(gvk.kind)
+
+
+def _classes(cls: type[Object]) -> Iterator[type[Object]]:
+    for each in cls.__subclasses__():
+        yield each
+        yield from _classes(each)
+
+
+# What roles grant
+
+
+def _is_role(document: Any) -> bool:
+    return isinstance(document, Mapping) and cast("Mapping[str, Any]", document).get("kind") in {"Role", "ClusterRole"}
+
+
+def _grants(roles: Iterable[Mapping[str, Any]]) -> Iterator[Grant]:
+    for role in roles:
+        if not _is_role(role):
+            continue
+        metadata: Mapping[str, Any] = role.get("metadata") or {}
+        namespace = None if role["kind"] == "ClusterRole" else str(metadata.get("namespace", ""))
+        name = f"{role['kind']} {metadata.get('name', '')}"
+        for rule in cast("Sequence[Mapping[str, Any]]", role.get("rules") or ()):
+            names = tuple(rule.get("resourceNames") or ())
+            for group in rule.get("apiGroups") or ():
+                for resource in rule.get("resources") or ():
+                    for verb in rule.get("verbs") or ():
+                        yield Grant(group, resource, verb, name, names, namespace)
+
+
+def _matches(granted: str, asked: str) -> bool:
+    if granted in {"*", asked}:
+        return True
+    return granted.startswith("*/") and asked.endswith(granted[1:])
+
+
+def _is_used(grant: Grant, permissions: Sequence[Permission]) -> bool:
+    if grant.verb in _LIBRARY.get((grant.group, grant.resource), ()):
+        return True
+    if any(grant.covers(permission) for permission in permissions):
+        return True
+    if grant.verb != "get":
+        return False
+    return any(replace(grant, verb=verb).covers(each) for verb in ("list", "watch") for each in permissions)
+
+
+def _is_certificates(grant: Grant, grants: Sequence[Grant]) -> bool:
+    """Whether it is for the webhook certificate, which tests have from elsewhere."""
+    if (grant.group, grant.resource) not in _CERTIFICATES:
+        return False
+    if grant.names:
+        return grant.verb in {"get", "update"}
+    # The Secret that is then read and updated by its name.
+    by_name = {(each.role, each.namespace, each.resource) for each in grants if each.names and each.verb == "update"}
+    return (
+        grant.verb == "create" and grant.resource == "secrets" and (grant.role, grant.namespace, "secrets") in by_name
+    )
+
+
+def _resource(group: str, resource: str) -> str:
+    base, slash, subresource = resource.partition("/")
+    return f"{base}.{group}{slash}{subresource}" if group else resource
+
+
+def _by(permission: Permission, by: Mapping[Permission, str]) -> str:
+    who = by.get(permission, "")
+    return f" (used by {who})" if who else ""

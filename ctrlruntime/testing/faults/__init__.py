@@ -1,0 +1,10 @@
+"""Faults for tests: a proxy before any API server that stalls, cuts, delays, expires, throttles and lies on demand."""
+
+from __future__ import annotations
+
+from ctrlruntime.testing.faults.match import Match, SeenRequest
+from ctrlruntime.testing.faults.plan import Change, Fault
+from ctrlruntime.testing.faults.process import freeze, frozen, thaw
+from ctrlruntime.testing.faults.proxy import FaultProxy
+
+__all__ = ["Change", "Fault", "FaultProxy", "Match", "SeenRequest", "freeze", "frozen", "thaw"]

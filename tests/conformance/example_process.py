@@ -1,0 +1,107 @@
+"""An example as a process (`python -m examples.NAME`), and the kubectl of a user beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctrlruntime.testing import eventually
+
+ROOT = Path(__file__).parents[2]
+
+needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl in the PATH")
+
+
+class Operator:
+    """The running example and a kubectl that talks to its cluster."""
+
+    def __init__(self, example: str, kubeconfig: Path, *flags: str, environ: dict[str, str] | None = None) -> None:
+        self.kubeconfig = kubeconfig
+        self.log = kubeconfig.with_suffix(".log")
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", f"examples.{example}", "--metrics-bind-address", "0", *flags],
+                cwd=ROOT,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environ or {})},
+            )
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        """Return what kubectl prints. Raises: AssertionError with what it says when it fails."""
+        done = self.try_kubectl(*arguments, stdin=stdin)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def try_kubectl(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["kubectl", "--kubeconfig", str(self.kubeconfig), *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def apply(self, manifest: object) -> None:
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+
+    def refusal(self, manifest: object) -> str:
+        """Return what kubectl says of a manifest that is refused."""
+        done = self.try_kubectl("create", "-f", "-", "--dry-run=server", stdin=json.dumps(manifest))
+        return done.stderr if done.returncode else ""
+
+    def table(self, *arguments: str) -> list[list[str]]:
+        """Return the words of each line that kubectl get prints."""
+        return [line.split() for line in self.kubectl("get", *arguments).splitlines()]
+
+    async def says(self, text: str) -> None:
+        """Wait until the log has a text."""
+        await eventually(lambda: text in self.log.read_text(), timeout=20)
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(timeout=20)
+
+    def assert_a_clean_end(self) -> None:
+        assert self.stop() == 0
+        lines = self.log.read_text()
+        assert "Traceback" not in lines
+        assert "ERROR" not in lines
+        assert '"level":"error"' not in lines
+
+
+class Starter:
+    """Starts an example with flags and environment; `end` kills what is still there."""
+
+    def __init__(self, example: str, folder: Path) -> None:
+        self.kubeconfig = folder / "kubeconfig"
+        self._example = example
+        self._started: list[Operator] = []
+
+    def __call__(self, *flags: str, **environ: str) -> Operator:
+        self._started.append(Operator(self._example, self.kubeconfig, *flags, environ=environ))
+        return self._started[-1]
+
+    def embedded(self, *flags: str, **environ: str) -> Operator:
+        return self("--embedded", "--kubeconfig-out", str(self.kubeconfig), *flags, **environ)
+
+    def on(self, backend: str, request: pytest.FixtureRequest, *flags: str, real: tuple[str, ...] = ()) -> Operator:
+        """Start on its own embedded server, or on the real one of the tests, where Pods run; `real` are flags for that one."""
+        if backend == "embedded":
+            return self.embedded(*flags)
+        request.getfixturevalue("_real_nodes")
+        self.kubeconfig.write_text(request.getfixturevalue("real_server").kubeconfig)
+        return self("--kubeconfig", str(self.kubeconfig), "--install", *flags, *real)
+
+    def end(self) -> None:
+        for operator in self._started:
+            operator.stop(signal.SIGKILL)

@@ -1,0 +1,83 @@
+"""The score as a page: equal of total by priority and letter, what is tolerated and what differs, with reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from scenario.format import Scenario
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
+_LETTERS = {
+    "D": "Discovery and OpenAPI",
+    "N": "Negotiation and tables",
+    "C": "Create and update",
+    "L": "Read and list",
+    "W": "Watch",
+    "X": "Delete and garbage collection",
+    "P": "Patch and apply",
+    "R": "Custom resource definitions",
+    "H": "Webhooks",
+    "A": "Identity and permission",
+    "K": "Controllers",
+}
+_INTRODUCTION = """\
+# Conformance
+
+The embedded API server is compared with kube-apiserver 1.36.1, request by request. A scenario is a list of requests, watches and kubectl
+commands (`tests/conformance/scenarios/`); its golden answers (`tests/conformance/golden/`) were recorded on the real server. Status,
+reason, code, message, details, body, headers and watch frames must be equal, after uids, versions, times and generated names have been
+replaced. `scripts/conformance` runs them; this page is written by `scripts/conformance --score` and checked by the test suite.
+"""
+
+
+def page(scenarios: Mapping[str, Scenario], known: Mapping[str, Any]) -> str:
+    """Return the page. What differs is what `known` lists; the suite holds that list to what a run finds."""
+    lines = [_INTRODUCTION, "| | equal | of | |", "|---|---:|---:|---:|"]
+    lines += [
+        _row(name, [one for one in scenarios.values() if one.priority == name], known) for name in ("P0", "P1", "P2")
+    ]
+    lines.append(_row("**all**", list(scenarios.values()), known))
+    lines += ["", "| letter | equal | of | |", "|---|---:|---:|---:|"]
+    for letter, title in _LETTERS.items():
+        some = [one for one in scenarios.values() if _letter(one.id) == letter]
+        if some:
+            lines.append(_row(f"{letter} · {title}", some, known))
+    tolerant = [one for one in scenarios.values() if one.tolerances and one.id not in known]
+    lines += ["", "## Differences left", ""]
+    lines += [_difference(scenarios[name], known[name]) for name in sorted(known) if name in scenarios] or ["None."]
+    lines += ["", f"## Tolerances ({len(tolerant)} scenarios are equal but for these)", ""]
+    lines += [
+        f"- **{one.id}** {one.title}: " + "; ".join(dict.fromkeys(t.reason for t in one.tolerances)) + "."
+        for one in tolerant
+    ] or ["None."]
+    return "\n".join(lines) + "\n"
+
+
+def summary(scenarios: Mapping[str, Scenario], known: Mapping[str, Any]) -> str:
+    """Return the score in a line."""
+    parts: list[str] = []
+    for priority in ("P0", "P1", "P2"):
+        some = [one for one in scenarios.values() if one.priority == priority]
+        parts.append(f"{priority} {sum(one.id not in known for one in some)}/{len(some)}")
+    equal = sum(name not in known for name in scenarios)
+    tolerant = sum(bool(one.tolerances) for one in scenarios.values())
+    return f"equal {equal}/{len(scenarios)} ({', '.join(parts)}); {tolerant} with tolerances"
+
+
+def _row(name: str, some: list[Scenario], known: Mapping[str, Any]) -> str:
+    equal = sum(one.id not in known for one in some)
+    share = f"{100 * equal / len(some):.1f} %" if some else ""
+    return f"| {name} | {equal} | {len(some)} | {share} |"
+
+
+def _difference(scenario: Scenario, entry: Any) -> str:
+    reason = entry["reason"] if isinstance(entry, dict) else entry
+    return f"- **{scenario.id}** ({scenario.priority}) {scenario.title}: {reason}"
+
+
+def _letter(name: str) -> str:
+    found = re.match(r"[A-Z]+", name)
+    return found[0] if found else ""

@@ -1,0 +1,31 @@
+"""CustomResourceDefinitions and their objects: each case answers on both servers what kube-apiserver 1.36.1 once answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from crd_cases import Client, load, run
+
+from ctrlruntime.testing import Environment
+
+CASES = load()
+KNOWN = {
+    "malformed number": "the JSON parser's own words for what it does not understand differ",
+}
+"""Cases that differ on the embedded server, and why."""
+
+
+@pytest.fixture(scope="session")
+def client(server: Environment) -> Iterator[Client]:
+    client = Client(server)
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_a_definition_and_its_objects_are_answered_as_recorded(client: Client, case) -> None:
+    if case["case"] in KNOWN and not client.is_real:
+        pytest.skip(KNOWN[case["case"]])
+
+    assert run(client, case) == case["answers"]

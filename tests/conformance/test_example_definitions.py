@@ -1,0 +1,48 @@
+"""The examples' generated definitions, applied with kubectl on both servers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from example_process import needs_kubectl
+
+from ctrlruntime.testing import eventually
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+KINDS = {
+    "memcached": ("memcacheds.cache.example.com", "spec.size"),
+    "game": ("games.myapp.qingwave.github.io", "spec.replicas"),
+    "sidecarset": ("sidecarsets.apps.chinalhr.github.io", "spec.containers.env"),
+}
+
+pytestmark = needs_kubectl
+
+
+@pytest.mark.parametrize("example", KINDS)
+async def test_a_definition_is_applied_without_a_warning_and_the_second_time_nothing_changes(server, example):
+    def kubectl(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["kubectl", "--kubeconfig", str(server.kubeconfig_path), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+    name, field = KINDS[example]
+    apply = ("apply", "--server-side", "--force-conflicts", "-f", str(EXAMPLES / example / "config" / "crd" / "bases"))
+
+    def version() -> tuple[str, int]:
+        metadata = json.loads(kubectl("get", "crd", name, "-o", "json").stdout)["metadata"]
+        return metadata["resourceVersion"], metadata["generation"]
+
+    assert kubectl(*apply).stderr == ""
+    kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s")
+    first = version()
+    assert kubectl(*apply).stderr == ""
+    assert version() == first
+
+    def explained() -> bool:
+        command = ["kubectl", "--kubeconfig", str(server.kubeconfig_path), "explain", f"{name}.{field}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode == 0 and f"FIELD: {field.rpartition('.')[2]}" in done.stdout
+
+    await eventually(explained, timeout=30, interval=0.5)

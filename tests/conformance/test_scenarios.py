@@ -1,0 +1,93 @@
+"""The embedded server answers every scenario as kube-apiserver 1.36.1 did when its golden answers were recorded.
+
+`scenarios/README.md` says how scenarios are written and recorded. What differs is listed in `scenarios/known.yaml`; an equal answer there,
+or a new difference, fails. Where the real server is there, it is held against its own golden answers, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import shutil
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
+from scenario import Golden, Run, Stages, is_known, judge, load, load_known, run_all
+from scenario.score import PAGE, page
+from scenario.stage import Backend
+
+from ctrlruntime.errors import ConfigError
+
+SCENARIOS = load()
+KNOWN = load_known()
+GOLDEN = Golden()
+
+
+def _run(request: pytest.FixtureRequest, backend: Backend, test: str) -> dict[str, Run]:
+    """Run the scenarios that this session's tests ask for, side by side."""
+    items = [item for item in request.session.items if getattr(item, "originalname", "") == test]
+    chosen = [SCENARIOS[item.callspec.params["id"]] for item in items]
+    if shutil.which("kubectl") is None:
+        chosen = [scenario for scenario in chosen if "kubectl" not in scenario.needs]
+
+    async def go() -> dict[str, Run]:
+        async with Stages(backend) as stages:
+            return await run_all(stages, chosen)
+
+    with warnings.catch_warnings():
+        # TLS transports of connections that the server cut are collected late.
+        warnings.simplefilter("ignore", ResourceWarning)
+        runs = asyncio.run(go())
+        gc.collect()
+    return runs
+
+
+@pytest.fixture(scope="module")
+def embedded_runs(request: pytest.FixtureRequest) -> dict[str, Run]:
+    return _run(request, "embedded", "test_embedded_server_answers_as_recorded")
+
+
+@pytest.fixture(scope="module")
+def real_runs(request: pytest.FixtureRequest) -> dict[str, Run]:
+    try:
+        return _run(request, "real", "test_real_server_answers_as_recorded")
+    except ConfigError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI runs on both servers: {error}")
+        pytest.skip("needs the real server: run tests/controlplane/build (needs Go), then again")
+
+
+@pytest.mark.parametrize("id", SCENARIOS)
+def test_embedded_server_answers_as_recorded(id: str, embedded_runs: dict[str, Run]):
+    if id not in embedded_runs:
+        pytest.skip("needs kubectl in the PATH")
+
+    verdict = judge(embedded_runs[id], GOLDEN)
+
+    told = "\n".join(map(str, verdict.differences)) or "it is equal now: take it out of known.yaml"
+    assert is_known(verdict, KNOWN), f"{id} {SCENARIOS[id].title}\n{told}"
+
+
+@pytest.mark.parametrize("id", SCENARIOS)
+def test_real_server_answers_as_recorded(id: str, real_runs: dict[str, Run]):
+    if id not in real_runs:
+        pytest.skip("needs kubectl in the PATH")
+
+    verdict = judge(real_runs[id], GOLDEN)
+
+    told = "\n".join(map(str, [*verdict.differences, *verdict.tolerated]))
+    assert not told, f"{id} {SCENARIOS[id].title}\n{told}"
+
+
+def test_known_differences_are_of_scenarios_that_exist():
+    assert set(KNOWN) <= set(SCENARIOS)
+
+
+def test_page_of_the_score_is_what_the_scenarios_and_known_differences_make():
+    assert PAGE.read_text() == page(SCENARIOS, KNOWN), "run scripts/conformance --score"

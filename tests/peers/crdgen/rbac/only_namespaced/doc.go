@@ -1,0 +1,3 @@
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get,namespace=zoo
+
+package onlynamespaced

@@ -1,0 +1,143 @@
+"""The checks on random objects: they find what is lost and what changes twice, and nothing else."""
+
+from __future__ import annotations
+
+import enum
+import json
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from pydantic import Field, field_validator
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import core, meta
+from ctrlruntime.testing.properties import check_defaulting, check_round_trips, lossy_fields, objects
+
+GROUP = "properties.example.com"
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Part(ctrl.Wire):
+    name: str
+    parts: list[Part] = Field(default_factory=list)
+
+
+class Spec(ctrl.Wire):
+    size: int = Field(ge=1, le=9)
+    even: int = Field(default=0, multiple_of=2, gt=-5, lt=5)
+    text: str = Field(default="", max_length=3)
+    host: str = Field(default="", pattern=r"^[a-z]{2,4}$|^$")
+    colour: Colour = Colour.RED
+    mode: Literal["a", "b"] = "a"
+    port: ctrl.IntOrString | None = None
+    memory: ctrl.Quantity | None = None
+    since: ctrl.Time | None = None
+    wait: ctrl.Duration | None = None
+    few: Annotated[list[int], Field(min_length=1, max_length=2)] = Field(default_factory=lambda: [1])
+    part: Part | None = None
+    words: dict[str, str] = Field(default_factory=dict)
+    free: Any = None
+    container: core.Container | None = None
+    odd: int = 1
+
+    @field_validator("odd")
+    @classmethod
+    def is_odd(cls, value: int) -> int:
+        if value % 2 == 0:
+            raise ValueError("must be odd")
+        return value
+
+
+class Thing(ctrl.Object, group=GROUP, version="v1"):
+    spec: Spec
+
+
+@settings(max_examples=50, deadline=None)
+@given(objects(Thing))
+def test_objects_fit_their_class_and_survive_the_wire(thing):
+    assert 1 <= thing.spec.size <= 9
+    assert thing.spec.odd % 2 == 1
+    assert thing.metadata.name
+    assert Thing.from_wire(thing.to_wire()) == thing
+
+
+class NewSpec(ctrl.Wire):
+    replicas: int = 0
+    image: str = ""
+    hosts: list[str] = Field(default_factory=list)
+
+
+class OldSpec(ctrl.Wire):
+    size: int = 0
+    image: str = ""
+    host: str = ""
+
+
+class New(ctrl.Object, group=GROUP, version="v2", kind="Game"):
+    spec: NewSpec = Field(default_factory=NewSpec)
+
+
+class Old(ctrl.Object, group=GROUP, version="v1", kind="Game"):
+    spec: OldSpec = Field(default_factory=OldSpec)
+
+
+def up(old: Old) -> New:
+    hosts = [old.spec.host] if old.spec.host else []
+    return New(spec=NewSpec(replicas=old.spec.size, image=old.spec.image, hosts=hosts))
+
+
+def down(new: New) -> Old:
+    return Old(spec=OldSpec(size=new.spec.replicas, image=new.spec.image, host="".join(new.spec.hosts[:1])))
+
+
+def test_lost_fields_are_listed_by_way():
+    conversion = ctrl.Conversion(New).spoke(Old, to_hub=up, from_hub=down)
+
+    assert lossy_fields(conversion) == {"v2 → v1 → v2": {".spec.hosts"}, "v1 → v2 → v1": set()}
+    with pytest.raises(AssertionError, match=r"v2 → v1 → v2: \.spec\.hosts"):
+        check_round_trips(conversion)
+    check_round_trips(conversion, lossy={"v2 → v1 → v2": [".spec.hosts"]})
+
+
+def test_a_conversion_that_keeps_the_rest_in_an_annotation_loses_nothing():
+    def keep(new: New) -> Old:
+        old = down(new)
+        if up(old).spec.hosts != new.spec.hosts:
+            old.metadata = meta.ObjectMeta(annotations={"hosts": json.dumps(new.spec.hosts)})
+        return old
+
+    def restore(old: Old) -> New:
+        new = up(old)
+        metadata = old.metadata
+        text = metadata.annotations.pop("hosts", None)
+        if text is not None:
+            new.spec.hosts = json.loads(text)
+        new.metadata = metadata
+        return new
+
+    check_round_trips(ctrl.Conversion(New).spoke(Old, to_hub=restore, from_hub=keep))
+
+
+class Fills:
+    async def default(self, game: New) -> None:
+        game.spec.image = game.spec.image or "i"
+        game.spec.replicas = max(game.spec.replicas, 1)
+
+
+class Counts:
+    async def default(self, game: New) -> None:
+        game.spec.replicas += 1
+
+
+def test_a_defaulter_that_is_idempotent_passes():
+    check_defaulting(New, Fills())
+
+
+def test_a_defaulter_that_changes_again_is_found():
+    with pytest.raises(AssertionError, match=r"not idempotent for .*\.spec\.replicas"):
+        check_defaulting(New, Counts())
