@@ -1,26 +1,31 @@
 """One HTTP/1.1 connection: a request goes out, its answer comes in, whole or bit by bit.
 
-Knows bytes and their framing (which httptools reads) and nothing of addresses, TLS or Kubernetes. A connection carries one exchange at a
-time. What does not come to its end is an ExchangeError, whose text goes on where a caller's "GET /path: " ends.
+Knows bytes, their framing (which httptools reads) and their encryption (which a session does), and nothing of addresses or Kubernetes. A
+connection carries one exchange at a time. What does not come to its end is an ExchangeError, whose text goes on where a caller's
+"GET /path: " ends.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import ssl
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import httptools
 from multidict import CIMultiDict
 from typing_extensions import override
 
-if TYPE_CHECKING:
-    import ssl
+from ctrlruntime.rest.session import SessionClosed, TLSSession
 
 READ_BUFFER = 1024 * 1024
 """Bytes of an answer held for a slow reader before the socket is left alone; an answer that is read whole is held whole."""
+
+RECEIVED_AT_ONCE = 256 * 1024
+"""Bytes that one call takes from a socket. A buffer of its own for each call costs more than the call."""
 
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -151,18 +156,27 @@ class Answer:
             self._waiter.set_result(None)
 
 
-class Connection(asyncio.Protocol):
-    """A connection to `peer`, the name that errors call it by. It belongs to one event loop."""
+class Connection(asyncio.BufferedProtocol):
+    """A connection to `peer`, the name that errors call it by. It belongs to one event loop.
 
-    def __init__(self, peer: str) -> None:
+    What comes is received into `buffer`; all connections of a loop may share it, for what is in it is used up before the loop goes on.
+    """
+
+    def __init__(self, peer: str, *, buffer: memoryview | None = None) -> None:
         self.peer = peer
+        self._buffer = buffer or new_buffer()
         self.generation = 0
         """For the pool, as the two below: how often its connections were distrusted before this one was made."""
 
         self.context: ssl.SSLContext | None = None
         self.idle_since = 0.0
-        self._socket: asyncio.Transport | None = None
         self._transport: asyncio.Transport | None = None
+        self._file = -1
+        self._sessions: list[TLSSession] = []
+        """TLS as it lies on the connection: the first is the one next to the socket (a proxy's), the last the one next to us."""
+
+        self._handshake: asyncio.Future[None] | None = None
+        self._has_farewell = False
         self._is_closed = False
         self._is_paused = False
         self._keeps = True
@@ -173,16 +187,40 @@ class Connection(asyncio.Protocol):
 
     # --- what its owner does ------------------------------------------------------------------------------------------
 
-    def send(self, request: bytes) -> Answer:
+    def send(self, request: bytes, *, permit: Callable[[], object] | None = None) -> Answer:
         """Hand a request to the socket, all of it and before this returns; return the answer to wait for.
 
-        Raises: ExchangeError when the connection has been lost.
+        `permit` is asked when everything is done but handing it over; what it raises goes on, and nothing has been sent. Raises:
+        ExchangeError when the connection has been lost.
         """
         if self._transport is None or self._is_closed or self._transport.is_closing():
             raise ExchangeError(f"{self.peer} closed the connection without an answer", unanswered=True)
+        transport, file = self._transport, self._file
+        try:
+            for session in reversed(self._sessions):
+                request = session.encrypt(request)
+        except ssl.SSLError as error:
+            raise self.failed(f"the connection to {self.peer} failed ({error})") from error
+        has_room = file >= 0 and not transport.get_write_buffer_size()
         self._arrived = False
         answer = self._answer = Answer(self)
-        self._transport.write(request)
+        sent = 0
+        # A process that is frozen between the permit and the write writes when it wakes up: nothing else belongs between them.
+        try:
+            if permit is not None:
+                permit()
+        except BaseException:
+            self._answer = None
+            if self._sessions:  # what was encrypted and is not sent is missing in the session
+                self.abort()
+            raise
+        if has_room:
+            try:
+                sent = os.write(file, request)
+            except OSError:  # no room, and the transport waits for it; or lost, and it finds out
+                sent = 0
+        if sent < len(request):
+            transport.write(request[sent:])
         return answer
 
     @property
@@ -198,19 +236,24 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close the socket now, without farewell, and drop what has not left yet."""
-        if self._socket is not None:
-            self._socket.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
-    def secured(self, transport: asyncio.Transport) -> None:
-        """Go on through `transport`, which speaks TLS on the connection there was; after a proxy's answer to CONNECT, afresh."""
-        self._transport = transport
+    async def secure(self, context: ssl.SSLContext, server_hostname: str) -> None:
+        """Speak TLS from here on; after a proxy's answer to CONNECT, afresh, and through the TLS there is.
+
+        Raises: ssl.SSLError, ExchangeError when the connection is closed instead.
+        """
+        session = TLSSession(context, server_hostname)
+        self._sessions.append(session)
         self._answer, self._raw_headers, self._keeps = None, [], True
         self._parser = httptools.HttpResponseParser(self)
-
-    @property
-    def transport(self) -> asyncio.Transport:
-        assert self._transport is not None, "it is connected when its owner gets it"
-        return self._transport
+        self._handshake = asyncio.get_running_loop().create_future()
+        try:
+            self._shake(session, b"")
+            await self._handshake
+        finally:
+            self._handshake = None
 
     def pause(self) -> None:
         if not self._is_paused and self._transport is not None:
@@ -236,10 +279,36 @@ class Connection(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._socket = self._transport = cast("asyncio.Transport", transport)
+        self._transport = cast("asyncio.Transport", transport)
+        # Requests go to the socket itself: a transport may keep them until the loop's next round, as uvloop's does.
+        socket = transport.get_extra_info("socket")
+        self._file = -1 if socket is None or os.name != "posix" else socket.fileno()
 
     @override
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    @override
+    def buffer_updated(self, nbytes: int) -> None:
+        self.received(self._buffer[:nbytes])
+
+    def received(self, data: bytes | memoryview) -> None:
+        try:
+            for session in self._sessions:
+                if self._handshake is not None and session is self._sessions[-1]:
+                    self._shake(session, data)
+                    return
+                data = self._decrypted(session, data)
+        except ssl.SSLError as error:
+            self.failed(f"the answer of {self.peer} broke off ({error})")
+            return
+        if data:
+            self._feed(data)
+        if self._has_farewell and not self._is_closed:
+            self.connection_lost(None)
+            self.abort()
+
+    def _feed(self, data: bytes | memoryview) -> None:
         if self._answer is None:  # nothing was asked
             self.abort()
             return
@@ -249,9 +318,44 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self.failed(f"the answer of {self.peer} broke off (not HTTP/1.1: {error})")
 
+    def _decrypted(self, session: TLSSession, data: bytes | memoryview) -> bytes:
+        try:
+            plain = session.decrypt(data)
+        except SessionClosed as closed:
+            plain, self._has_farewell = closed.plain, True
+        self._write_below(session, session.farewell())
+        return plain
+
+    def _shake(self, session: TLSSession, came: bytes | memoryview) -> None:
+        handshake = self._handshake
+        assert handshake is not None
+        try:
+            is_done, out = session.shake(came)
+            self._write_below(session, out)
+            # What comes with the end of a handshake is for TLS itself, tickets for example: we have asked for nothing yet.
+            if is_done and self._decrypted(session, b""):
+                self.abort()
+        except ssl.SSLError as error:
+            self._write_below(session, session.farewell())
+            if not handshake.done():
+                handshake.set_exception(error)
+            return
+        if is_done and not handshake.done():
+            handshake.set_result(None)
+
+    def _write_below(self, session: TLSSession, data: bytes) -> None:
+        """Send what a session itself has to say."""
+        if not data or self._transport is None:
+            return
+        for below in reversed(self._sessions[: self._sessions.index(session)]):
+            data = below.encrypt(data)
+        self._transport.write(data)
+
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_closed = True
+        if self._handshake is not None and not self._handshake.done():
+            self._handshake.set_exception(ExchangeError(f"the connection was closed{f' ({exc})' if exc else ''}"))
         if self._answer is None:
             return
         if exc is None and self._answer.status and not _has_length(self._answer.headers):
@@ -286,6 +390,10 @@ class Connection(asyncio.Protocol):
             self._keeps = self._keeps and not self._is_closed and self._parser.should_keep_alive()
             answer, self._answer = self._answer, None
             answer.end()
+
+
+def new_buffer() -> memoryview:
+    return memoryview(bytearray(RECEIVED_AT_ONCE))
 
 
 def _decompress(packed: bytes) -> bytes:

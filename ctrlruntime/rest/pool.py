@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.rest.connection import Connection, ExchangeError
+from ctrlruntime.rest.connection import Connection, ExchangeError, new_buffer
 
 IDLE_FOR = 55.0
 """Seconds an unused connection is kept; load balancers forget theirs after 60 and more."""
@@ -95,6 +95,7 @@ class Pool:
         self._server_hostname = server_hostname or server.host
         self._connect_timeout = connect_timeout
         self._idle_for = idle_for
+        self._buffer = new_buffer()
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -114,7 +115,7 @@ class Pool:
     async def make(self) -> Connection:
         """Make a connection. Raises: ExchangeError, ConfigError when certificates cannot be read."""
         context = self._context() if self._server.is_secure else None
-        connection = Connection(self._server.url)
+        connection = Connection(self._server.url, buffer=self._buffer)
         self._connections.add(connection)
         try:
             async with asyncio.timeout(self._connect_timeout):
@@ -201,19 +202,14 @@ class Pool:
     async def _secure(self, connection: Connection, context: ssl.SSLContext, hostname: str) -> None:
         url = self._server.url
         try:
-            transport = await asyncio.get_running_loop().start_tls(
-                connection.transport, connection, context, server_hostname=hostname
-            )
+            await connection.secure(context, hostname)
         except ssl.SSLCertVerificationError as error:
             raise ExchangeError(
                 f"the certificate of {url} is not trusted ({error}); "
                 "check certificate-authority and tls-server-name in the kubeconfig"
             ) from error
-        except (OSError, ssl.SSLError) as error:
+        except (ssl.SSLError, ExchangeError) as error:
             raise ExchangeError(f"no TLS with {url} ({error}); does that address speak HTTPS?") from error
-        if transport is None:
-            raise ExchangeError(f"no TLS with {url} (the connection was closed); does that address speak HTTPS?")
-        connection.secured(transport)
 
 
 async def _reach(connection: Connection, address: Address, complaint: str) -> None:

@@ -202,9 +202,7 @@ class Transport:
 
     async def _begin(self, pool: Pool, connection: Connection, method: str, request: bytes) -> Answer:
         try:
-            if method in MUTATING:
-                self.fence.time_left()  # the request leaves before anything else can happen on this loop
-            answer = connection.send(request)
+            answer = connection.send(request, permit=self.fence.time_left if method in MUTATING else None)
             await answer.begun()
         except BaseException:
             pool.give_back(connection)

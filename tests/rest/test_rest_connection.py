@@ -62,7 +62,7 @@ def test_an_answer_is_the_same_however_its_bytes_are_cut(data, stream):
         connection, _ = connected()
         answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
         for chunk in cut(stream, data.draw(st.sets(st.integers(0, len(stream)), max_size=8))):
-            connection.data_received(chunk)
+            connection.received(chunk)
         return answer.status, await answer.whole(), connection.is_idle
 
     status, body, idle = asyncio.run(exchange())
@@ -76,7 +76,7 @@ async def test_a_request_leaves_at_once_and_headers_are_found_in_any_case():
     answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
     assert wire.written == b"GET / HTTP/1.1\r\n\r\n"
     assert not connection.is_idle
-    connection.data_received(PLAIN)
+    connection.received(PLAIN)
 
     await answer.begun()
     assert (answer.status, answer.headers["x-ONE"]) == (200, "1")
@@ -86,7 +86,7 @@ async def test_a_connection_carries_one_exchange_after_the_other():
     connection, _ = connected()
     for stream, body in ((PLAIN, b"hello"), (EMPTY, b""), (CHUNKED, b"hello")):
         answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
-        connection.data_received(stream)
+        connection.received(stream)
         assert await answer.whole() == body
         assert connection.is_idle
 
@@ -103,7 +103,7 @@ async def test_a_connection_carries_one_exchange_after_the_other():
 async def test_a_connection_that_will_not_be_kept_is_not_idle(stream):
     connection, _ = connected()
     answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
-    connection.data_received(stream)
+    connection.received(stream)
 
     await answer.whole()
 
@@ -113,7 +113,7 @@ async def test_a_connection_that_will_not_be_kept_is_not_idle(stream):
 async def test_bytes_that_nobody_asked_for_end_the_connection():
     connection, wire = connected()
 
-    connection.data_received(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
+    connection.received(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
 
     assert wire.aborted
     assert not connection.is_idle
@@ -124,8 +124,8 @@ async def test_bytes_that_nobody_asked_for_end_the_connection():
 async def test_an_answer_without_a_length_ends_with_its_connection():
     connection, _ = connected()
     answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
-    connection.data_received(b"HTTP/1.1 200 OK\r\n\r\nhel")
-    connection.data_received(b"lo")
+    connection.received(b"HTTP/1.1 200 OK\r\n\r\nhel")
+    connection.received(b"lo")
     connection.connection_lost(None)
 
     assert await answer.whole() == b"hello"
@@ -147,7 +147,7 @@ async def test_what_breaks_says_how(came, error, text, unanswered):
     connection, wire = connected()
     answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
     if came:
-        connection.data_received(came)
+        connection.received(came)
     if not wire.aborted:
         connection.connection_lost(error)
 
@@ -161,10 +161,10 @@ async def test_what_breaks_says_how(came, error, text, unanswered):
 async def test_an_answer_read_bit_by_bit_is_read_to_its_end():
     connection, _ = connected()
     answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
-    connection.data_received(CHUNKED[:60])
+    connection.received(CHUNKED[:60])
     reading = asyncio.create_task(answer.read())
     await asyncio.sleep(0)
-    connection.data_received(CHUNKED[60:])
+    connection.received(CHUNKED[60:])
 
     assert await reading + await answer.read() == b"hello"
     assert await answer.read() == b""
@@ -174,7 +174,7 @@ async def test_an_answer_read_bit_by_bit_is_read_to_its_end():
 async def test_what_came_before_a_failure_is_read_first():
     connection, _ = connected()
     answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
-    connection.data_received(CHUNKED[:-5])
+    connection.received(CHUNKED[:-5])
     connection.connection_lost(None)
 
     assert await answer.read() == b"hello"
@@ -186,9 +186,9 @@ async def test_a_slow_reader_holds_the_socket_back_and_a_whole_answer_does_not()
     connection, wire = connected()
     answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
     size = 3 * READ_BUFFER
-    connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+    connection.received(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
     await answer.begun()
-    connection.data_received(b"x" * (READ_BUFFER + 1))
+    connection.received(b"x" * (READ_BUFFER + 1))
     assert not wire.reading
 
     assert len(await answer.read()) == READ_BUFFER + 1
@@ -196,7 +196,7 @@ async def test_a_slow_reader_holds_the_socket_back_and_a_whole_answer_does_not()
 
     whole = asyncio.create_task(answer.whole())
     await asyncio.sleep(0)
-    connection.data_received(b"x" * (2 * READ_BUFFER - 1))
+    connection.received(b"x" * (2 * READ_BUFFER - 1))
     assert wire.reading
     assert len(await whole) == 2 * READ_BUFFER - 1
 
@@ -208,7 +208,7 @@ async def test_packed_answers_are_unpacked_whole_and_bit_by_bit():
         connection, _ = connected()
         answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
         for chunk in cut(head + packed, {len(head) + 5, len(head) + 20}):
-            connection.data_received(chunk)
+            connection.received(chunk)
 
         assert await read(answer) == b"hello" * 1000
 
@@ -223,7 +223,7 @@ async def everything(answer):
 async def test_a_packed_answer_that_is_damaged_is_an_error():
     connection, wire = connected()
     answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
-    connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\noops")
+    connection.received(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\noops")
 
     with pytest.raises(ExchangeError, match="cannot be unpacked"):
         await answer.whole()
