@@ -99,6 +99,33 @@ class WriteLoop(NamedTuple):
     """Managers that fight over the fields."""
 
 
+class _Content:
+    """What a write is about, cut out of the answer when somebody looks: most objects are written once and never compared."""
+
+    __slots__ = ("_cut", "_raw", "_subresource")
+
+    def __init__(self, raw: bytes, subresource: str) -> None:
+        self._raw = raw if len(raw) <= MAX_OBJECT else b""
+        self._subresource = subresource
+        self._cut: bytes | None = None if self._raw else b""
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return len(self._raw if self._cut is None else self._cut)
+
+    @property
+    def text(self) -> bytes:
+        """Without what the server changes by itself, as JSON; empty when it is too large."""
+        if self._cut is None:
+            self._cut = _content(self._raw, self._subresource)
+            self._raw = b""
+        return self._cut
+
+
+_NO_CONTENT: Final = _Content(b"", "")
+
+
 class _Trail:
     """What is remembered of the writes of one controller to one object."""
 
@@ -111,6 +138,7 @@ class _Trail:
         "generation",
         "manager",
         "others",
+        "size",
         "told",
         "uid",
         "version",
@@ -121,8 +149,11 @@ class _Trail:
         self.uid = uid
         self.version = ""
         self.generation = 0
-        self.content = b""
-        """What the server answered last, without what it changes by itself; empty when it is too large."""
+        self.content = _NO_CONTENT
+        """What the server answered last."""
+
+        self.size = 0
+        """Bytes it counts for."""
 
         self.changed: _Fields = {}
         """The fields the last write changed, with their values before and after."""
@@ -191,7 +222,7 @@ class WriteLoops:
         key = (actor.controller, write.kind.group, write.kind.kind, write.namespace, write.name, write.subresource)
         trail = self._trail(key, meta.uid)
         trail.manager = write.manager
-        content = _content(write.after, write.subresource)
+        content = _Content(write.after, write.subresource)
         if write.verb == "create":
             trail.add(None, ())
         else:
@@ -209,8 +240,8 @@ class WriteLoops:
             return
         for key in self._suspects.get((group, kind, meta.namespace, meta.name), ()):
             trail = self._trails[key]
-            if trail.content and _is_newer(meta.resource_version, trail.version):
-                differing = _differences(trail.content, _content(raw, key[-1]))
+            if trail.content.text and _is_newer(meta.resource_version, trail.version):
+                differing = _differences(trail.content.text, _content(raw, key[-1]))
                 for manager in _managers(raw, differing, trail.manager):
                     if len(trail.others) < MAX_FIELDS:
                         trail.others[manager] = None
@@ -233,7 +264,7 @@ class WriteLoops:
     # --- judging -----------------------------------------------------------------------------------------------------
 
     def _judge(
-        self, trail: _Trail, write: Write, meta: Metadata, content: bytes
+        self, trail: _Trail, write: Write, meta: Metadata, content: _Content
     ) -> tuple[Waste | None, Iterable[Path]]:
         before = metadata_of(write.before).resource_version if write.before else ""
         sent = _version_sent(write)
@@ -241,23 +272,24 @@ class WriteLoops:
             trail.changed = {}
             # Who will not be told of the fields need not look for them; apply is judged by them.
             is_near = trail.count >= self._threshold - 1 and Waste.NOTHING_CHANGED not in trail.told
-            fields = _stored_otherwise(write, content) if is_near or write.is_apply else []
+            fields = _stored_otherwise(write, content.text) if is_near or write.is_apply else []
             # To apply the same again and again is how apply is meant to be used; it is a loop if the server keeps something else.
             return (None if write.is_apply and not fields else Waste.NOTHING_CHANGED), fields
-        if not trail.content or not content:
+        if not trail.version or not trail.content.text or not content.text:
             trail.changed = {}
             return None, ()
-        changed = {} if content == trail.content else _differences(trail.content, content)
+        old, new = trail.content.text, content.text
+        changed = {} if new == old else _differences(old, new)
         last, trail.changed = trail.changed, changed
         if before and _is_newer(before, trail.version):
-            meanwhile = _differences(trail.content, _content(write.before, write.subresource))
+            meanwhile = _differences(old, _content(write.before, write.subresource))
             restored = [path for path in meanwhile if path not in changed]
             if restored:
                 return Waste.FOUGHT_OVER, restored
         is_main = not write.subresource  # a status stays the same while its specification changes
         if is_main and not before and not changed and meta.generation > trail.generation + 1 > 1:
             return Waste.FOUGHT_OVER, ()  # not cached, but the specification went somewhere and came back
-        undone = [path for path, (_, new) in changed.items() if path in last and last[path][0] == new]
+        undone = [path for path, (_, now) in changed.items() if path in last and last[path][0] == now]
         return (Waste.UNDONE, undone) if undone else (None, ())
 
     def _wasted(self, key: _Key, trail: _Trail, waste: Waste, write: Write) -> None:
@@ -311,8 +343,9 @@ class WriteLoops:
         self._trails.move_to_end(key)
         return trail
 
-    def _keep(self, trail: _Trail, meta: Metadata, content: bytes) -> None:
-        self._bytes += len(content) - len(trail.content)
+    def _keep(self, trail: _Trail, meta: Metadata, content: _Content) -> None:
+        self._bytes += content.size - trail.size
+        trail.size = content.size
         trail.version, trail.generation, trail.content = meta.resource_version, meta.generation, content
 
     def _suspect(self, key: _Key, trail: _Trail) -> None:
@@ -331,7 +364,7 @@ class WriteLoops:
     def _forget(self, key: _Key) -> None:
         trail = self._trails.pop(key, None)
         if trail is not None:
-            self._bytes -= len(trail.content)
+            self._bytes -= trail.size
             self._clear(key)
 
     def _shrink(self) -> None:

@@ -11,12 +11,11 @@ import asyncio
 import os
 import ssl
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import cast
 
 import httptools
-from multidict import CIMultiDict
 from typing_extensions import override
 
 from ctrlruntime.rest.session import SessionClosed, TLSSession
@@ -47,12 +46,33 @@ class _Stage(IntEnum):
     COMPLETE = 3
 
 
+class Headers:
+    """The headers of an answer as they came: names in any case, and any of them several times. Few are looked at, so none is prepared."""
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, pairs: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        self._pairs = pairs
+
+    def all(self, name: str) -> list[str]:
+        """Return the values of each header of that name, in their order."""
+        wanted = name.lower().encode("latin-1")
+        return [value.decode("utf-8", "surrogateescape") for found, value in self._pairs if found.lower() == wanted]
+
+    def get(self, name: str) -> str | None:
+        """Return the first value of that name, None without one."""
+        return next(iter(self.all(name)), None)
+
+    def __contains__(self, name: str) -> bool:
+        return bool(self.all(name))
+
+
 class Answer:
     """An answer on its way. Read it with one task only, and either with `whole` or with `read`."""
 
     def __init__(self, connection: Connection) -> None:
         self.status = 0
-        self.headers: CIMultiDict[str] = CIMultiDict()
+        self.headers = Headers()
         self._connection = connection
         self._parts: list[bytes] = []
         self._held = 0
@@ -126,7 +146,7 @@ class Answer:
 
     # --- what the connection tells ------------------------------------------------------------------------------------
 
-    def begin(self, status: int, headers: CIMultiDict[str]) -> None:
+    def begin(self, status: int, headers: Headers) -> None:
         self.status, self.headers = status, headers
         self._advance(_Stage.BEGUN)
 
@@ -376,8 +396,7 @@ class Connection(asyncio.BufferedProtocol):
         headers, self._raw_headers = self._raw_headers, []
         status = self._parser.get_status_code()
         if self._answer is not None and status >= 200:  # those below say that the answer will come
-            decoded = [(name.decode("latin-1"), value.decode("utf-8", "surrogateescape")) for name, value in headers]
-            self._answer.begin(status, CIMultiDict(decoded))
+            self._answer.begin(status, Headers(headers))
 
     def on_body(self, chunk: bytes) -> None:
         if self._answer is not None:
@@ -400,5 +419,5 @@ def _decompress(packed: bytes) -> bytes:
     return zlib.decompress(packed, _GZIP)
 
 
-def _has_length(headers: CIMultiDict[str]) -> bool:
+def _has_length(headers: Headers) -> bool:
     return "Content-Length" in headers or "Transfer-Encoding" in headers

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import re
 import urllib.parse
 import weakref
@@ -17,11 +18,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import msgspec
-from multidict import CIMultiDict
 
 from ctrlruntime import log
 from ctrlruntime.errors import APIStatusError, ConfigError, RequestTimeoutError, TransportError
-from ctrlruntime.rest.connection import Answer, Connection, ExchangeError
+from ctrlruntime.rest.connection import Answer, Connection, ExchangeError, Headers
 from ctrlruntime.rest.content import JSON
 from ctrlruntime.rest.fence import Fence
 from ctrlruntime.rest.pool import Address, ConnectTimeoutError, Pool
@@ -41,7 +41,7 @@ class Response(NamedTuple):
     """A complete answer."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Headers
     body: bytes
 
 
@@ -305,9 +305,9 @@ class Transport:
     def _request(
         self, method: str, path: str, params: Params, headers: Mapping[str, str], body: bytes | None = None
     ) -> bytes:
-        target = self._prefix + urllib.parse.quote(path, safe=_PATH_SAFE)
+        target = self._prefix + (path if _is_plain(path) else urllib.parse.quote(path, safe=_PATH_SAFE))
         if params:
-            target = f"{target}?{urllib.parse.urlencode(params)}"
+            target = f"{target}?{_query(tuple(params))}"
         if self._proxy is not None and not self._address.is_secure:
             target = f"http://{self._address.authority}{target}"
         lines = [f"{method} {target} HTTP/1.1\r\n", self._fixed_headers]
@@ -334,9 +334,7 @@ class Transport:
     def _count(self, code: str, method: str) -> None:
         self._counter.request(code, method, self._address.authority)
 
-    def _log_warnings(self, headers: Mapping[str, str]) -> None:
-        if "Warning" not in headers:
-            return
+    def _log_warnings(self, headers: Headers) -> None:
         for text in _warnings(headers):
             # Once for each text: a deprecation would else be logged with every request.
             if text not in self._warned:
@@ -348,6 +346,12 @@ class Transport:
 # --- what goes out -------------------------------------------------------------------------------------------------
 
 _PATH_SAFE = "/:@!$&'()*+,;=~"
+_is_plain = re.compile(r"[A-Za-z0-9/._-]*", re.ASCII).fullmatch
+
+
+@functools.lru_cache(maxsize=256)
+def _query(params: tuple[tuple[str, str], ...]) -> str:
+    return urllib.parse.urlencode(params)  # a program has few: its field manager, mostly
 
 
 def _fixed_headers(config: Config, address: Address, proxy: Address | None) -> str:
@@ -379,20 +383,19 @@ def translating(method: str, path: str) -> Generator[None, None, None]:
         raise TransportError(f"{method} {path}: {error}") from error
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def _retry_after(headers: Headers) -> float | None:
     """Return the seconds of a Retry-After header; the API server never sends a date."""
     try:
-        return max(0.0, float(headers["Retry-After"]))
-    except (KeyError, ValueError):
+        return max(0.0, float(headers.get("Retry-After") or ""))
+    except ValueError:
         return None
 
 
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
-def _warnings(headers: Mapping[str, str]) -> Iterator[str]:
+def _warnings(headers: Headers) -> Iterator[str]:
     """Yield the texts of Warning headers (RFC 7234 5.5: `299 - "text"`), of which a proxy may have joined several."""
-    values = headers.getall("Warning") if isinstance(headers, CIMultiDict) else [headers["Warning"]]
-    for value in values:
+    for value in headers.all("Warning"):
         for quoted in _WARNING.findall(value):
             yield re.sub(r"\\(.)", r"\1", quoted)
