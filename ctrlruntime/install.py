@@ -81,35 +81,14 @@ def _definitions(sources: Iterable[Source]) -> list[Mapping[str, Any]]:
         if isinstance(source, type):
             classes.append(source)
         else:
-            manifests += read_crds(source)
+            from ctrlruntime.generate.definitions import read_definitions
+
+            manifests += read_definitions(source)
     if not classes:
         return manifests
     from ctrlruntime.generate.crd import crds
 
     return [*crds(classes), *manifests]
-
-
-def read_crds(source: str | Path | Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the definitions in a source. Raises: ConfigError for a path that is not there or a file that is no YAML."""
-    if isinstance(source, Mapping):
-        return [source] if source.get("kind") == "CustomResourceDefinition" else []
-    import yaml
-
-    path = Path(source)
-    if not path.exists():
-        raise ConfigError(f"there is no file or folder {path} to install definitions from")
-    files: Iterable[Path] = (
-        sorted(file for file in path.rglob("*") if file.suffix in {".yaml", ".yml", ".json"})
-        if path.is_dir()
-        else [path]
-    )
-    documents: list[Any] = []
-    for file in files:
-        try:
-            documents += yaml.safe_load_all(file.read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{file} is not YAML: {error}") from error
-    return [d for d in documents if isinstance(d, Mapping) and d.get("kind") == "CustomResourceDefinition"]
 
 
 def served_kinds(manifest: Mapping[str, Any]) -> list[GroupVersionKind]:

@@ -15,7 +15,7 @@ import ctrlruntime as ctrl
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.errors import ConfigError, GenerateError, Invalid, NoMatchError
 from ctrlruntime.generate.crd import crds
-from ctrlruntime.install import CustomResourceDefinition, InstallTimeoutError, read_crds, served_kinds
+from ctrlruntime.install import CustomResourceDefinition, InstallTimeoutError, served_kinds
 from ctrlruntime.testing import Environment
 
 KIND = ctrl.GroupVersionKind("install.example.com", "v1", "Thing")
@@ -174,33 +174,21 @@ async def test_a_kind_that_is_not_served_in_time_is_an_error(client, monkeypatch
         await ctrl.install_crds(client, definition(), wait=0.05)
 
 
-def test_definitions_are_read_from_files_and_folders(tmp_path):
-    inner = tmp_path / "inner"
-    inner.mkdir()
-    (tmp_path / "a.yaml").write_text(yaml.safe_dump_all([definition("Thing"), {"kind": "ConfigMap"}, None]))
-    (inner / "b.json").write_text(json.dumps(definition("Widget")))
-    (tmp_path / "notes.txt").write_text("{ no manifest")
-
-    assert [d["spec"]["names"]["kind"] for d in read_crds(tmp_path)] == ["Thing", "Widget"]
-    assert [d["spec"]["names"]["kind"] for d in read_crds(str(tmp_path / "a.yaml"))] == ["Thing"]
-
-
 def test_only_served_versions_are_waited_for():
     assert served_kinds(definition()) == [KIND]
+
+
+async def test_definitions_come_from_files_and_folders(client, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(yaml.safe_dump_all([definition("Boat"), {"kind": "ConfigMap"}, None]))
+    (tmp_path / "b.json").write_text(json.dumps({"kind": "List", "items": [definition("Raft")]}))
+
+    names = await ctrl.install_crds(client, folder, str(tmp_path / "b.json"))
+
+    assert names == ["boats.install.example.com", "rafts.install.example.com"]
 
 
 async def test_a_source_without_definitions_is_an_error(client, tmp_path):
     with pytest.raises(ConfigError, match=f"no CustomResourceDefinition in {tmp_path}"):
         await ctrl.install_crds(client, tmp_path)
-
-
-def test_a_path_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="nowhere to install definitions from"):
-        read_crds(tmp_path / "nowhere")
-
-
-def test_a_file_that_is_no_yaml_is_named(tmp_path):
-    (tmp_path / "bad.yaml").write_text("a: [")
-
-    with pytest.raises(ConfigError, match=r"bad\.yaml is not YAML"):
-        read_crds(tmp_path)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-__all__ = ["GroupVersionKind", "GroupVersionResource", "KindInfo", "ScalePaths", "Scope", "guess_plural"]
+__all__ = [
+    "GroupVersionKind",
+    "GroupVersionResource",
+    "KindInfo",
+    "ScalePaths",
+    "Scope",
+    "guess_plural",
+    "version_priority",
+]
 
 Scope: TypeAlias = Literal["Namespaced", "Cluster"]
+
+_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?\Z")
 
 
 class GroupVersionKind(NamedTuple):
@@ -110,3 +121,12 @@ def guess_plural(kind: str) -> str:
     if name.endswith("s"):
         return f"{name}es"
     return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+
+
+def version_priority(version: str) -> tuple[int, int, int, str]:
+    """Return the sort key of an API version, best first: GA before beta before alpha, higher numbers first, other names last."""
+    found = _VERSION.match(version)
+    if found is None:
+        return (3, 0, 0, version)
+    stage = {None: 0, "beta": 1, "alpha": 2}[found.group(2)]
+    return (stage, -int(found.group(1)), -int(found.group(3) or 0), "")

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from ctrlruntime.errors import ConfigError, GenerateError
-from ctrlruntime.project.compatibility import (
-    Comparison,
-    Finding,
-    Level,
-    compare_all,
-    definitions_in,
-    read_definitions,
-)
+from ctrlruntime.generate.definitions import definitions_in, read_definitions
+from ctrlruntime.project.compatibility import Code, Comparison, Finding, Level, compare_all
 from ctrlruntime.project.manifests import Choice, manifests
 from ctrlruntime.project.package import load
 
 __all__ = ["crd"]
 
-_COLORS: Final = {Level.BREAKING: "red", Level.RISKY: "yellow", Level.HARMLESS: "green"}
+_ALLOWED: Final = "allowed"
+_COLORS: Final[Mapping[str, str]] = {"breaking": "red", "risky": "yellow", "harmless": "green"}
 _REFUSES: Final = {
     "": "",
     "new values": " Who holds such a value keeps it until it is changed (Kubernetes 1.30 on).",
@@ -43,7 +39,11 @@ _DIFF_HELP = """Say what changes from OLD to NEW, and refuse what breaks objects
       kubectl get crd websites.docs.example.com -o yaml | ctrl crd diff - --module shop
       ctrl crd diff released/crd config/crd
 
-    Changes are breaking (exit code 1), risky or harmless.
+    Changes are breaking (exit code 1), risky or harmless. A breaking change that is meant is let through by its code, and is printed as
+    allowed:
+
+    \b
+      ctrl crd diff released/crd config/crd --allow field-removed --allow enum-value-removed
     """
 
 
@@ -56,8 +56,16 @@ def crd() -> None:
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="[NEW]", required=False)
 @click.option("--module", metavar="MODULE", help="Compare with the classes of this package.")
+@click.option(
+    "--allow",
+    "allowed",
+    multiple=True,
+    metavar="CODE",
+    callback=lambda _, __, codes: _known(codes),
+    help="Let breaking changes of this code pass; may be given several times.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def diff(*, old: str, new: str | None, module: str | None, as_json: bool) -> None:
+def diff(*, old: str, new: str | None, module: str | None, allowed: tuple[str, ...], as_json: bool) -> None:
     if (new is None) == (module is None):
         raise click.UsageError("give NEW or --module MODULE, one of them")
     if old == new == "-":
@@ -66,19 +74,28 @@ def diff(*, old: str, new: str | None, module: str | None, as_json: bool) -> Non
     after = _read(new) if new is not None else _generated(str(module))
     comparisons = compare_all(before, after)
     if as_json:
-        click.echo(json.dumps([_as_json(each.name, one) for each in comparisons for one in each.findings], indent=2))
+        findings = [_as_json(each.name, one, allowed) for each in comparisons for one in each.findings]
+        click.echo(json.dumps(findings, indent=2))
     else:
-        _print(comparisons)
-    if any(one.level is Level.BREAKING for each in comparisons for one in each.findings):
+        _print(comparisons, allowed)
+    if any(one.level is Level.BREAKING and one.code not in allowed for each in comparisons for one in each.findings):
         click.get_current_context().exit(1)
 
 
+def _known(codes: tuple[str, ...]) -> tuple[str, ...]:
+    for code in codes:
+        if code not in set(Code):
+            near = difflib.get_close_matches(code, Code, n=1)
+            hint = f"did you mean {near[0]}?" if near else "take one that the command prints, such as field-removed"
+            raise click.BadParameter(f"there is no code {code!r}; {hint}", param_hint="--allow")
+    return codes
+
+
 def _read(source: str) -> Sequence[Mapping[str, Any]]:
-    if source != "-":
-        return read_definitions(Path(source))
-    found = definitions_in(sys.stdin.read(), "the standard input")
+    where = "the standard input" if source == "-" else source
+    found = definitions_in(sys.stdin.read(), where) if source == "-" else read_definitions(Path(source))
     if not found:
-        raise ConfigError("there is no CustomResourceDefinition in the standard input")
+        raise ConfigError(f"there is no CustomResourceDefinition in {where}")
     return found
 
 
@@ -89,11 +106,12 @@ def _generated(module: str) -> Sequence[Mapping[str, Any]]:
     return made
 
 
-def _as_json(definition: str, finding: Finding) -> Mapping[str, Any]:
+def _as_json(definition: str, finding: Finding, allowed: Collection[str]) -> Mapping[str, Any]:
     return {
         "definition": definition,
         "code": finding.code,
         "level": finding.level,
+        "allowed": finding.code in allowed,
         "version": finding.version,
         "path": finding.path,
         "was": finding.was,
@@ -103,19 +121,23 @@ def _as_json(definition: str, finding: Finding) -> Mapping[str, Any]:
     }
 
 
-def _print(comparisons: Iterable[Comparison]) -> None:
-    counts: Counter[Level] = Counter()
+def _print(comparisons: Iterable[Comparison], allowed: Collection[str]) -> None:
+    counts: Counter[str] = Counter()
     for comparison in comparisons:
         if comparison.findings:
             click.echo(comparison.name)
         for finding in comparison.findings:
-            counts[finding.level] += 1
-            _print_finding(finding)
-    click.echo(", ".join(f"{counts[level]} {level}" for level in Level if counts[level]) or "no changes")
+            word = _ALLOWED if finding.level is Level.BREAKING and finding.code in allowed else finding.level.value
+            counts[word] += 1
+            _print_finding(finding, word)
+    said = [
+        f"{counts[word]} {word}" for word in (Level.BREAKING, _ALLOWED, Level.RISKY, Level.HARMLESS) if counts[word]
+    ]
+    click.echo(", ".join(said) or "no changes")
 
 
-def _print_finding(finding: Finding) -> None:
-    level = click.style(f"{finding.level:<8}", fg=_COLORS[finding.level])
+def _print_finding(finding: Finding, word: str) -> None:
+    level = click.style(f"{word:<8}", fg=_COLORS.get(word))
     place = " ".join(part for part in (finding.version, finding.path) if part)
     click.echo(f"  {level}  {finding.code}{' at ' if place else ''}{place}{_change(finding)}")
     click.echo(f"            {finding.text}.{_REFUSES[finding.refuses]}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.project.importing import chosen, definitions_in, source_of
+from ctrlruntime.project.importing import chosen, importable, source_of
 
 __all__ = ["import_definitions"]
 
@@ -40,7 +40,7 @@ def import_definitions(*, file: str, output: Path | None, kind: str | None, clas
         )
     if output is not None and output.exists() and not force:
         raise ConfigError(f"{output} is there already; give another name, or --force to replace it")
-    definitions = definitions_in(_read(file), "standard input" if file == "-" else file)
+    definitions = importable(_read(file), "standard input" if file == "-" else file)
     if kind:
         definitions = chosen(definitions, kind)
     source = source_of(definitions, class_prefix=class_prefix, warn=_warn)

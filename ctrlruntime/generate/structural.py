@@ -154,8 +154,8 @@ def _branches(schema: Mapping[str, Any], place: Place) -> None:
 
 def _list(schema: Mapping[str, Any], place: Place) -> None:
     items: Mapping[str, Any] = schema["items"]
-    if items.get("nullable"):
-        raise place.error("the items of a list cannot be nullable")
+    if items.get("nullable") and schema.get(_LIST) in {"set", "map"}:
+        raise place.error("the items of a set, and of a list with keys, cannot be nullable")
     match schema.get(_LIST):
         case "set":
             is_atomic = items.get(_LIST) == "atomic" or items.get(_MAP) == "atomic"

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from ctrlruntime.api.kind import GroupVersionKind, KindInfo, guess_plural
+from ctrlruntime.api.kind import GroupVersionKind, KindInfo, guess_plural, version_priority
 from ctrlruntime.api.object import Object, kind_of
-from ctrlruntime.apiserver.registry.definitions import version_priority
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.builtin import builtin_schemas
 from ctrlruntime.generate.schema import SchemaWalker

@@ -6,21 +6,19 @@ served version answers.
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
-from ctrlruntime.errors import AlreadyExists, APIStatusError, ConfigError, Conflict, NotFound, TransportError
+from ctrlruntime.errors import AlreadyExists, APIStatusError, Conflict, NotFound, TransportError
+from ctrlruntime.generate.definitions import DefinitionSource, read_definitions
 from ctrlruntime.testing.connection import Connection
 
 __all__ = ["Source", "install", "read", "uninstall"]
 
-Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+Source: TypeAlias = DefinitionSource
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_ENDINGS = (".json", ".yaml", ".yml")
 _STEP = 0.05  # seconds
 
 
@@ -30,15 +28,10 @@ def read(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
 
     Documents of other kinds are left out; a name that comes twice counts once, the last.
 
-    Raises: ConfigError for a path that is not there, or a file that cannot be read.
+    Raises: ConfigError as `read_definitions` does.
     """
-    found: dict[str, dict[str, Any]] = {}
-    for source in _each(sources):
-        documents = _documents(Path(source)) if isinstance(source, (str, os.PathLike)) else [source]
-        for document in documents:
-            if document.get("kind") == "CustomResourceDefinition":
-                found[document["metadata"]["name"]] = dict(document)
-    return list(found.values())
+    definitions = [definition for source in _each(sources) for definition in read_definitions(source)]
+    return list({str(definition["metadata"]["name"]): definition for definition in definitions}.values())
 
 
 def install(
@@ -88,20 +81,6 @@ def _each(sources: Source | Iterable[Source]) -> Iterable[Source]:
     if isinstance(sources, Iterable) and not isinstance(sources, (str, Mapping)):
         return sources
     return [cast("Source", sources)]
-
-
-def _documents(path: Path) -> Iterator[dict[str, Any]]:
-    import yaml
-
-    if not path.exists():
-        raise ConfigError(f"no CRDs at {path}: there is no such file or folder")
-    files = sorted(p for p in path.rglob("*") if p.suffix in _ENDINGS) if path.is_dir() else [path]
-    for file in files:
-        try:
-            documents = list(yaml.safe_load_all(file.read_text()))
-        except (OSError, yaml.YAMLError) as error:
-            raise ConfigError(f"{file} cannot be read as YAML: {error}") from error
-        yield from (cast("dict[str, Any]", d) for d in documents if isinstance(d, dict))
 
 
 def _going(connection: Connection, definition: dict[str, Any]) -> list[str] | None:

@@ -21,7 +21,8 @@ from ctrlruntime import log
 from ctrlruntime.api.object import Unstructured
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.errors import AlreadyExists, CtrlError, NoMatchError
-from ctrlruntime.install import install_crds, read_crds, served_kinds
+from ctrlruntime.generate.definitions import read_definitions
+from ctrlruntime.install import install_crds, served_kinds
 from ctrlruntime.rest.config import Config, NoConfigError, get_config
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Demo:
 
     async def _tell_missing(self, cluster: Cluster) -> None:
         missing: list[str] = []
-        for definition in read_crds(self._crds):
+        for definition in read_definitions(self._crds):
             try:
                 for kind in served_kinds(definition):
                     await cluster.mapper.resource_for(kind)

@@ -86,6 +86,7 @@ def test_json_has_the_findings(released, package):
         "definition": "games.g.example.com",
         "code": "bound-tightened",
         "level": "breaking",
+        "allowed": False,
         "version": "v1",
         "path": "spec.size",
         "was": "maximum 9",
@@ -96,6 +97,31 @@ def test_json_has_the_findings(released, package):
 
 def test_json_of_no_changes_is_an_empty_list(released):
     assert json.loads(run("crd", "diff", released, released, "--json").stdout) == []
+
+
+def test_allowed_codes_are_printed_and_do_not_fail(released, package):
+    module = package(api=API.format(limit=5, more="label: str | None = None"))
+
+    both = run("crd", "diff", released, "--module", module, "--allow", "field-removed", "--allow", "bound-tightened")
+    one = run("crd", "diff", released, "--module", module, "--allow", "field-removed")
+    as_json = run("crd", "diff", released, "--module", module, "--allow", "field-removed", "--json")
+
+    assert (both.exit_code, one.exit_code, as_json.exit_code) == (0, 1, 1)
+    assert "  allowed   field-removed at v1 spec.name: string -> nothing" in both.stdout.splitlines()
+    assert both.stdout.splitlines()[-1] == "2 allowed, 1 harmless"
+    assert one.stdout.splitlines()[-1] == "1 breaking, 1 allowed, 1 harmless"
+    assert [finding["allowed"] for finding in json.loads(as_json.stdout)] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [("field-remove", "did you mean field-removed?"), ("xyz", "take one that the command prints")],
+)
+def test_a_code_that_is_none_cannot_be_allowed(released, code, told):
+    answer = run("crd", "diff", released, released, "--allow", code)
+
+    assert answer.exit_code == 2
+    assert f"there is no code '{code}'; {told}" in answer.stderr
 
 
 def test_the_old_definition_may_come_from_the_standard_input(released):
@@ -127,6 +153,6 @@ def test_what_is_not_there_is_named(released, package, tmp_path):
     no_kinds = run("crd", "diff", released, "--module", package(api="x = 1"))
 
     assert [answer.exit_code for answer in (nothing, empty, no_kinds)] == [1, 1, 1]
-    assert nothing.stderr == f"error: there is no file or folder {tmp_path}/nothing\n"
+    assert nothing.stderr == f"error: there is no file or folder {tmp_path}/nothing to read definitions from\n"
     assert empty.stderr == "error: there is no CustomResourceDefinition in the standard input\n"
     assert no_kinds.stderr.endswith("declares no kinds\n")

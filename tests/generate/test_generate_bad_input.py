@@ -118,6 +118,14 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "unknown list key": ((Annotated[list[Part], ListMap("nope")],), "no such field"),
     "list key that may be absent": ((Annotated[list[Part], ListMap("name")],), "required or have a default"),
     "keys of texts": ((Annotated[list[str], ListMap("name")],), "no objects"),
+    "set of nulls": (
+        (Annotated[list[Annotated[str | None, Nullable]], ListSet],),
+        "a set, and of a list with keys, cannot be",
+    ),
+    "nulls with keys": (
+        (Annotated[list[Annotated[Part | None, Nullable]], ListMap("name")],),
+        "a set, and of a list with keys, cannot be",
+    ),
     "set of objects": ((Annotated[list[Part], ListSet],), "items of a set are scalars"),
     "marker as a class": ((Annotated[list[Part], ListMap],), "ListMap stands there as a class"),
     "rule that does not compile": ((Annotated[str, CEL("self.nope")],), "does not compile"),

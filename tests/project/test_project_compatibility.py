@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.definitions import read_definitions
 from ctrlruntime.project.compatibility import (
     RULES,
     Code,
     Level,
     compare,
     compare_all,
-    definitions_in,
-    read_definitions,
 )
 
 CRD_FILES = sorted((Path(__file__).parents[2] / "examples").glob("*/config/crd/bases/*.yaml"))
@@ -393,45 +390,3 @@ def test_definitions_are_paired_by_name_and_then_by_kind():
         ("extras.example.com", [Code.DEFINITION_REMOVED]),
         ("things.example.com", []),
     ]
-
-
-def test_lists_as_kubectl_prints_them_are_opened():
-    text = """
-        kind: List
-        items:
-          - kind: ConfigMap
-          - kind: CustomResourceDefinition
-            metadata: {name: things.example.com}
-            spec: {group: example.com, names: {kind: Thing, plural: things}, versions: [{name: v1}]}
-    """
-
-    (found,) = definitions_in(textwrap.dedent(text), "stdin")
-
-    assert found["metadata"]["name"] == "things.example.com"
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("kind: [", "is not YAML"),
-        ("kind: ConfigMap", "there is no CustomResourceDefinition in "),
-        ("kind: CustomResourceDefinition\nmetadata: {name: x}", "has no spec.group"),
-        (
-            "{kind: CustomResourceDefinition, metadata: {name: x}, spec: {group: g, names: {kind: K, plural: k}, versions: [v1]}}",
-            "a version in spec.versions of x has no name",
-        ),
-    ],
-)
-def test_files_that_cannot_be_compared_are_named(tmp_path, text, says):
-    (tmp_path / "crd.yaml").write_text(text)
-
-    with pytest.raises(ConfigError, match=f"{tmp_path}.*") as error:
-        read_definitions(tmp_path / "crd.yaml")
-
-    assert says in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_a_path_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="there is no file or folder"):
-        read_definitions(tmp_path / "nothing")

@@ -213,6 +213,10 @@ TREES = {
         "kustomization.yaml": "resources: [a.yaml]\nnameSuffix: -z",
         "a.yaml": ACCOUNT + "---" + ACCOUNT.replace("system", "other") + "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: b, namespace: third}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}\nsubjects: [{kind: ServiceAccount, name: web, namespace: other}]\n",
     },
+    "a binding that is moved away from its account": {
+        "kustomization.yaml": "namespace: shop\nnamePrefix: my-\nresources: [a.yaml]\nreplacements: [{source: {kind: RoleBinding, name: b, fieldPath: roleRef.name}, targets: [{select: {kind: RoleBinding, name: b}, fieldPaths: [metadata.namespace]}]}]\n",
+        "a.yaml": ACCOUNT + "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: b, namespace: system}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}\nsubjects: [{kind: ServiceAccount, name: web, namespace: system}]\n",
+    },
     "names of overlays between": {
         "kustomization.yaml": "namePrefix: z-\nresources: [in]\nreplacements: [{source: {kind: Cart, name: x-cart}, targets: [{select: {kind: Cart, name: y-x-cart}, fieldPaths: [spec.owner]}]}]",
         "in/kustomization.yaml": "namePrefix: y-\nresources: [base]\npatches: [{patch: '{apiVersion: shop.example.com/v1, kind: Cart, metadata: {name: x-cart}, spec: {a: 1}}'}, {target: {name: cart}, patch: '{apiVersion: v1, kind: Z, metadata: {name: z}, spec: {b: 1}}'}]",

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from ctrlruntime.api.kind import version_priority
 from ctrlruntime.apiserver.encoding import encode
 from ctrlruntime.apiserver.http.negotiation import media_ranges
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource
-from ctrlruntime.apiserver.registry.definitions import version_priority
 from ctrlruntime.apiserver.registry.resources import recorded_discovery
 from ctrlruntime.errors import NotAcceptable
 

@@ -6,11 +6,11 @@ closes the watches of its resources; deletion takes the instances first. `defini
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from ctrlruntime.api.kind import version_priority
 from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.interfaces import DEFINITIONS, Document
 from ctrlruntime.apiserver.registry.definition_checks import (
@@ -28,7 +28,6 @@ from ctrlruntime.errors import APIStatusError, StatusCause
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _SUBRESOURCE_VERBS = ("get", "patch", "update")
-_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?\Z")
 
 
 class Served(Protocol):
@@ -300,15 +299,6 @@ def _is_true(status: Document, type: str) -> bool:
     return condition is not None and condition["status"] == "True"
 
 
-def version_priority(version: str) -> tuple[int, int, int, str]:
-    """Sort key of API versions, best first: GA before beta before alpha, higher numbers first, other names last."""
-    found = _VERSION.match(version)
-    if found is None:
-        return (3, 0, 0, version)
-    stage = {None: 0, "beta": 1, "alpha": 2}[found.group(2)]
-    return (stage, -int(found.group(1)), -int(found.group(3) or 0), "")
-
-
 def resources_of(document: Document) -> Iterator[Resource]:
     """Yield a resource for every served version of a definition, best version first."""
     spec = document["spec"]
@@ -372,4 +362,4 @@ def _deprecation(spec: Document, version: Document, names: Document, best: str) 
     return f"{text}; use {spec['group']}/{best} {names['kind']}" if best != version["name"] else text
 
 
-__all__ = ["FINALIZER", "Definitions", "resources_of", "version_priority"]
+__all__ = ["FINALIZER", "Definitions", "resources_of"]

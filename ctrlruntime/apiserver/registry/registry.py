@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from random import Random
 from typing import Generic, TypeAlias, TypeVar
 
+from ctrlruntime.api.kind import version_priority
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authorization import User
 from ctrlruntime.apiserver.encoding import copy_tree
 from ctrlruntime.apiserver.interfaces import DEFINITIONS, Change, Document
-from ctrlruntime.apiserver.registry.definitions import Definitions, version_priority
+from ctrlruntime.apiserver.registry.definitions import Definitions
 from ctrlruntime.apiserver.registry.plugins import Plugins
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
 from ctrlruntime.apiserver.registry.services import ServiceAddresses

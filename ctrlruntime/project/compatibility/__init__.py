@@ -2,7 +2,7 @@
 
 from ctrlruntime.project.compatibility.definition import compare
 from ctrlruntime.project.compatibility.finding import RULES, Code, Finding, Level, Refuses, Rule
-from ctrlruntime.project.compatibility.pairs import Comparison, compare_all, definitions_in, read_definitions
+from ctrlruntime.project.compatibility.pairs import Comparison, compare_all
 
 __all__ = [
     "RULES",
@@ -14,6 +14,4 @@ __all__ = [
     "Rule",
     "compare",
     "compare_all",
-    "definitions_in",
-    "read_definitions",
 ]

@@ -109,10 +109,10 @@ class Types:
 
     # Types
 
-    def said(self, schema: Mapping[str, Any], owner: Owner, steps: tuple[str, ...], *, in_list: bool = False) -> _Said:
+    def said(self, schema: Mapping[str, Any], owner: Owner, steps: tuple[str, ...]) -> _Said:
         """Take a schema apart."""
         said = self._typed(schema, owner, steps)
-        if schema.get("nullable") and not in_list:  # the generator takes no marker there
+        if schema.get("nullable"):
             said.markers.append(Atom("ctrl.Nullable"))
         if schema.get(_EMBEDDED) and flat(said.base) != "ctrl.EmbeddedResource":
             said.markers.append(call("Flag", Text("EmbeddedResource")))
@@ -127,9 +127,9 @@ class Types:
             said.more_bounds = [call("Field", **{name: one}) for part in both for name, one in _fitting(part, schema)]
         return said
 
-    def item(self, schema: Mapping[str, Any], owner: Owner, steps: tuple[str, ...], *, in_list: bool) -> Expression:
+    def item(self, schema: Mapping[str, Any], owner: Owner, steps: tuple[str, ...]) -> Expression:
         """Return the type of the items of a list or the values of a dict; one that is long gets a name."""
-        said = self.said(schema, owner, steps, in_list=in_list)
+        said = self.said(schema, owner, steps)
         named = self.named(schema, said)
         around = (call("Field", **named),) if named else ()
         return self.short(said.annotated(*around, optional=bool(schema.get("nullable"))), owner, steps)
@@ -163,7 +163,7 @@ class Types:
         match schema.get("type"):
             case "array":
                 singular = (*steps[:-1], _singular(steps[-1]))
-                return _Said(subscript("list", self.item(schema["items"], owner, singular, in_list=True)))
+                return _Said(subscript("list", self.item(schema["items"], owner, singular)))
             case "object":
                 return self._object(schema, owner, steps)
             case "string":
@@ -185,7 +185,7 @@ class Types:
         if values is True:
             return _Said(Atom("dict[str, ctrl.JSONValue]"))
         if values:
-            item = self.item(values, owner, (*steps[:-1], _singular(steps[-1])), in_list=False)
+            item = self.item(values, owner, (*steps[:-1], _singular(steps[-1])))
             return _Said(subscript("dict", Atom("str"), item))
         return _Said(Atom("ctrl.EmbeddedResource" if schema.get(_EMBEDDED) else "ctrl.RawExtension"))
 

@@ -1,4 +1,4 @@
-"""The definitions in a YAML file, and whether they can be read: their API version, and schemas that are structural."""
+"""Definitions that classes are written from: which of a file, and whether their schemas are structural."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.definitions import definitions_in
+from ctrlruntime.generate.documents import read_documents
 from ctrlruntime.generate.options import Document
-from ctrlruntime.project.kustomize.documents import read_documents
 
-__all__ = ["check", "chosen", "definitions_in", "name_of"]
+__all__ = ["children", "chosen", "importable", "name_of"]
 
-_KIND, _GROUP, _VERSION = "CustomResourceDefinition", "apiextensions.k8s.io", "apiextensions.k8s.io/v1"
 _TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "object"})
 _REFUSED: Final = (
     "$ref",
@@ -26,18 +26,17 @@ _BRANCHES: Final = ("allOf", "anyOf", "oneOf", "not")
 _OUTSIDE_BRANCHES: Final = ("type", "default", "title", "description", "nullable", "additionalProperties")
 
 
-def definitions_in(text: str, where: str) -> list[Document]:
-    """Return the definitions in a YAML text, those in a List too. Raises: ConfigError, which names `where`."""
-    found = [one for document in read_documents(text, where) for one in _opened(document)]
-    definitions = [one for one in found if one.get("kind") == _KIND and _group(one) == _GROUP]
+def importable(text: str, where: str) -> list[Document]:
+    """Return the definitions in a YAML text. Raises: ConfigError when there is none, or one of which no class follows."""
+    definitions = definitions_in(text, where)
     if not definitions:
-        kinds = ", ".join(sorted({str(one.get("kind")) for one in found if one.get("kind")}))
+        kinds = ", ".join(sorted({str(_mapping(one).get("kind") or "") for one in read_documents(text, where)} - {""}))
         raise ConfigError(
-            f"{where}: there is no {_KIND} in it{f' (only {kinds})' if kinds else ''}; "
+            f"{where}: there is no CustomResourceDefinition in it{f' (only {kinds})' if kinds else ''}; "
             f"give the file of a definition, such as `kubectl get crd NAME -o yaml` prints"
         )
     for definition in definitions:
-        check(definition, where)
+        _check(definition, where)
     return definitions
 
 
@@ -55,68 +54,21 @@ def name_of(definition: Mapping[str, Any]) -> str:
     return f"{definition['spec']['names']['plural']}.{definition['spec']['group']}"
 
 
-def _opened(document: Any) -> Iterator[Document]:
-    if not isinstance(document, dict):
-        return
-    known = cast("Document", document)
-    if known.get("kind") == "List":
-        for item in cast("list[Any]", known.get("items") or []):
-            yield from _opened(item)
-    else:
-        yield cast("Document", _without_nulls(known))
-
-
-def _without_nulls(tree: Any) -> Any:
-    """The tree without what is null, which the server reads as absent; but for defaults and examples, which may hold any value."""
-    if isinstance(tree, list):
-        items: list[Any] = tree
-        return [_without_nulls(one) for one in items]
-    if not isinstance(tree, dict):
-        return tree
-    known = cast("Document", tree)
-    return {
-        key: one if key in {"default", "example", "enum"} else _without_nulls(one)
-        for key, one in known.items()
-        if one is not None or key in {"default", "example"}
-    }
-
-
-def _group(document: Document) -> str:
-    return str(document.get("apiVersion")).partition("/")[0]
-
-
-def check(definition: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError for a definition that is old, lacks what all have, or has a schema that is not structural."""
-    named = _mapping(definition.get("metadata")).get("name") or "a definition"
-    if definition.get("apiVersion") != _VERSION:
-        raise ConfigError(
-            f"{where}: {named} is of {definition.get('apiVersion')}, which no server takes since Kubernetes 1.22; bring it to {_VERSION}: "
-            f"each version has its own schema.openAPIV3Schema (a cluster that serves the kind prints it so: kubectl get crd {named} "
-            f"-o yaml)"
-        )
-    spec = _mapping(definition.get("spec"))
-    for path, present in (
-        ("spec.group", spec.get("group")),
-        ("spec.names.kind", _mapping(spec.get("names")).get("kind")),
-        ("spec.names.plural", _mapping(spec.get("names")).get("plural")),
-        ("spec.versions", spec.get("versions")),
-    ):
-        if not present:
-            raise ConfigError(f"{where}: {named} has no {path}; it is not complete")
-    for version in map(_mapping, spec["versions"]):
-        name = version.get("name")
+def _check(definition: Mapping[str, Any], where: str) -> None:
+    """Raise ConfigError for a definition without a schema, or with one that is not structural."""
+    named = definition["metadata"]["name"]
+    for version in definition["spec"]["versions"]:
         schema = _mapping(_mapping(version.get("schema")).get("openAPIV3Schema"))
-        if not name or not schema:
+        if not schema:
             raise ConfigError(
-                f"{where}: {named}: version {name or '(without a name)'} has no schema.openAPIV3Schema; "
-                f"no class follows from it"
+                f"{where}: {named}: version {version['name']} has no schema.openAPIV3Schema; no class follows from it"
             )
         problem = next(_problems(schema, ""), "")
         if not problem and schema.get("type") != "object":
             problem = "the root is no object"
         if problem:
             raise ConfigError(
-                f"{where}: {named}: the schema of {name} is not structural, the server refuses it: {problem}"
+                f"{where}: {named}: the schema of {version['name']} is not structural, the server refuses it: {problem}"
             )
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ctrlruntime.project.kustomize.documents import written
+from ctrlruntime.generate.documents import written
 from ctrlruntime.project.kustomize.resources import Resource
 
 __all__ = ["differences"]

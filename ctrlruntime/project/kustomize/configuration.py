@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.project.kustomize.documents import read_one
+from ctrlruntime.generate.documents import read_one
 from ctrlruntime.project.kustomize.fields import ANNOTATIONS, NAMES, NAMESPACES, REPLICAS, SELECTORS, Field, field_of
 from ctrlruntime.project.kustomize.files import read_text
 from ctrlruntime.project.kustomize.references import REFERENCES, Reference

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError, PatchError
+from ctrlruntime.generate.documents import read_documents
 from ctrlruntime.generate.options import Document
 from ctrlruntime.patch import apply_json_patch
-from ctrlruntime.project.kustomize.documents import read_documents
 from ctrlruntime.project.kustomize.files import read_text
 from ctrlruntime.project.kustomize.resources import Id, Kind, Resource, Resources
 from ctrlruntime.project.kustomize.selecting import Selector

@@ -42,7 +42,7 @@ def _reachable(referrer: Resource, resources: Resources) -> list[Resource]:
         each
         for each in resources
         if each.id.effective_namespace in {"", here}
-        or (each.kind.kind == "ServiceAccount" and any(one.effective_namespace in wanted for one in each.ids))
+        or (each.kind.kind == "ServiceAccount" and each.namespace in wanted)
     ]
 
 

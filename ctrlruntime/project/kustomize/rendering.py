@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import plain, read_documents
 from ctrlruntime.generate.options import Document
 from ctrlruntime.project.kustomize.configuration import Configuration, with_files
-from ctrlruntime.project.kustomize.documents import plain, read_documents
 from ctrlruntime.project.kustomize.files import read_text
 from ctrlruntime.project.kustomize.generators import generated, hashed
 from ctrlruntime.project.kustomize.order import in_order

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.project.kustomize.documents import plain, read_one, scalar
+from ctrlruntime.generate.documents import plain, read_one, scalar
 from ctrlruntime.project.kustomize.files import read_text
 from ctrlruntime.project.kustomize.resources import Resource, Resources
 from ctrlruntime.project.kustomize.settings import Entry, read_selector, read_selectors

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_one
 from ctrlruntime.generate.options import Document
-from ctrlruntime.project.kustomize.documents import read_one
 from ctrlruntime.project.kustomize.resources import Kind
 from ctrlruntime.project.kustomize.selecting import Selector
 

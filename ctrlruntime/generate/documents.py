@@ -1,11 +1,13 @@
-"""YAML as kustomize reads and writes it.
+"""YAML documents as kustomize reads and writes them.
 
-Reading follows go-yaml 3: only true and false are booleans, a date is the text of its moment, a key that stands twice is refused. Writing is
-sigs.k8s.io/yaml, as everywhere in Kubernetes, with keys sorted.
+Reading follows go-yaml 3: only true and false are booleans, a date is the text of its moment, a key that stands twice is refused. A number
+that no 64 bits hold becomes a float, as there; one that no float holds (`1e400`) stays the text it is. Writing is sigs.k8s.io/yaml, as
+everywhere in Kubernetes, with keys sorted.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -25,6 +27,10 @@ _FLOAT = re.compile(
     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d$")
+_LONGEST = 100
+"""Digits beyond which a number is no whole one of 64 bits, in any base."""
+_LARGEST = 1_000_000
+"""Values that a text with aliases may come to: ten lines of them can stand for more than any memory holds."""
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -33,7 +39,10 @@ def read_documents(text: str, where: str) -> list[Any]:
     import yaml
 
     try:
-        return [tree for tree in yaml.load_all(text, _loader()) if tree is not None]
+        trees = [tree for tree in yaml.load_all(text, _loader()) if tree is not None]
+        if "*" in text and "&" in text and _values(trees, {}) > _LARGEST:
+            raise ConfigError(f"{where}: written out, its aliases come to more than {_LARGEST} values")
+        return trees
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ConfigError(f"{where}{line}: {error.problem or 'this is no YAML'}") from error
@@ -73,19 +82,36 @@ def written(objects: Iterable[Mapping[str, Any]]) -> str:
     return "---\n".join(dump(each).removeprefix("---\n") for each in objects)
 
 
-def _int(text: str) -> int:
+def _values(tree: Any, known: dict[int, int]) -> int:
+    """Count the values below a tree, those that aliases share at each place. A list inside itself is refused."""
+    if not isinstance(tree, dict | list):
+        return 1
+    if id(tree) not in known:
+        known[id(tree)] = _LARGEST + 1  # until it is counted: only a list inside itself meets it
+        parts: Iterable[Any] = tree.values() if isinstance(tree, dict) else tree
+        known[id(tree)] = 1 + sum(_values(part, known) for part in parts)
+    return known[id(tree)]
+
+
+def _int(text: str) -> int | float | str:
     bare = text.replace("_", "").lower()
     sign, digits = (-1, bare[1:]) if bare.startswith("-") else (1, bare.removeprefix("+"))
-    if digits[:2] in {"0b", "0x", "0o"}:
-        return sign * int(digits, 0)
-    return sign * int(digits, 8 if digits.startswith("0") and digits != "0" else 10)
+    if len(digits) > _LONGEST:  # Python refuses to count thousands of digits
+        return _float(text) if digits.isdigit() else text
+    base = 0 if digits[:2] in {"0b", "0x", "0o"} else 8 if digits.startswith("0") and digits != "0" else 10
+    value = sign * int(digits, base)
+    if -(2**63) <= value < 2**64:
+        return value
+    return _float(text) if digits.isdigit() else text
 
 
-def _float(text: str) -> float | int:
+def _float(text: str) -> float | int | str:
     bare = text.replace("_", "").lower()
     if bare.endswith((".inf", ".nan")):
         return float(bare.replace(".", ""))
     value = float(bare)
+    if not math.isfinite(value):
+        return text
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
