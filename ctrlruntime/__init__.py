@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from ctrlruntime.recorder import EventRecorder
     from ctrlruntime.rest.config import Config, NoConfigError, get_config
     from ctrlruntime.scheme import Scheme
+    from ctrlruntime.serving.tls import SecureMetrics
     from ctrlruntime.tracing import Tracing
     from ctrlruntime.tracking import set_tracked_owner, tracked_by
     from ctrlruntime.webhook import (
@@ -202,6 +203,7 @@ __all__ = [
     "Schemaless",
     "Scheme",
     "SecretCertificates",
+    "SecureMetrics",
     "TerminalError",
     "Time",
     "Title",
@@ -356,6 +358,7 @@ _MODULES = {
     "recorder": ("EventRecorder",),
     "rest.config": ("Config", "NoConfigError", "get_config"),
     "scheme": ("Scheme",),
+    "serving.tls": ("SecureMetrics",),
     "tracing": ("Tracing",),
     "tracking": ("set_tracked_owner", "tracked_by"),
     "webhook": (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ctrlruntime.cache.options import CacheOptions
     from ctrlruntime.leaderelection import LeaderElection
     from ctrlruntime.rest.config import Config
+    from ctrlruntime.serving.tls import SecureMetrics
     from ctrlruntime.webhook.server import WebhookOptions
 
 
@@ -39,6 +40,14 @@ class Flags:
     webhook_cert_name: str = "tls.crt"
     webhook_cert_key: str = "tls.key"
     webhook_port: int | None = None
+    metrics_secure: bool | None = None
+    """None: as the program says."""
+
+    metrics_cert_path: str = ""
+    """The folder of the metrics server's certificate; empty: as the program says."""
+
+    metrics_cert_name: str = "tls.crt"
+    metrics_cert_key: str = "tls.key"
 
     def get_config(self) -> Config:
         """Return the cluster to use: flag, KUBECONFIG, pod, ~/.kube/config, in this order.
@@ -90,6 +99,27 @@ class Flags:
             secret=None,
         )
 
+    def secure_metrics(self, options: SecureMetrics | None) -> SecureMetrics | None:
+        """Return how metrics are served as the flags change it; None: plain HTTP, open to everybody.
+
+        Raises: ConfigError for a certificate that nothing would show.
+        """
+        is_secure = options is not None if self.metrics_secure is None else self.metrics_secure
+        if not is_secure:
+            if self.metrics_cert_path:
+                raise ConfigError(
+                    f"--metrics-cert-path is {self.metrics_cert_path} and metrics are served over plain HTTP: add --metrics-secure"
+                )
+            return None
+        from ctrlruntime.serving.tls import SecureMetrics
+
+        changed = options or SecureMetrics()
+        if not self.metrics_cert_path:
+            return changed
+        return replace(
+            changed, cert_dir=self.metrics_cert_path, cert_name=self.metrics_cert_name, key_name=self.metrics_cert_key
+        )
+
 
 def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | None = None) -> None:
     """Add the operator's flags to a parser of your own. `log_options`: what holds where no --zap flag is given."""
@@ -103,6 +133,18 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
         metavar="HOST:PORT",
         help='where /metrics is served; "0": nowhere (default: :8080)',
     )
+    parser.add_argument(
+        "--metrics-secure", action=argparse.BooleanOptionalAction, default=None,
+        help="serve /metrics over HTTPS, to callers whose token may read it (default: plain HTTP, open to everybody)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--metrics-cert-path", default="", metavar="DIR",
+        help="folder of the metrics server's certificate (default: one is made that nobody can verify)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--metrics-cert-name", default="tls.crt", metavar="FILE", help="the certificate in there (default: tls.crt)"
+    )
+    parser.add_argument("--metrics-cert-key", default="tls.key", metavar="FILE", help="its key (default: tls.key)")
     parser.add_argument(
         "--health-probe-bind-address", default="", metavar="HOST:PORT",
         help="where /healthz and /readyz are served (default: nowhere)",
@@ -181,4 +223,8 @@ def parse_flags(
         webhook_cert_name=args.webhook_cert_name,
         webhook_cert_key=args.webhook_cert_key,
         webhook_port=args.webhook_port,
+        metrics_secure=args.metrics_secure,
+        metrics_cert_path=args.metrics_cert_path,
+        metrics_cert_name=args.metrics_cert_name,
+        metrics_cert_key=args.metrics_cert_key,
     )

@@ -3,12 +3,14 @@
 from ctrlruntime.serving.endpoints import Ask, asking, health_server, metrics_server
 from ctrlruntime.serving.loops import LoopBlockedError, run_on
 from ctrlruntime.serving.server import Handler, HTTPServer, parse_address
+from ctrlruntime.serving.tls import SecureMetrics
 
 __all__ = [
     "Ask",
     "HTTPServer",
     "Handler",
     "LoopBlockedError",
+    "SecureMetrics",
     "asking",
     "health_server",
     "metrics_server",

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from ctrlruntime import log
 from ctrlruntime.healthz import Answer, Checks
 from ctrlruntime.metrics import Metrics
+from ctrlruntime.rest.transport import Transport
+from ctrlruntime.serving.access import AccessReviews, guarded
 from ctrlruntime.serving.loops import LoopBlockedError
 from ctrlruntime.serving.server import Handler, HTTPServer, parse_address
+from ctrlruntime.serving.tls import SecureMetrics, ServingCertificate
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -22,6 +25,7 @@ T = TypeVar("T")
 
 METRICS_FLAG: Final = "--metrics-bind-address"
 HEALTH_FLAG: Final = "--health-probe-bind-address"
+CERTIFICATE_FLAG: Final = "--metrics-cert-path"
 
 _FALSE: Final = frozenset({"false", "f", "0"})
 
@@ -33,14 +37,21 @@ class Ask(Protocol):
 
 
 def metrics_server(
-    address: str, metrics: Metrics, *, handlers: Mapping[str, Handler] | None = None, ask: Ask | None = None
+    address: str,
+    metrics: Metrics,
+    *,
+    handlers: Mapping[str, Handler] | None = None,
+    ask: Ask | None = None,
+    secure: SecureMetrics | None = None,
+    transport: Transport | None = None,
 ) -> HTTPServer | None:
     """Return the server of `/metrics` and of `handlers` at their paths; None when the address turns it off.
 
-    With `ask` the handlers run where it takes them, and are answered for with 503 when their event loop does not answer.
+    With `ask` the handlers run where it takes them, and are answered for with 503 when their event loop does not answer. With `secure` it
+    serves HTTPS, to callers about whom the API server behind `transport` (which is then the server's to close) says that they may.
 
     Raises: ConfigError for an address that is none, ValueError for a handler at `/metrics` or at a path without a
-    leading slash.
+    leading slash, and for `secure` without a transport.
     """
     where = parse_address(address, METRICS_FLAG)
     if where is None:
@@ -49,7 +60,20 @@ def metrics_server(
         if not path.startswith("/") or path.rstrip("/") == "/metrics":
             raise ValueError(f"a handler at {path!r}: give a path that begins with '/' and is not /metrics")
     others = {path: handler if ask is None else asking(ask, handler) for path, handler in (handlers or {}).items()}
-    return HTTPServer(where, {**others, "/metrics": _scraper(metrics)}, name="metrics", flag=METRICS_FLAG)
+    served = {**others, "/metrics": _scraper(metrics)}
+    if secure is None:
+        return HTTPServer(where, served, name="metrics", flag=METRICS_FLAG)
+    if transport is None:
+        raise ValueError("secure metrics need a transport to the API server that says who may read them")
+    reviews = AccessReviews(transport)
+    return HTTPServer(
+        where,
+        {path: guarded(reviews, handler) for path, handler in served.items()},
+        name="metrics",
+        flag=METRICS_FLAG,
+        certificate=ServingCertificate(secure, name="metrics", flag=CERTIFICATE_FLAG),
+        on_stop=reviews.close,
+    )
 
 
 def asking(ask: Ask, handler: Handler) -> Handler:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ctrlruntime import log
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.serving.tls import ServingCertificate
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -59,14 +60,26 @@ def parse_address(text: str, flag: str) -> Address | None:
 class HTTPServer:
     """Serves `handlers` (by path, with or without a trailing slash; GET and HEAD) at an address.
 
-    `name` and `flag` are for messages: what the server is, and which flag chose the address.
+    `name` and `flag` are for messages: what the server is, and which flag chose the address. With a `certificate` it speaks HTTPS only.
+    `on_stop` is called at the end of a stop, on the loop that served.
     """
 
-    def __init__(self, address: Address, handlers: Mapping[str, Handler], *, name: str, flag: str) -> None:
+    def __init__(
+        self,
+        address: Address,
+        handlers: Mapping[str, Handler],
+        *,
+        name: str,
+        flag: str,
+        certificate: ServingCertificate | None = None,
+        on_stop: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._wanted = address
         self._handlers = dict(handlers)
         self._name = name
         self._flag = flag
+        self._certificate = certificate
+        self._on_stop = on_stop
         self._runner: web.AppRunner | None = None
         self._address: Address | None = None
         self._log = log.get_logger("serving")
@@ -87,8 +100,8 @@ class HTTPServer:
         return self._address
 
     async def start(self) -> None:
-        """Listen and serve, in the background. Raises: ConfigError when the address cannot be used, RuntimeError when
-        it runs already.
+        """Listen and serve, in the background. Raises: ConfigError when the address or the certificate cannot be used,
+        RuntimeError when it runs already.
         """
         from aiohttp import web
 
@@ -110,21 +123,36 @@ class HTTPServer:
             max_field_size=MAX_LINE,
         )
         try:
+            tls = None if self._certificate is None else self._certificate.start()
             await runner.setup()
-            await web.SockSite(runner, listening).start()
+            await web.SockSite(runner, listening, ssl_context=tls).start()
         except BaseException:
             listening.close()
             await runner.cleanup()
+            await self._stop_parts()
             raise
         self._runner = runner
         self._address = Address(*listening.getsockname()[:2])
-        self._log.info("serving", server=self._name, address=_show(self._address), paths=sorted(self._handlers))
+        self._log.info(
+            "serving",
+            server=self._name,
+            address=_show(self._address),
+            paths=sorted(self._handlers),
+            **({} if self._certificate is None else {"secure": True}),
+        )
 
     async def stop(self) -> None:
         """Stop listening, finish answers under way, close. May be called twice and without a start."""
         runner, self._runner, self._address = self._runner, None, None
         if runner is not None:
             await runner.cleanup()
+            await self._stop_parts()
+
+    async def _stop_parts(self) -> None:
+        if self._certificate is not None:
+            await self._certificate.stop()
+        if self._on_stop is not None:
+            await self._on_stop()
 
     def _listen(self) -> socket.socket:
         host, port = self._wanted

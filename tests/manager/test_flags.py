@@ -9,6 +9,7 @@ import pytest
 
 import ctrlruntime as ctrl
 from ctrlruntime import log
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.log.output import sink
 
 
@@ -78,6 +79,36 @@ def test_webhook_flags_reach_the_manager():
     mgr = ctrl.new_manager(ctrl.Config(host="https://no-cluster.invalid"), flags=parsed)
 
     assert mgr.webhook_server.options == ctrl.WebhookOptions(port=9444, cert_dir="/certs")
+
+
+def test_metrics_are_served_as_the_program_says_unless_a_flag_says_otherwise():
+    mine = ctrl.SecureMetrics(cert_dir="/mine")
+
+    assert flags().secure_metrics(None) is None
+    assert flags().secure_metrics(mine) is mine
+    assert flags("--metrics-secure").secure_metrics(None) == ctrl.SecureMetrics()
+    assert flags("--metrics-secure").secure_metrics(mine) is mine
+    assert flags("--no-metrics-secure").secure_metrics(mine) is None
+
+
+@pytest.mark.parametrize("mine", [None, ctrl.SecureMetrics(cert_dir="/mine")])
+def test_metrics_flags_name_the_certificate(mine):
+    parsed = flags(
+        "--metrics-secure",
+        *("--metrics-cert-path", "/certs", "--metrics-cert-name", "a.crt", "--metrics-cert-key", "a.key"),
+    )
+
+    found = parsed.secure_metrics(mine)
+
+    assert found == ctrl.SecureMetrics(cert_dir="/certs", cert_name="a.crt", key_name="a.key")
+
+
+@pytest.mark.parametrize("more", [(), ("--no-metrics-secure",)])
+def test_a_metrics_certificate_that_nothing_would_show_is_refused(more):
+    parsed = flags("--metrics-cert-path", "/certs", *more)
+
+    with pytest.raises(ConfigError, match=r"--metrics-cert-path is /certs and .* add --metrics-secure"):
+        ctrl.new_manager(ctrl.Config(host="https://no-cluster.invalid"), flags=parsed)
 
 
 def test_a_parser_of_yours_keeps_its_arguments():

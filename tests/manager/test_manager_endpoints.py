@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import re
 import socket
+import ssl
 
 import aiohttp
 import pytest
@@ -55,6 +57,27 @@ async def test_metrics_of_all_parts_are_served_under_controller_runtimes_names(m
         r'ctrlruntime_cache_objects\{cluster="",kind="ConfigMap.v1"\}',
     ):
         assert re.search(series, text), series
+
+
+async def test_secure_metrics_guard_handlers_of_yours_too_and_answer_while_the_main_loop_is_blocked(make):
+    async def hello(request):
+        return web.Response(text="hello")
+
+    mgr = make(metrics_bind_address=LOCAL, secure_metrics=ctrl.SecureMetrics())
+    mgr.add_metrics_handler("/hello", hello)
+    async with running(mgr):
+        port = mgr.metrics_address.port
+
+        def statuses():
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            for path in ("/metrics", "/hello"):
+                connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=SOON)
+                connection.request("GET", path)
+                yield connection.getresponse().status
+                connection.close()
+
+        assert list(statuses()) == [401, 401]  # without await: the main loop stands still meanwhile
 
 
 async def test_servers_stop_with_the_manager(make):

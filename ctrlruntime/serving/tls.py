@@ -1,0 +1,91 @@
+"""The certificate an HTTP server shows: a pair in two files that is followed, or one of its own making.
+
+It takes pairs from `certwatcher` and `certificates` and hands a TLS context to `server`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ctrlruntime import log
+from ctrlruntime.certificates import KeyPair, make_authority
+from ctrlruntime.certwatcher import CertWatcher, load_key_pair
+from ctrlruntime.errors import ConfigError
+
+__all__ = ["SecureMetrics", "ServingCertificate"]
+
+_NAMES: Final = ("localhost", "127.0.0.1", "::1")
+_LIFETIME: Final = 10 * 365 * 86400.0
+"""Seconds a pair of our own is valid: nobody renews it, and whoever connects cannot verify it anyway."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecureMetrics:
+    """Metrics over HTTPS, to callers that RBAC lets read them.
+
+    A caller sends a bearer token; its user needs `get` of the nonResourceURL `/metrics`, and the operator `create` of TokenReviews and
+    SubjectAccessReviews.
+    """
+
+    cert_dir: str | os.PathLike[str] | None = None
+    """The folder of the certificate, which may be replaced at any time; default: one is made that nobody can verify."""
+
+    cert_name: str = "tls.crt"
+    key_name: str = "tls.key"
+
+
+class ServingCertificate:
+    """A certificate for one server, from `start` to `stop`, both on the event loop that serves."""
+
+    def __init__(self, options: SecureMetrics, *, name: str, flag: str, interval: float = 1.0) -> None:
+        self._watcher: CertWatcher | None = None
+        if options.cert_dir is not None:
+            folder = Path(options.cert_dir)
+            self._watcher = CertWatcher(folder / options.cert_name, folder / options.key_name, interval=interval)
+        self._name = name
+        self._flag = flag
+        self._current: ssl.SSLContext | None = None
+        self._follower: asyncio.Task[None] | None = None
+
+    def start(self) -> ssl.SSLContext:
+        """Return the context to listen with, and follow the files. Raises: ConfigError when there is no pair."""
+        if self._watcher is None:
+            self._show(make_authority(f"ctrlruntime {self._name}", lifetime=_LIFETIME).server(_NAMES))
+        else:
+            try:
+                self._watcher.read()
+            except ConfigError as error:
+                raise ConfigError(
+                    f"the {self._name} server has no certificate: {error}. Name the folder of one with {self._flag}, or leave the flag "
+                    "out and one is made"
+                ) from error
+            self._watcher.on_change(self._show)
+            self._follower = asyncio.ensure_future(self._watcher.run())
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # What a connection gets is decided when it begins: the context of the moment.
+        context.sni_callback = self._choose
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    async def stop(self) -> None:
+        """Follow no more. Does nothing without a start."""
+        follower, self._follower = self._follower, None
+        if follower is not None:
+            follower.cancel()
+            await asyncio.wait({follower})
+            if not follower.cancelled() and (error := follower.exception()) is not None:
+                log.get_logger("serving").error("the certificate was not followed", error=log.describe(error))
+
+    def _show(self, pair: KeyPair) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        load_key_pair(context, pair)
+        context.set_alpn_protocols(["http/1.1"])
+        self._current = context
+
+    def _choose(self, connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._current
