@@ -16,14 +16,25 @@ from ctrlruntime.errors import CtrlError
 __all__ = ["ctrl"]
 
 _COMMANDS: Final = {
+    "check": ("ctrlruntime.cli.check", "check", "Check manifests without a cluster."),
     "crd": ("ctrlruntime.cli.crd", "crd", "Look at what changes in definitions."),
+    "deploy": ("ctrlruntime.cli.deploy", "deploy", "Put the project into a cluster."),
+    "doctor": ("ctrlruntime.cli.doctor", "doctor", "Look for what is wrong here and in the cluster."),
+    "create": ("ctrlruntime.cli.create", "create", "Add a kind, its controller or its webhooks to the project."),
+    "edit": ("ctrlruntime.cli.edit", "edit", "Change the project's settings and what follows from them."),
     "explain": ("ctrlruntime.cli.explain", "explain", "Print the fields of a kind, as kubectl explain does."),
+    "helm": ("ctrlruntime.cli.helm", "helm", "Write a Helm chart of the project."),
+    "image": ("ctrlruntime.cli.image", "image", "Build the project's container image."),
     "import": ("ctrlruntime.cli.import_", "import_definitions", "Write classes for the definitions in a file."),
+    "init": ("ctrlruntime.cli.init", "init", "Begin a project."),
     "install": ("ctrlruntime.cli.install", "install", "Install the definitions of your kinds into a cluster."),
     "manifests": ("ctrlruntime.cli.manifests", "manifests", "Write CRDs, roles and webhook configurations."),
     "render": ("ctrlruntime.cli.render", "render", "Print the objects of a kustomization, without kubectl."),
+    "run": ("ctrlruntime.cli.run", "run", "Run the operator here, against a cluster or an embedded API server."),
     "storage": ("ctrlruntime.cli.storage", "storage", "Look after stored objects."),
+    "undeploy": ("ctrlruntime.cli.deploy", "undeploy", "Take the project out of a cluster."),
     "uninstall": ("ctrlruntime.cli.install", "uninstall", "Remove the definitions of your kinds, and every object of them."),
+    "upgrade": ("ctrlruntime.cli.upgrade", "upgrade", "Bring the files of a project to this version."),
     "why": ("ctrlruntime.cli.why", "why", "Say why an object was reconciled, or why not."),
 }  # fmt: skip
 """Module, attribute and summary of each command. `ctrl --help` loads none of them."""

@@ -48,6 +48,7 @@ from ctrlruntime.recorder import EventRecorder
 from ctrlruntime.rest.config import Config
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.rest.mapper import RESTMapper
+from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.serving.loops import LoopBlockedError, run_on
 from ctrlruntime.tracing import Tracing
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from ctrlruntime.manager.flags import Flags
     from ctrlruntime.serving import Handler, HTTPServer
     from ctrlruntime.serving.server import Address
+    from ctrlruntime.serving.tls import SecureMetrics
     from ctrlruntime.webhook.server import WebhookOptions, WebhookServer
 
 
@@ -96,6 +98,7 @@ class Manager:
         watchdog: Watchdog | None = USUAL,
         debug_bind_address: str = "",
         tracing: Tracing | None = None,
+        secure_metrics: SecureMetrics | None = None,
     ) -> None:
         self.cluster = cluster
         self.metrics = metrics
@@ -113,6 +116,7 @@ class Manager:
         self._elector: Elector | None = None
         self._announce: Callable[[str, str], None] = lambda _action, _note: None
         self._metrics_address = metrics_bind_address
+        self._secure_metrics = secure_metrics
         self._health_address = health_probe_bind_address
         self._grace_seconds = graceful_shutdown_timeout
         self._grace: Grace | None = None
@@ -255,6 +259,16 @@ class Manager:
             else:
                 self._waiting_for_warmup.append(accepted)
 
+    def discover(self, package: str) -> None:
+        """Register the kinds that a package and its sub-packages define, and call `setup_with_manager(mgr)` of each module that has one.
+
+        Modules are taken in the order of their dotted names; `__main__` and tests are left out. Raises: ConfigError for a package or module
+        that cannot be imported and for a `setup_with_manager` that cannot be called with a manager.
+        """
+        from ctrlruntime.manager.discovery import discover
+
+        discover(self, package)
+
     def _add_cluster(self, cluster: Cluster) -> None:
         if cluster in self._clusters:
             raise ConfigError(f"the cluster {cluster.name or cluster.config.host!r} is part of this manager already")
@@ -372,7 +386,12 @@ class Manager:
 
         self._add_own_checks()
         self._metrics_server = metrics_server(
-            self._metrics_address, self.metrics, handlers=self._metrics_handlers, ask=self.ask
+            self._metrics_address,
+            self.metrics,
+            handlers=self._metrics_handlers,
+            ask=self.ask,
+            secure=self._secure_metrics,
+            transport=self._metrics_transport(),
         )
         self._health_server = health_server(
             self._health_address, liveness=self.liveness, readiness=self.readiness, ask=self.ask
@@ -383,6 +402,12 @@ class Manager:
         for server in (self._metrics_server, self._health_server, self._debug_server):
             if server is not None:
                 await self._side.run(server.start)
+
+    def _metrics_transport(self) -> Transport | None:
+        """Return a transport of the metrics server's own, for the second loop: who may scrape is asked however busy the main one is."""
+        if self._secure_metrics is None:
+            return None
+        return Transport(self.config, tls=self.cluster.transport.tls, counter=self.metrics.rest)
 
     def _new_debug_server(self) -> HTTPServer | None:
         if self._debug_address in {"", "0"}:
@@ -625,6 +650,7 @@ def new_manager(
     watchdog: Watchdog | None = USUAL,
     debug_bind_address: str | None = None,
     tracing: Tracing | None = None,
+    secure_metrics: SecureMetrics | None = None,
 ) -> Manager:
     """Return a manager for the cluster of `config` (ours, or a kubernetes_asyncio `Configuration`).
 
@@ -645,6 +671,7 @@ def new_manager(
         watchdog: when code that blocks the event loop is a warning, and when it ends leadership; None: nobody watches.
         debug_bind_address: host:port of `/debug/ctrlruntime/` (a port alone is on loopback); empty or "0", the default, turns it off.
         tracing: makes OpenTelemetry spans of reconciles and API calls; None: there are none.
+        secure_metrics: serves `/metrics` over HTTPS to callers that may read it; None: over plain HTTP to everybody.
 
     Raises:
         ConfigError: the configuration cannot be used.
@@ -661,6 +688,7 @@ def new_manager(
         leader_election = flags.election(leader_election)
         cache = flags.cache(cache)
         webhook = flags.webhook(webhook)
+        secure_metrics = flags.secure_metrics(secure_metrics)
     metrics = metrics or Metrics()
     cluster = Cluster(
         resolved,
@@ -682,6 +710,7 @@ def new_manager(
         watchdog=watchdog,
         debug_bind_address=debug_bind_address or "",
         tracing=tracing,
+        secure_metrics=secure_metrics,
     )
 
 

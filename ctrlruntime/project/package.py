@@ -9,17 +9,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import pkgutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, kind_of
+from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import GenerateError
+from ctrlruntime.manager.discovery import is_kind, modules_below
 from ctrlruntime.markers import RBACRule, rbac_rules
 from ctrlruntime.scheme import Scheme
 
@@ -54,7 +54,7 @@ def load(name: str) -> Package:
 
     Raises: GenerateError, of one line, for what cannot be imported and for two functions `setup` or two elections.
     """
-    modules = tuple(_modules(name))
+    modules = tuple(modules_below(name, _imported))
     return Package(
         name=name,
         modules=modules,
@@ -91,18 +91,6 @@ def _belongs(filename: str, package: str) -> bool:
 # Modules
 
 
-def _modules(name: str) -> Iterator[ModuleType]:
-    module = _imported(name)
-    yield module
-    for entry in pkgutil.iter_modules(getattr(module, "__path__", ())):
-        if not _is_left_out(entry.name):
-            yield from _modules(f"{name}.{entry.name}")
-
-
-def _is_left_out(name: str) -> bool:
-    return name in {"__main__", "tests", "conftest"} or name.startswith("test_") or name.endswith("_test")
-
-
 def _imported(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
         dotted = ".".join(part for part in name.removesuffix(".py").split("/") if part not in {"", ".", ".."})
@@ -132,14 +120,8 @@ def _own(module: ModuleType) -> Iterator[Any]:
 def _kinds(module: ModuleType) -> Iterator[type[Object]]:
     builtin = Scheme()
     for value in _own(module):
-        if _is_kind(value) and not builtin.knows(kind_of(value).gvk):
+        if is_kind(value) and not builtin.knows(kind_of(value).gvk):
             yield value
-
-
-def _is_kind(value: object) -> TypeGuard[type[Object]]:
-    if not (isinstance(value, type) and issubclass(value, Object)):
-        return False
-    return not issubclass(value, (Unstructured, PartialObjectMetadata)) and value.__kind_info__ is not None
 
 
 def _rules(module: ModuleType) -> Iterator[RBACRule]:

@@ -7,15 +7,37 @@ import inspect
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar, cast
+from typing import TypeVar, cast, overload
 
 __all__ = ["eventually"]
 
 T = TypeVar("T")
 
 
+@overload
 async def eventually(
-    check: Callable[[], T | Awaitable[T | None] | None],
+    check: Callable[[], Awaitable[T | None]],
+    *,
+    timeout: float = 10.0,
+    interval: float = 0.05,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> T: ...
+
+
+@overload
+async def eventually(
+    check: Callable[[], T | None],
+    *,
+    timeout: float = 10.0,
+    interval: float = 0.05,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> T: ...
+
+
+async def eventually(
+    check: Callable[[], Awaitable[T | None]] | Callable[[], T | None],
     *,
     timeout: float = 10.0,
     interval: float = 0.05,
@@ -57,7 +79,7 @@ async def eventually(
 _NONE = " (a check holds when it returns something true; one that only asserts ends with `return True`)"
 
 
-async def _call(check: Callable[[], T | Awaitable[T | None] | None]) -> T | None:
+async def _call(check: Callable[[], Awaitable[T | None]] | Callable[[], T | None]) -> T | None:
     value = check()
     return await cast("Awaitable[T | None]", value) if inspect.isawaitable(value) else value
 

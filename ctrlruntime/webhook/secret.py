@@ -9,6 +9,7 @@ The operator needs: get, create, update on this Secret; get, update on the confi
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -80,6 +81,31 @@ class SecretCertificates:
         for option in ("mutating", "validating", "definitions", "dns_names"):
             if isinstance(getattr(self, option), str):
                 raise ConfigError(f"SecretCertificates: {option} is a list of names")
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str] = os.environ) -> SecretCertificates | None:
+        """Return what the variables say that `ctrl manifests` gives a Deployment without cert-manager; None without WEBHOOK_SECRET.
+
+        WEBHOOK_SECRET and POD_NAMESPACE name the Secret, WEBHOOK_SERVICE the Service; WEBHOOK_MUTATING, WEBHOOK_VALIDATING and
+        WEBHOOK_DEFINITIONS are comma lists. Raises: ConfigError when only some of the first three are there.
+        """
+        if not environ.get("WEBHOOK_SECRET"):
+            return None
+        missing = [name for name in ("POD_NAMESPACE", "WEBHOOK_SERVICE") if not environ.get(name)]
+        if missing:
+            raise ConfigError(f"WEBHOOK_SECRET is set and {' and '.join(missing)} not: set all three, or none")
+        lists = {
+            option: [name for name in environ.get(f"WEBHOOK_{option.upper()}", "").split(",") if name]
+            for option in ("mutating", "validating", "definitions")
+        }
+        return cls(
+            name=environ["WEBHOOK_SECRET"],
+            namespace=environ["POD_NAMESPACE"],
+            service=environ["WEBHOOK_SERVICE"],
+            mutating=lists["mutating"],
+            validating=lists["validating"],
+            definitions=lists["definitions"],
+        )
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -258,3 +258,22 @@ async def test_a_secret_that_cannot_be_read_is_tried_again(cluster, namespace, c
 
     assert pair not in seen
     assert capsys.readouterr().err.count("cannot be kept") == 1
+
+
+def test_the_variables_of_a_deployment_say_where_the_certificate_is_kept():
+    environ = {
+        "WEBHOOK_SECRET": "cert",
+        "POD_NAMESPACE": "ns",
+        "WEBHOOK_SERVICE": "hooks",
+        "WEBHOOK_MUTATING": "m",
+        "WEBHOOK_DEFINITIONS": "one,two",
+    }
+
+    found = SecretCertificates.from_environ(environ)
+
+    assert found == SecretCertificates(
+        name="cert", namespace="ns", service="hooks", mutating=["m"], validating=[], definitions=["one", "two"]
+    )
+    assert SecretCertificates.from_environ({}) is None
+    with pytest.raises(ConfigError, match="POD_NAMESPACE and WEBHOOK_SERVICE not"):
+        SecretCertificates.from_environ({"WEBHOOK_SECRET": "cert"})

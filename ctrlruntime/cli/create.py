@@ -1,0 +1,219 @@
+"""`ctrl create`: kinds, controllers and webhooks are added to a project."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ctrlruntime.cli.init import show, warn
+from ctrlruntime.project.scaffold import Addition, Container, add, with_api, with_webhook
+from ctrlruntime.project.settings import find_project, read_settings
+
+__all__ = ["create"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_API_HELP = """Add a kind: its class, a controller, and a test that passes at once.
+
+    Files are added and none of yours is changed. The group is GROUP.DOMAIN, with the project's domain. A kind that is there in
+    another version gets a further one: the version that came first stays the one that is stored.
+
+    \b
+    Examples:
+      ctrl create api --group webapp --version v1 --kind Guestbook
+      ctrl create api --group cache --version v1alpha1 --kind Memcached \\
+          --image memcached:1.6 --image-container-port 11211 --run-as-user 1001
+      ctrl create api --group apps --version v1 --kind Deployment --external
+
+    With --image the operator is a working one: it keeps a Deployment of the image for each object, reports its condition, records
+    events and cleans up with a finalizer.
+    """
+
+_WEBHOOK_HELP = """Add webhooks for a kind of the project, or of Kubernetes: what happens before an object is stored.
+
+    \b
+    Examples:
+      ctrl create webhook --group webapp --version v1 --kind Guestbook --defaulting --validation
+      ctrl create webhook --group webapp --version v1 --kind Guestbook --conversion --spoke v1alpha1
+      ctrl create webhook --group core --version v1 --kind Pod --defaulting
+    """
+
+
+@click.group()
+def create() -> None:
+    """Add a kind, its controller or its webhooks to the project."""
+
+
+def _kind(command: F) -> F:
+    for option in (
+        click.option("--force", is_flag=True, help="Overwrite files that are there."),
+        click.option("--kind", required=True, metavar="KIND", help="In PascalCase, like Guestbook."),
+        click.option("--version", required=True, metavar="VERSION", help="Like v1, v1alpha1 or v2beta3."),
+        click.option("--group", required=True, metavar="GROUP", help="The API group, without the project's domain."),
+    ):
+        command = option(command)
+    return command
+
+
+@create.command(help=_API_HELP)
+@_kind
+@click.option("--plural", default="", metavar="NAME", help="Default: what Kubernetes would guess.")
+@click.option("--namespaced/--cluster-scoped", default=True, show_default=True, help="Where objects of the kind are.")
+@click.option("--resource/--no-resource", default=True, show_default=True, help="Write the class of the kind.")
+@click.option(
+    "--controller/--no-controller",
+    default=None,
+    help="Write a controller; default: yes, if no version of the kind has one.",
+)
+@click.option("--external", is_flag=True, help="The kind is one of Kubernetes: write a controller for it.")
+@click.option("--image", default="", metavar="IMAGE", help="Write a controller that runs this image.")
+@click.option(
+    "--image-container-command",
+    default="",
+    metavar="COMMAND",
+    help="What the container runs: words, or a list with commas.",
+)
+@click.option(
+    "--image-container-port",
+    metavar="PORT",
+    type=click.IntRange(1, 65535),
+    help="Where the container listens.",
+)
+@click.option("--run-as-user", metavar="UID", type=click.IntRange(min=1), help="The user of the container; never root.")
+def api(
+    *,
+    group: str,
+    version: str,
+    kind: str,
+    force: bool,
+    plural: str,
+    namespaced: bool,
+    resource: bool,
+    controller: bool | None,
+    external: bool,
+    image: str,
+    image_container_command: str,
+    image_container_port: int | None,
+    run_as_user: int | None,
+) -> None:
+    if not image and (image_container_command or image_container_port or run_as_user):
+        raise click.UsageError("--image-container-command, --image-container-port and --run-as-user need --image")
+    if not resource and controller is False:
+        raise click.UsageError("with --no-resource and --no-controller there is nothing to create")
+    folder = find_project(Path.cwd())
+    before = read_settings(folder)
+    addition = with_api(
+        before,
+        group,
+        version,
+        kind,
+        plural=plural,
+        namespaced=namespaced,
+        resource=resource,
+        controller=controller,
+        is_external=external,
+        container=_container(image, image_container_command, image_container_port, run_as_user),
+        force=force,
+    )
+    _write(folder, addition, force=force)
+    for line in _about_versions(addition):
+        click.echo(line)
+    click.echo(f"\nNext:{_next_for_api(addition)}\n  ctrl manifests\n  pytest")
+
+
+@create.command(help=_WEBHOOK_HELP)
+@_kind
+@click.option("--defaulting", is_flag=True, help="Fill in what an object leaves open.")
+@click.option("--programmatic-validation", "--validation", "validation", is_flag=True, help="Refuse objects.")
+@click.option("--conversion", is_flag=True, help="Convert other versions of the kind through this one, the hub.")
+@click.option(
+    "--spoke", "spokes", multiple=True, metavar="VERSION[,VERSION]", help="With --conversion: the other versions."
+)
+def webhook(
+    *,
+    group: str,
+    version: str,
+    kind: str,
+    force: bool,
+    defaulting: bool,
+    validation: bool,
+    conversion: bool,
+    spokes: tuple[str, ...],
+) -> None:
+    if spokes and not conversion:
+        raise click.UsageError("--spoke needs --conversion")
+    folder = find_project(Path.cwd())
+    settings = read_settings(folder)
+    addition = with_webhook(
+        settings,
+        group,
+        version,
+        kind,
+        defaulting=defaulting,
+        validation=validation,
+        conversion=conversion,
+        spokes=[spoke.strip() for text in spokes for spoke in text.split(",") if spoke.strip()],
+    )
+    _write(folder, addition, force=force)
+    for line in _about_conversion(addition):
+        click.echo(line)
+    click.echo(f"\nNext: say what they do in {addition.settings.package}/webhooks\n  ctrl manifests\n  pytest")
+
+
+def _container(image: str, command: str, port: int | None, user: int | None) -> Container | None:
+    if not image:
+        return None
+    words = command.split(",") if "," in command else shlex.split(command)
+    return Container(image=image, command=tuple(words), port=port or 0, run_as_user=user or 0)
+
+
+def _write(folder: Path, addition: Addition, *, force: bool) -> None:
+    show(add(folder, addition, warn=warn, force=force), _shown(folder))
+
+
+def _shown(folder: Path) -> Path:
+    """The folder as the reader's paths begin: nothing where it is the current one."""
+    return Path() if folder == Path.cwd() else folder
+
+
+def _next_for_api(addition: Addition) -> str:
+    resource, package = addition.resource, addition.settings.package
+    if resource.image:
+        about = f" {resource.kind} runs {resource.image}"
+        return about + ("" if resource.run_as_user else "; its container may not run as root: see --run-as-user")
+    if resource.is_external:
+        return f" say what happens for a {resource.kind} in {package}/controllers"
+    return f" give {resource.kind} its fields in {package}/api" + (
+        f", say what happens in {package}/controllers" if resource.controller else ""
+    )
+
+
+def _about_versions(addition: Addition) -> list[str]:
+    resource = addition.resource
+    others = [
+        each
+        for each in addition.settings.own_resources
+        if (each.group, each.kind) == (resource.group, resource.kind) and each.version != resource.version
+    ]
+    if not others or resource.is_external:
+        return []
+    stored = next((each.version for each in others if each.storage), others[0].version)
+    hub, spoke = sorted((stored, resource.version), key=lambda version: version != stored)
+    command = f"ctrl create webhook --group {resource.group} --version {hub} --kind {resource.kind} --conversion --spoke {spoke}"
+    return [
+        f"{resource.kind} is stored in {stored}; to store it in {resource.version}, move `storage=True` to that class.",
+        f"When the fields differ: {command}",
+    ]
+
+
+def _about_conversion(addition: Addition) -> list[str]:
+    resource = addition.resource
+    if not resource.spokes or resource.storage:
+        return []
+    return [
+        f"{resource.kind} is converted through {resource.version}: move `storage=True` to that class, so that nothing is lost."
+    ]

@@ -1,0 +1,107 @@
+"""`ctrl init`: a folder becomes a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.scaffold import LICENSES, Added, begin, new_project
+
+__all__ = ["init", "show", "warn"]
+
+_HELP = """Begin a project in FOLDER, by default the current one: a package, tests, manifests, a Dockerfile and workflows.
+
+    The package is importable and its tests pass at once. Kinds are added by `ctrl create api`. What was chosen here stands in
+    [tool.ctrlruntime] of pyproject.toml.
+
+    \b
+    Examples:
+      ctrl init --domain example.com
+      ctrl init shop --domain example.com --license apache2 --owner "The Shop Authors"
+    """
+
+
+@click.command(help=_HELP)
+@click.argument("folder", default=".", type=click.Path(path_type=Path))
+@click.option("--domain", default="my.domain", show_default=True, metavar="DOMAIN", help="The end of your API groups.")
+@click.option("--project-name", default="", metavar="NAME", help="A DNS label; default: the folder's name.")
+@click.option("--package", default="", metavar="NAME", help="The Python package; default: the project's name.")
+@click.option("--image", default="", metavar="IMAGE", help="What a cluster runs; default: NAME:latest.")
+@click.option(
+    "--owner",
+    default="",
+    metavar="OWNER",
+    help="Who has the rights; stands in pyproject.toml and, with a license, in each file.",
+)
+@click.option(
+    "--license", type=click.Choice(LICENSES), default="none", show_default=True, help="The license of the project."
+)
+@click.option(
+    "--license-file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The text of another license, which becomes LICENSE.",
+)  # fmt: skip
+@click.option("--namespaced", is_flag=True, help="The operator works in its own namespace only: Roles, no ClusterRole.")
+@click.option("--multigroup", is_flag=True, help="Keep the kinds of several API groups apart: api/GROUP/VERSION.")
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+def init(
+    *,
+    folder: Path,
+    domain: str,
+    project_name: str,
+    package: str,
+    image: str,
+    owner: str,
+    license: str,
+    license_file: Path | None,
+    namespaced: bool,
+    multigroup: bool,
+    force: bool,
+) -> None:
+    if license_file is not None and license != "none":
+        raise click.UsageError("give --license or --license-file, and not both")
+    settings = new_project(
+        folder,
+        domain=domain,
+        project_name=project_name,
+        package=package,
+        image=image,
+        owner=owner,
+        license="file" if license_file else license,
+        namespaced=namespaced,
+        multigroup=multigroup,
+    )
+    show(begin(folder, settings, warn=warn, license_text=_text(license_file), force=force), folder)
+    enter = "" if folder.absolute() == Path.cwd() else f"  cd {folder}\n"
+    click.echo(
+        f"\nThe project {settings.project_name} is ready. Next:\n{enter}"
+        "  python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[dev]'\n"
+        "  ctrl create api --group webapp --version v1 --kind Guestbook\n"
+        "  pytest"
+    )
+
+
+def show(added: Added, folder: Path) -> None:
+    """Print what was written: each file of the scaffold, and how many there are in `config/`."""
+    for file in added.files:
+        if not file.path.startswith(("config/", ".ctrlruntime/")):
+            click.echo(f"{'created' if file.is_new else 'changed'} {folder / file.path}")
+    count = sum(file.path.startswith("config/") for file in added.files) + len(added.config)
+    click.echo(f"wrote {count} file{'' if count == 1 else 's'} in {folder / 'config'}")
+
+
+def warn(text: str) -> None:
+    click.echo(f"warning: {text}", err=True)
+
+
+def _text(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    if not text.strip():
+        raise ConfigError(f"{path} is empty, and a license is not")
+    return text

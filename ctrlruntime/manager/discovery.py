@@ -1,0 +1,108 @@
+"""Finding what a package wants of a manager: its kinds go into the scheme, its `setup_with_manager(mgr)` are called.
+
+A module takes part by being there: whoever adds a controller adds a file and edits none. Everything is imported before anything is
+called, so a `setup_with_manager` finds every kind registered.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
+
+from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, kind_of
+from ctrlruntime.errors import ConfigError, NotRegisteredError
+from ctrlruntime.scheme import Scheme
+
+if TYPE_CHECKING:
+    from ctrlruntime.manager.manager import Manager
+
+__all__ = ["discover", "is_kind", "modules_below"]
+
+SETUP: Final = "setup_with_manager"
+
+
+def discover(manager: Manager, package: str) -> None:
+    """Register the kinds that are defined in a package, and call `setup_with_manager(mgr)` of each of its modules that has one.
+
+    Modules are taken by their dotted names, sub-packages included; left out are `__main__` and tests. Raises: ConfigError for a package
+    that is not there, a module that cannot be imported, a `setup_with_manager` that is async or takes something else, and a kind that
+    two classes stand for.
+    """
+    modules = sorted(modules_below(package, _imported), key=lambda module: module.__name__)
+    setups = [(module, _setup(module)) for module in modules]
+    for module in modules:
+        _register(manager.scheme, module)
+    for _, setup in setups:
+        if setup is not None:
+            setup(manager)
+
+
+def modules_below(name: str, imported: Callable[[str], ModuleType]) -> Iterator[ModuleType]:
+    """Import a package, or module, and what is below it by `imported`, and yield each; `__main__` and tests are left out."""
+    module = imported(name)
+    yield module
+    for entry in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        if not _is_left_out(entry.name):
+            yield from modules_below(f"{name}.{entry.name}", imported)
+
+
+def _is_left_out(name: str) -> bool:
+    return name in {"__main__", "tests", "conftest"} or name.startswith("test_") or name.endswith("_test")
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise ConfigError(
+                f"there is no package {name} to discover; give its dotted name, and run from the folder it stands in or install it"
+            ) from error
+        raise _import_failed(name, error) from error
+    except Exception as error:
+        raise _import_failed(name, error) from error
+
+
+def _import_failed(name: str, error: Exception) -> ConfigError:
+    return ConfigError(f"{name} cannot be imported: {type(error).__name__}: {' '.join(str(error).split())}")
+
+
+def _setup(module: ModuleType) -> Any:
+    """Return the function of a module after a look at it. One that is imported from elsewhere is called where it is at home."""
+    function = vars(module).get(SETUP)
+    if function is None or getattr(function, "__module__", module.__name__) != module.__name__:
+        return None
+    where = f"{module.__name__}.{SETUP}"
+    if not callable(function):
+        raise ConfigError(f"{where} is no function: write `def {SETUP}(mgr: ctrl.Manager) -> None`")
+    if inspect.iscoroutinefunction(function):
+        raise ConfigError(f"{where} is async, and is called before anything runs: make it a plain function")
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        raise ConfigError(
+            f"{where} has to take the manager and nothing else: def {SETUP}(mgr: ctrl.Manager) -> None"
+        ) from None
+    return function
+
+
+def _register(scheme: Scheme, module: ModuleType) -> None:
+    builtin = Scheme()
+    for value in list(vars(module).values()):
+        if not is_kind(value) or value.__module__ != module.__name__ or builtin.knows(kind_of(value).gvk):
+            continue
+        try:
+            scheme.register(value)
+        except (ValueError, NotRegisteredError) as error:
+            raise ConfigError(str(error)) from error
+
+
+def is_kind(value: object) -> TypeGuard[type[Object]]:
+    """Say whether it is a class that stands for a kind of its own."""
+    if not (isinstance(value, type) and issubclass(value, Object)):
+        return False
+    return not issubclass(value, (Unstructured, PartialObjectMetadata)) and value.__kind_info__ is not None

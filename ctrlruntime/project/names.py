@@ -1,0 +1,112 @@
+"""The rules for names in a project. Each function returns the name, or raises a ConfigError that says what is wrong with it."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from typing import Final
+
+from ctrlruntime.errors import ConfigError
+
+__all__ = ["domain", "group", "kind", "label", "package", "plural", "project_name", "version"]
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
+_KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
+
+_LABEL_LENGTH: Final = 63
+_DOMAIN_LENGTH: Final = 253
+_ROOM_FOR_NAMES: Final = len("-controller-manager-metrics-service")
+"""What follows the project's name in the longest name that has to be a DNS label: that of a Service."""
+
+_TAKEN: Final = frozenset({"ctrlruntime", "tests", "config", "dist"})
+"""Packages that would shadow what a project imports, or its own folders."""
+
+_IMPORTED: Final = frozenset({"Annotated", "AsyncIterator", "Field"})
+"""Classes that a module with a kind imports under these names."""
+
+_LEFT_OUT: Final = frozenset({"conftest", "tests"})
+"""Modules that are tests, and not looked into."""
+
+
+def project_name(name: str) -> str:
+    """Take a DNS label that leaves room for the names made of it."""
+    longest = _LABEL_LENGTH - _ROOM_FOR_NAMES
+    if len(name) > longest:
+        raise ConfigError(
+            f"the project name {name!r} is longer than {longest} characters, so names made of it would be too long; give a shorter "
+            "--project-name"
+        )
+    if not _LABEL.fullmatch(name):
+        raise ConfigError(
+            f"the project name {name!r} is no DNS label (a-z, 0-9 and dashes inside); give one with --project-name"
+        )
+    if not name[0].isalpha():  # a Service is named after it
+        raise ConfigError(f"the project name {name!r} has to begin with a letter; give one with --project-name")
+    return name
+
+
+def label(text: str) -> str:
+    """Return a DNS label made of any text; empty when it has no letter and no digit."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def package(name: str) -> str:
+    """Take the name of a Python package that hides no other one."""
+    if not name.isidentifier() or not name.isascii():
+        raise ConfigError(f"the package {name!r} is no Python identifier; give one with --package")
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        raise ConfigError(f"the package {name!r} is a keyword of Python; give another with --package")
+    if name in sys.stdlib_module_names or name in _TAKEN:
+        raise ConfigError(f"the package {name!r} would hide a module of that name; give another with --package")
+    return name
+
+
+def domain(name: str) -> str:
+    """Take a DNS subdomain with at least one dot, as groups of custom resources need it."""
+    if not _is_subdomain(name) or "." not in name:
+        raise ConfigError(f"the domain {name!r} is no DNS name with a dot, like example.com; give one with --domain")
+    return name
+
+
+def group(name: str) -> str:
+    """Take the part of an API group before the domain: lower case, a DNS subdomain."""
+    if not _is_subdomain(name):
+        raise ConfigError(f"the group {name!r} is no DNS name in lower case, like webapp; give one with --group")
+    return name
+
+
+def version(name: str) -> str:
+    """Take the version of an API."""
+    if not _VERSION.fullmatch(name):
+        raise ConfigError(f"the version {name!r} is not one like v1, v1alpha1 or v2beta3; give one with --version")
+    return name
+
+
+def kind(name: str) -> str:
+    """Take a kind whose module and class can have its name."""
+    if not _KIND.fullmatch(name):
+        raise ConfigError(f"the kind {name!r} is not in PascalCase, like Cart or ShopCart; give one with --kind")
+    if name in _IMPORTED or name.lower() in _LEFT_OUT:
+        raise ConfigError(f"the kind {name!r} has a name that the code around it needs; give another --kind")
+    if len(name) > _LABEL_LENGTH:
+        raise ConfigError(f"the kind {name!r} is longer than {_LABEL_LENGTH} characters; give a shorter --kind")
+    if keyword.iskeyword(name) or keyword.iskeyword(name.lower()):
+        raise ConfigError(
+            f"the kind {name!r} cannot name a Python module: {name.lower()!r} is a keyword; give another --kind"
+        )
+    return name
+
+
+def plural(name: str) -> str:
+    """Take a plural: a DNS label that begins with a letter."""
+    if not _LABEL.fullmatch(name) or not name[0].isalpha() or len(name) > _LABEL_LENGTH:
+        raise ConfigError(f"the plural {name!r} is no DNS label in lower case, like carts; give one with --plural")
+    return name
+
+
+def _is_subdomain(name: str) -> bool:
+    if not name or len(name) > _DOMAIN_LENGTH:
+        return False
+    return all(len(part) <= _LABEL_LENGTH and _LABEL.fullmatch(part) for part in name.split("."))

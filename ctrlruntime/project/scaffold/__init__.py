@@ -1,0 +1,20 @@
+"""The files of a project that are written once and then belong to its people: their texts, and adding them to a folder."""
+
+from ctrlruntime.project.scaffold.adding import Added, add, begin
+from ctrlruntime.project.scaffold.files import scaffold_files
+from ctrlruntime.project.scaffold.lookup import Addition
+from ctrlruntime.project.scaffold.resources import LICENSES, Container, new_project, with_api
+from ctrlruntime.project.scaffold.webhooks import with_webhook
+
+__all__ = [
+    "LICENSES",
+    "Added",
+    "Addition",
+    "Container",
+    "add",
+    "begin",
+    "new_project",
+    "scaffold_files",
+    "with_api",
+    "with_webhook",
+]

@@ -1,0 +1,80 @@
+"""What `ctrl init` and `ctrl create` do in a folder: find out which files are new, write them, and bring `config/` up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.config import first_files
+from ctrlruntime.project.config.refresh import CONFIG
+from ctrlruntime.project.scaffold.files import kind_files, scaffold_files
+from ctrlruntime.project.scaffold.lookup import Addition
+from ctrlruntime.project.scaffold.writing import Written, existing, read_text, refresh, refuse_existing, staged
+from ctrlruntime.project.settings import PYPROJECT, Settings, has_table, write_settings
+from ctrlruntime.project.upgrade import RECORD, record
+
+__all__ = ["Added", "add", "begin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What was written: the files, and what `ctrl manifests` said of `config/`."""
+
+    files: list[Written]
+    config: list[str]
+
+
+def begin(
+    folder: Path, settings: Settings, *, warn: Callable[[str], None], license_text: str = "", force: bool = False
+) -> Added:
+    """Make a project in a folder, which need not exist.
+
+    Raises: ConfigError for a folder that is a project, for files that would be overwritten, and for what cannot be written.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file, and a project is a folder: give another name")
+    if folder.is_dir() and has_table(folder):
+        raise ConfigError(
+            f"{folder.absolute()} is a project already: add to it with `ctrl create`, change it with `ctrl edit`"
+        )
+    scaffold = scaffold_files(settings) | _config_files(settings)
+    files = dict(scaffold)
+    if license_text:
+        files["LICENSE"] = license_text
+    files[PYPROJECT] = write_settings(files[PYPROJECT], settings)
+    if not force:
+        refuse_existing(folder, files)
+    return _write(folder, files | {RECORD: record(settings, scaffold)}, warn)
+
+
+def add(folder: Path, addition: Addition, *, warn: Callable[[str], None], force: bool = False) -> Added:
+    """Write the files of what is added to a project.
+
+    Raises: ConfigError for files that would be overwritten, for what cannot be written, and when `ctrl manifests` would fail afterwards.
+    """
+    pyproject = folder / PYPROJECT
+    if not pyproject.is_file():
+        raise ConfigError(
+            f"{folder} has no {PYPROJECT}, and kubebuilder's PROJECT file is only read: run `ctrl init` first"
+        )
+    settings = addition.settings
+    wanted = kind_files(settings, addition.resource, addition.parts)
+    # The empty __init__.py of a package that is there stays as it is.
+    files = {path: text for path, text in wanted.items() if text or not existing(folder, [path])}
+    if not force:
+        refuse_existing(folder, files)
+    files |= {path: text for path, text in _config_files(settings).items() if not existing(folder, [path])}
+    given = read_text(folder / RECORD) if (folder / RECORD).is_file() else ""
+    texts = {RECORD: record(settings, files, earlier=given), PYPROJECT: write_settings(read_text(pyproject), settings)}
+    return _write(folder, files | texts, warn)
+
+
+def _write(folder: Path, files: Mapping[str, str], warn: Callable[[str], None]) -> Added:
+    with staged(folder, files) as written:
+        return Added(written, refresh(folder, warn))
+
+
+def _config_files(settings: Settings) -> dict[str, str]:
+    return {f"{CONFIG}/{path}": text for path, text in first_files(settings).items()}

@@ -1,0 +1,221 @@
+"""The rules of `ctrl init` and `ctrl create api`: what may be added to a project, as settings before and after.
+
+Nothing is read or written here. Each function raises a ConfigError, of one line, for what does not fit.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Final
+
+from ctrlruntime.api.kind import guess_plural
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project import names
+from ctrlruntime.project.scaffold.lookup import Addition, addition, builtin, find, full_group, is_builtin
+from ctrlruntime.project.settings import Resource, Settings
+
+__all__ = ["LICENSES", "Container", "new_project", "with_api"]
+
+LICENSES: Final = ("apache2", "none")
+
+_IMAGE: Final = re.compile(r"[a-z0-9][a-zA-Z0-9._:/-]*(@sha256:[0-9a-f]{64})?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """The image that an operator is made for, and how it is run."""
+
+    image: str
+    command: tuple[str, ...] = ()
+    port: int = 0
+    run_as_user: int = 0
+
+
+def new_project(
+    folder: Path,
+    *,
+    domain: str,
+    project_name: str = "",
+    package: str = "",
+    image: str = "",
+    owner: str = "",
+    license: str = "none",
+    namespaced: bool = False,
+    multigroup: bool = False,
+) -> Settings:
+    """Return the settings of a new project in `folder`; names that are left out follow from the folder's."""
+    name = names.project_name(project_name or names.label(folder.absolute().name))
+    if "\n" in owner or '"' in owner:
+        raise ConfigError(f"the owner {owner!r} does not fit on one line of a comment; give another --owner")
+    return Settings(
+        project_name=name,
+        package=names.package(package or name.replace("-", "_")),
+        domain=names.domain(domain),
+        image=_image(image) if image else f"{name}:latest",
+        namespaced=namespaced,
+        multigroup=multigroup,
+        owner=owner,
+        license=license,
+        scaffolded_by=version_of("ctrlruntime"),
+    )
+
+
+def with_api(
+    settings: Settings,
+    group: str,
+    version: str,
+    kind: str,
+    *,
+    plural: str = "",
+    namespaced: bool = True,
+    resource: bool = True,
+    controller: bool | None = None,
+    is_external: bool = False,
+    container: Container | None = None,
+    force: bool = False,
+) -> Addition:
+    """Return what a kind, or a controller for one, adds.
+
+    Without `resource` the kind has to be there, or be one of Kubernetes. `controller` None: one, unless another version has it.
+    """
+    names.version(version)
+    names.kind(kind)
+    if is_external or (not resource and find(settings, group, version, kind) is None):
+        return _with_external(settings, group, version, kind, controller=controller, container=container)
+    known = find(settings, group, version, kind)
+    if not resource:
+        assert known is not None, "else it were external"
+        return _with_controller(settings, known, force=force)
+    if is_builtin(group, version, kind):
+        raise ConfigError(
+            f"{group}/{version} {kind} is a kind of Kubernetes: add --external for a controller of it, or give another --group or --kind"
+        )
+    if known is not None and not force:
+        raise ConfigError(f"{kind} {known.group}/{version} is in this project already; --force writes its files anew")
+    made = _new(
+        settings, group, version, kind, plural, namespaced=namespaced, controller=controller, container=container
+    )
+    if known is not None:  # its webhooks stay, and it is stored as it was
+        kept = {name: getattr(known, name) for name in ("storage", "defaulting", "validation", "spokes")}
+        made = replace(made, **kept)
+    return addition(settings, made, "api", "controller" if made.controller else "api")
+
+
+# Kinds of the project
+
+
+def _new(
+    settings: Settings,
+    group: str,
+    version: str,
+    kind: str,
+    plural: str,
+    *,
+    namespaced: bool,
+    controller: bool | None,
+    container: Container | None,
+) -> Resource:
+    full = full_group(settings, group)
+    others = [
+        each for each in settings.own_resources if (each.group, each.kind) == (full, kind) and each.version != version
+    ]
+    for other in others:
+        if other.namespaced != namespaced:
+            scope = "namespaced" if other.namespaced else "cluster-scoped"
+            raise ConfigError(
+                f"{kind} is {scope} in version {other.version}, and a kind has one scope: leave the flag as it was there"
+            )
+        if plural and other.plural != plural:
+            raise ConfigError(
+                f"{kind} has the plural {other.plural} in version {other.version}, and a kind has one: leave --plural out"
+            )
+    chosen = names.plural(plural or (others[0].plural if others else guess_plural(kind)))
+    _refuse_clash(settings, full, kind, chosen)
+    has_controller = any(each.controller for each in others)
+    if controller and has_controller:
+        other = next(each for each in others if each.controller)
+        raise ConfigError(f"{kind} has a controller already, of version {other.version}: add --no-controller")
+    resource = Resource(
+        group=full,
+        version=version,
+        kind=kind,
+        plural=chosen,
+        namespaced=namespaced,
+        storage=not any(each.storage for each in others),
+        controller=not has_controller if controller is None else controller,
+    )
+    return resource if container is None else _running(resource, container)
+
+
+def _running(resource: Resource, container: Container) -> Resource:
+    if not resource.controller:
+        raise ConfigError("--image makes a controller that runs the image: leave --no-controller out, or --image")
+    if not resource.namespaced:
+        raise ConfigError(
+            "--image makes a Deployment beside each object, in its namespace: the kind cannot be cluster-scoped"
+        )
+    if not 0 <= container.port <= 65535:
+        raise ConfigError(f"--image-container-port is {container.port}; give one from 1 to 65535")
+    if container.run_as_user < 0:
+        raise ConfigError(f"--run-as-user is {container.run_as_user}; give the number of a user that is not root")
+    return replace(
+        resource,
+        image=_image(container.image),
+        image_command=container.command,
+        image_port=container.port,
+        run_as_user=container.run_as_user,
+    )
+
+
+def _with_controller(settings: Settings, known: Resource, *, force: bool) -> Addition:
+    if known.controller and not force:
+        raise ConfigError(f"{known.kind} has a controller already; --force writes its files anew")
+    return addition(settings, replace(known, controller=True), "controller")
+
+
+def _refuse_clash(settings: Settings, group: str, kind: str, plural: str) -> None:
+    """Refuse what two kinds cannot share: a name in one API group, or a module."""
+    for each in settings.resources:
+        if each.group == group and not each.is_external and each.kind != kind and plural == each.plural:
+            raise ConfigError(f"{each.kind} has the plural {plural} already in {group}; give another with --plural")
+        is_same_place = each.group == group or not settings.multigroup
+        if is_same_place and each.kind.lower() == kind.lower() and (each.group, each.kind) != (group, kind):
+            raise ConfigError(
+                f"{kind} would have the modules of {each.kind} {each.group or 'core'}/{each.version}: give another --kind"
+                + ("" if each.group == group else ", or keep groups apart from the start with `ctrl init --multigroup`")
+            )
+
+
+# Kinds of Kubernetes
+
+
+def _with_external(
+    settings: Settings, group: str, version: str, kind: str, *, controller: bool | None, container: Container | None
+) -> Addition:
+    if container is not None:
+        raise ConfigError(
+            "--image makes a kind of the project's own: leave --external and --no-resource out, or --image"
+        )
+    if not is_builtin(group, version, kind):
+        raise ConfigError(
+            f"{group}/{version} {kind} is neither in this project nor a kind of Kubernetes: for somebody else's, write classes with "
+            "`ctrl import` and the controller by hand"
+        )
+    if controller is False:
+        raise ConfigError(
+            f"nothing is left to create: {kind} is there already, and --no-controller leaves its controller out"
+        )
+    known = find(settings, group, version, kind) or builtin(group, version, kind)
+    if known.controller:
+        raise ConfigError(f"{kind} has a controller already")
+    _refuse_clash(settings, known.group, kind, known.plural)
+    return addition(settings, replace(known, controller=True), "controller")
+
+
+def _image(image: str) -> str:
+    if not _IMAGE.fullmatch(image):
+        raise ConfigError(f"the image {image!r} is no reference of an image, like registry.example.com/shop:v1")
+    return image

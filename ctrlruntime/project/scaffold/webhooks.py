@@ -1,0 +1,69 @@
+"""The rules of `ctrl create webhook`: which kinds may get which webhooks. Nothing is read or written here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project import names
+from ctrlruntime.project.scaffold.lookup import Addition, addition, builtin, find, is_builtin
+from ctrlruntime.project.settings import Resource, Settings
+
+__all__ = ["with_webhook"]
+
+
+def with_webhook(
+    settings: Settings,
+    group: str,
+    version: str,
+    kind: str,
+    *,
+    defaulting: bool = False,
+    validation: bool = False,
+    conversion: bool = False,
+    spokes: Sequence[str] = (),
+) -> Addition:
+    """Return what webhooks for a kind of the project or of Kubernetes add. `spokes` are converted through `version`."""
+    names.version(version)
+    names.kind(kind)
+    if not (defaulting or validation or conversion):
+        raise ConfigError("which webhooks? give --defaulting, --validation, --conversion, or several of them")
+    found = find(settings, group, version, kind)
+    if found is None and is_builtin(group, version, kind):
+        found = builtin(group, version, kind)
+    if found is None:
+        raise ConfigError(
+            f"there is no {kind} {group}/{version} in this project: run `ctrl create api --group {group} --version {version} --kind {kind}`"
+        )
+    hub_of = _spokes(settings, found, spokes) if conversion or spokes else found.spokes
+    with_them = replace(
+        found,
+        defaulting=defaulting or found.defaulting,
+        validation=validation or found.validation,
+        spokes=hub_of,
+    )
+    return addition(settings, with_them, "webhook")
+
+
+def _spokes(settings: Settings, hub: Resource, spokes: Sequence[str]) -> tuple[str, ...]:
+    if hub.is_external:
+        raise ConfigError(f"the versions of {hub.kind} are not this project's to convert: leave --conversion out")
+    others = {each.version for each in settings.own_resources if (each.group, each.kind) == (hub.group, hub.kind)} - {
+        hub.version
+    }
+    if not spokes:
+        if not others:
+            raise ConfigError(
+                f"{hub.kind} has the version {hub.version} alone, and nothing to convert: add another with `ctrl create api` first"
+            )
+        raise ConfigError(f"which versions are converted through {hub.version}? add --spoke {','.join(sorted(others))}")
+    for spoke in spokes:
+        if spoke == hub.version:
+            raise ConfigError(f"{spoke} is the hub itself: give the other versions as --spoke")
+        if spoke not in others:
+            raise ConfigError(f"{hub.kind} has no version {spoke}: add it with `ctrl create api` first")
+    for each in settings.own_resources:
+        if (each.group, each.kind) == (hub.group, hub.kind) and each.spokes and each.version != hub.version:
+            raise ConfigError(f"{hub.kind} is converted through {each.version} already, and a kind has one hub")
+    return tuple(dict.fromkeys((*hub.spokes, *spokes)))

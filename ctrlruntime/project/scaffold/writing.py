@@ -1,0 +1,133 @@
+"""Writing into a project: first all texts, then all moves, and everything taken back when something fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ctrlruntime.errors import ConfigError
+
+__all__ = ["Written", "existing", "read_text", "refresh", "refuse_existing", "staged"]
+
+_LISTED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a file."""
+
+    path: str
+    is_new: bool
+
+
+def existing(folder: Path, paths: Iterable[str]) -> list[str]:
+    """Return those of the paths at which something is."""
+    return [path for path in paths if os.path.lexists(folder / path)]
+
+
+def refuse_existing(folder: Path, paths: Iterable[str]) -> None:
+    """Raises: ConfigError that lists what would be overwritten."""
+    found = existing(folder, paths)
+    if found:
+        more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+        raise ConfigError(f"would overwrite {', '.join(found[:_LISTED])}{more}; move them away, or add --force")
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file. Raises: ConfigError for one that cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+@contextlib.contextmanager
+def staged(folder: Path, files: Mapping[str, str]) -> Generator[list[Written]]:
+    """Write files (path below the folder → text). When the block raises they are as they were before, and so is what was not there.
+
+    Raises: ConfigError for a place that cannot be written.
+    """
+    made: list[Path] = []
+    moved: list[tuple[Path, Path | None]] = []
+    store: Path | None = None
+    try:
+        _make_folder(folder, made)
+        store = Path(tempfile.mkdtemp(prefix=".ctrl-", dir=folder))
+        for number, text in enumerate(files.values()):
+            (store / f"{number}.new").write_text(text, encoding="utf-8")
+        for number, path in enumerate(files):
+            target = folder / path
+            _make_folder(target.parent, made)
+            before = _keep(target, store / f"{number}.old")
+            moved.append((target, before))
+            (store / f"{number}.new").replace(target)
+        yield [Written(path, before is None) for path, (_, before) in zip(files, moved, strict=True)]
+    except BaseException as error:
+        _take_back(moved, made, store)
+        if isinstance(error, OSError):
+            raise ConfigError(f"{error.filename or folder} cannot be written: {error.strerror or error}") from error
+        raise
+    finally:
+        if store is not None:
+            shutil.rmtree(store, ignore_errors=True)
+
+
+def refresh(folder: Path, warn: Callable[[str], None]) -> list[str]:
+    """Bring `config/` of a project up to date and return a line for each file; `warn` takes the text of each warning.
+
+    It is `ctrl manifests`, in a process of its own: the package is imported there as it is now. Raises: ConfigError with its error.
+    """
+    command = [sys.executable, "-m", "ctrlruntime", "manifests"]
+    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # what is taken back leaves nothing
+    done = subprocess.run(  # noqa: S603 - it is ourselves
+        command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    lines = done.stderr.splitlines()
+    for line in lines:
+        if line.startswith("warning: "):
+            warn(line.removeprefix("warning: "))
+    if done.returncode:
+        errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+        raise ConfigError(
+            f"nothing was written, for `ctrl manifests` would fail: {(errors or lines or ['no reason given'])[-1]}"
+        )
+    return done.stdout.splitlines()
+
+
+def _make_folder(folder: Path, made: list[Path]) -> None:
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
+    for each in reversed(missing):
+        if os.path.lexists(each):
+            raise ConfigError(f"{each} is a file, and a folder goes there: move it away")
+        each.mkdir()
+        made.append(each)
+
+
+def _keep(target: Path, beside: Path) -> Path | None:
+    if not os.path.lexists(target):
+        return None
+    if target.is_dir() and not target.is_symlink():
+        raise ConfigError(f"{target} is a folder, and a file goes there: move it away")
+    target.replace(beside)
+    return beside
+
+
+def _take_back(moved: list[tuple[Path, Path | None]], made: list[Path], store: Path | None) -> None:
+    for target, before in reversed(moved):
+        if before is not None:
+            before.replace(target)
+        else:
+            target.unlink(missing_ok=True)
+    if store is not None:
+        shutil.rmtree(store, ignore_errors=True)
+    for folder in reversed(made):
+        with contextlib.suppress(OSError):  # somebody else put something there
+            folder.rmdir()

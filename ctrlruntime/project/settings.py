@@ -1,0 +1,321 @@
+"""The settings of a project: `[tool.ctrlruntime]` of its pyproject.toml, or what a kubebuilder PROJECT file says.
+
+They record what cannot be read from the user's classes: names, switches, and which kinds, controllers and webhooks were scaffolded. A
+pyproject.toml is edited in place: what a person wrote around our table, comments too, stays as it is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, get_args, get_origin, get_type_hints
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project import names
+from ctrlruntime.project.project_file import PROJECT, table_of
+
+__all__ = [
+    "PYPROJECT",
+    "Features",
+    "Resource",
+    "Settings",
+    "find_project",
+    "has_table",
+    "is_project",
+    "read_settings",
+    "write_settings",
+]
+
+PYPROJECT: Final = "pyproject.toml"
+
+_SHOWN: Final = frozenset({"image", "namespaced", "multigroup", "scaffolded_by"})
+"""Fields of the settings that are written even when they hold the default: a person finds the switches there, and all features."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """Which parts of the kustomize tree `config/default` takes in."""
+
+    cert_manager: bool = True
+    """The webhooks' certificate comes from cert-manager; matters only with webhooks."""
+
+    metrics: bool = True
+    """A Service in front of the metrics, which are served over HTTPS to whom RBAC lets read them."""
+
+    network_policy: bool = False
+    prometheus: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """One version of a kind, and what the project has for it."""
+
+    group: str
+    """The full API group (`webapp.example.com`); empty for the core group."""
+
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    is_external: bool = False
+    """The kind is somebody else's (apps/v1 Deployment): no class of it is scaffolded."""
+
+    storage: bool = False
+    """Its objects are stored in this version: the first one that was scaffolded."""
+
+    controller: bool = False
+    defaulting: bool = False
+    validation: bool = False
+    spokes: tuple[str, ...] = ()
+    """With conversion: the versions that are converted through this one, the hub."""
+
+    image: str = ""
+    """The image a deploy-image controller was made for; with it come the three below."""
+
+    image_command: tuple[str, ...] = ()
+    """What its container runs; empty: what the image says."""
+
+    image_port: int = 0
+    """Where its container listens; 0: nowhere."""
+
+    run_as_user: int = 0
+    """The numeric user of its container; 0: the image's, which must not be root."""
+
+    @property
+    def has_webhook(self) -> bool:
+        return self.defaulting or self.validation or bool(self.spokes)
+
+    @property
+    def module(self) -> str:
+        """The name of its Python modules: the kind in lower case."""
+        return self.kind.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A project. Field names are those of the table, with dashes there."""
+
+    project_name: str
+    """A DNS label: prefix of the objects in a cluster, `PROJECT-NAME-system` is their namespace."""
+
+    package: str
+    """The Python package, importable from the project's folder."""
+
+    domain: str
+    image: str = ""
+    """What the Deployment runs; `PROJECT-NAME:latest` when it is left out."""
+
+    namespaced: bool = False
+    """The operator watches the namespace it runs in (WATCH_NAMESPACE), by Roles and not ClusterRoles."""
+
+    multigroup: bool = False
+    """Classes stand in api/GROUP/VERSION and not in api/VERSION."""
+
+    owner: str = ""
+    license: str = "none"
+    scaffolded_by: str = ""
+    """The version of ctrlruntime whose scaffold the project has."""
+
+    features: Features = field(default_factory=Features)
+    resources: tuple[Resource, ...] = ()
+
+    @property
+    def namespace(self) -> str:
+        return f"{self.project_name}-system"
+
+    @property
+    def own_resources(self) -> Iterator[Resource]:
+        """The kinds whose classes are the project's."""
+        return (each for each in self.resources if not each.is_external)
+
+    @property
+    def has_webhooks(self) -> bool:
+        return any(each.has_webhook for each in self.resources)
+
+    def with_resource(self, resource: Resource) -> Settings:
+        """Return the settings with a resource added, or put in the place of that of its group, version and kind."""
+        key = (resource.group, resource.version, resource.kind)
+        others = tuple(each for each in self.resources if (each.group, each.version, each.kind) != key)
+        ordered = sorted((*others, resource), key=lambda each: (each.group, each.kind, each.version))
+        return replace(self, resources=tuple(ordered))
+
+
+def find_project(start: Path) -> Path:
+    """Return the nearest folder, from `start` upwards, that is a project. Raises: ConfigError that says to run `ctrl init`."""
+    start = start.absolute()
+    for folder in (start, *start.parents):
+        if is_project(folder):
+            return folder
+    raise ConfigError(
+        f"{start} is in no project: no pyproject.toml with a table [tool.ctrlruntime] here or above; run `ctrl init` to make one"
+    )
+
+
+def is_project(folder: Path) -> bool:
+    """Say whether a folder has settings. Raises: ConfigError for a pyproject.toml that cannot be read."""
+    return has_table(folder) or (folder / PROJECT).is_file()
+
+
+def has_table(folder: Path) -> bool:
+    """Say whether a folder has a pyproject.toml with our table. Raises: ConfigError for one that cannot be read."""
+    return _table(folder) is not None
+
+
+def read_settings(folder: Path) -> Settings:
+    """Return the settings of the project in `folder`; without a table in pyproject.toml, a PROJECT file (version 3) is read.
+
+    Raises: ConfigError, of one line, for what is missing, of the wrong type or unknown, with the key's name.
+    """
+    table, where = _table(folder), f"{folder / PYPROJECT}: [tool.ctrlruntime]"
+    if table is None:
+        where = str(folder / PROJECT)
+        if not (folder / PROJECT).is_file():
+            raise ConfigError(
+                f"{folder} is no project: its pyproject.toml has no table [tool.ctrlruntime]; run `ctrl init`"
+            )
+        table = table_of(_text(folder / PROJECT), where)
+    settings: Settings = _made(Settings, table, where)
+    try:
+        names.project_name(settings.project_name)
+        for part in settings.package.split("."):
+            names.package(part)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {str(error).partition(';')[0]}") from error
+    return replace(settings, image=settings.image or f"{settings.project_name}:latest")
+
+
+def write_settings(text: str, settings: Settings) -> str:
+    """Return the text of a pyproject.toml with our table set to `settings`; all else is kept, to the byte where it can be.
+
+    Inside our table comments and order stay, too; keys are added and set, and taken away when they are back at their default.
+    Raises: ConfigError for a text that is no TOML.
+    """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise ConfigError(f"{PYPROJECT} is no TOML: {error}") from error
+    tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
+    if "ctrlruntime" not in tool:
+        tool["ctrlruntime"] = tomlkit.table()
+    _set_keys(tool["ctrlruntime"], settings)
+    result = tomlkit.dumps(document)
+    # Where tables came or moved there is no empty line between two of them, or there are several.
+    return (
+        text
+        if result == text
+        else re.sub(r"(?m)^([^#\n].*\n)\n*(?=\[\[tool\.ctrlruntime\.resources\]\])", r"\1\n", result)
+    )
+
+
+# Reading
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def _table(folder: Path) -> Mapping[str, Any] | None:
+    path = folder / PYPROJECT
+    if not path.is_file():
+        return None
+    try:
+        document = tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is no TOML: {error}") from error
+    table = document.get("tool", {}).get("ctrlruntime")
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"{path}: tool.ctrlruntime has to be a table")
+    return table
+
+
+def _keys(cls: type[Any]) -> dict[str, tuple[str, Any]]:
+    """The keys of a table in their order, each with the name and the type of its field."""
+    hints = get_type_hints(cls)
+    return {each.name.removeprefix("is_").replace("_", "-"): (each.name, hints[each.name]) for each in fields(cls)}
+
+
+def _made(cls: type[Any], table: Mapping[str, Any], where: str) -> Any:
+    """Return an instance of one of our dataclasses."""
+    keys = _keys(cls)
+    for key in table:
+        if key not in keys:
+            close = difflib.get_close_matches(key, keys, n=1)
+            raise ConfigError(f"{where} has an unknown key {key!r}{f'; is it {close[0]!r}?' if close else ''}")
+    required = {each.name for each in fields(cls) if each.default is MISSING and each.default_factory is MISSING}
+    for key, (name, _) in keys.items():
+        if name in required and key not in table:
+            raise ConfigError(f"{where} has no key {key!r}")
+    return cls(**{keys[key][0]: _value(keys[key][1], value, f"{where} {key}") for key, value in table.items()})
+
+
+def _value(wanted: Any, value: Any, where: str) -> Any:
+    if get_origin(wanted) is tuple:
+        if not isinstance(value, list):
+            raise ConfigError(f"{where} has to be a list")
+        item = get_args(wanted)[0]
+        return tuple(_value(item, each, f"{where}[{place}]") for place, each in enumerate(value))
+    if wanted in {Features, Resource}:
+        if not isinstance(value, dict):
+            raise ConfigError(f"{where} has to be a table")
+        return _made(wanted, value, where)
+    if type(value) is not wanted:  # a bool is no int here
+        word = {str: "a string", bool: "true or false", int: "an integer"}[wanted]
+        raise ConfigError(f"{where} has to be {word}, not {value!r}")
+    return value
+
+
+# Writing
+
+
+def _set_keys(table: Any, values: Features | Resource | Settings) -> None:
+    hidden = {each.name: each.default for each in fields(values) if not _is_shown(values, each.name)}
+    for key, (name, _) in _keys(type(values)).items():
+        value = getattr(values, name)
+        if name == "features":
+            _set_features(table, value)
+        elif name == "resources":
+            _set_resources(table, value)
+        elif name in hidden and value == hidden[name]:
+            table.pop(key, None)
+        else:
+            plain = list(value) if isinstance(value, tuple) else value
+            if key not in table or table[key] != plain:
+                table[key] = plain
+
+
+def _is_shown(values: Features | Resource | Settings, name: str) -> bool:
+    return isinstance(values, Features) or (isinstance(values, Settings) and name in _SHOWN)
+
+
+def _set_features(table: Any, features: Features) -> None:
+    import tomlkit
+
+    if "features" not in table:
+        table["features"] = tomlkit.table()
+    _set_keys(table["features"], features)
+
+
+def _set_resources(table: Any, resources: tuple[Resource, ...]) -> None:
+    import tomlkit
+
+    before = {(each.get("group"), each.get("version"), each.get("kind")): each for each in table.get("resources", ())}
+    wanted = [(each.group, each.version, each.kind) for each in resources]
+    if list(before) != wanted:
+        table.pop("resources", None)
+        if resources:
+            entries = tomlkit.aot()
+            for key in wanted:
+                entries.append(before.get(key) or tomlkit.table())
+            table["resources"] = entries
+    for entry, resource in zip(table.get("resources", ()), resources, strict=True):
+        _set_keys(entry, resource)

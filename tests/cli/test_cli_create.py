@@ -1,0 +1,237 @@
+"""`ctrl create`: what is added works at once, and what cannot be added changes nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ctrlruntime.cli import ctrl
+from ctrlruntime.project.scaffold import new_project, scaffold_files
+from ctrlruntime.project.scaffold.writing import staged
+from ctrlruntime.project.settings import PYPROJECT, read_settings, write_settings
+
+TESTS = "pytest -p no:cacheprovider --rbac-audit config/rbac/role.yaml"
+CART = ("--group", "webapp", "--version", "v1", "--kind", "Cart")
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch) -> Path:
+    """A project as `ctrl init` makes it, without `config/`, which is not what these tests are about."""
+    folder = tmp_path / "shop"
+    settings = new_project(folder, domain="x.io")
+    files = scaffold_files(settings)
+    with staged(folder, files | {PYPROJECT: write_settings(files[PYPROJECT], settings)}):
+        pass
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def create(*arguments: object):
+    return CliRunner().invoke(ctrl, ["create", *map(str, arguments)])
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_kind_is_added_and_no_file_of_a_person_is_changed(shop):
+    before = texts(shop)
+
+    done = create("api", *CART)
+
+    after = texts(shop)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:5] == [
+        "created shop/api/v1/__init__.py",
+        "created shop/api/v1/cart.py",
+        "created shop/controllers/cart.py",
+        "created tests/test_cart_controller.py",
+        "changed pyproject.toml",
+    ]
+    assert done.stdout.splitlines()[-3:] == [
+        "Next: give Cart its fields in shop/api, say what happens in shop/controllers",
+        "  ctrl manifests",
+        "  pytest",
+    ]
+    assert {path for path in before if after[path] != before[path]} == {"pyproject.toml"}
+    assert "config/crd/bases/webapp.x.io_carts.yaml" in after
+    assert "config/samples/webapp_v1_cart.yaml" in after
+
+
+def test_another_version_says_which_one_is_stored(shop):
+    create("api", *CART)
+
+    done = create("api", "--group=webapp", "--version=v2", "--kind=Cart")
+
+    assert done.exit_code == 0, done.output
+    assert "Cart is stored in v1; to store it in v2, move `storage=True` to that class." in done.stdout
+    assert "--version v1 --kind Cart --conversion --spoke v2" in done.stdout
+    assert not (shop / "shop/controllers/v2").exists()
+    assert "storage=True" not in (shop / "shop/api/v2/cart.py").read_text()
+
+
+def test_webhooks_are_found_by_being_there_from_below_the_folder_too(shop, monkeypatch):
+    create("api", *CART)
+    monkeypatch.chdir(shop / "shop" / "api")
+
+    done = create("webhook", *CART, "--defaulting", "--programmatic-validation")
+
+    assert done.exit_code == 0, done.output
+    assert f"created {shop}/shop/webhooks/v1/cart.py" in done.stdout.splitlines()
+    assert "/validate-webapp-x-io-v1-cart" in (shop / "config/webhook/manifests.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["api", "--group=Webapp", "--version=v1", "--kind=Cart"], "the group 'Webapp' is no DNS name in lower case"),
+        (["api", "--group=webapp", "--version=1", "--kind=Cart"], "the version '1' is not one like v1"),
+        (["api", "--group=webapp", "--version=v1", "--kind=cart"], "the kind 'cart' is not in PascalCase"),
+        (["api", "--group=webapp", "--version=v1", "--kind=Class"], "'class' is a keyword"),
+        (["api", *CART, "--plural=Carts"], "the plural 'Carts' is no DNS label"),
+        (["api", "--group=apps", "--version=v1", "--kind=Deployment"], "add --external"),
+        (["api", "--group=cert-manager.io", "--version=v1", "--kind=Issuer", "--external"], "nor a kind of Kubernetes"),
+        (["api", *CART, "--image=nginx", "--cluster-scoped"], "the kind cannot be cluster-scoped"),
+        (["webhook", *CART, "--defaulting"], "there is no Cart webapp/v1 in this project"),
+        (["webhook", *CART], "which webhooks?"),
+    ],
+)
+def test_what_cannot_be_added_is_one_line_and_changes_nothing(shop, arguments, message):
+    before = texts(shop)
+
+    failed = create(*arguments)
+
+    assert failed.exit_code == 1
+    assert failed.stderr.startswith("error: ")
+    assert message in failed.stderr
+    assert failed.stderr.count("\n") == 1
+    assert texts(shop) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["api", "--group=webapp", "--version=v1"],
+        ["api", *CART, "--image-container-port=80"],
+        ["api", *CART, "--image=nginx", "--image-container-port=0"],
+        ["api", *CART, "--image=nginx", "--run-as-user=0"],
+        ["api", *CART, "--no-resource", "--no-controller"],
+        ["webhook", *CART, "--defaulting", "--spoke=v2"],
+        ["nothing"],
+    ],
+)
+def test_wrong_usage_ends_with_2(shop, arguments):
+    before = texts(shop)
+
+    assert create(*arguments).exit_code == 2
+    assert texts(shop) == before
+
+
+def test_outside_a_project_the_advice_is_init(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    failed = create("api", *CART)
+
+    assert failed.exit_code == 1
+    assert "run `ctrl init` to make one" in failed.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_there_is_not_overwritten_unless_forced(shop):
+    mine = shop / "shop" / "controllers" / "cart.py"
+    mine.write_text("# mine\n")
+    before = texts(shop)
+
+    refused = create("api", *CART)
+    untouched = texts(shop)
+    forced = create("api", *CART, "--force")
+
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "error: would overwrite shop/controllers/cart.py; move them away, or add --force\n",
+    )
+    assert untouched == before
+    assert forced.exit_code == 0, forced.output
+    assert "changed shop/controllers/cart.py" in forced.stdout.splitlines()
+    assert "class CartReconciler" in mine.read_text()
+
+
+def test_code_that_cannot_be_imported_stops_it_and_all_is_as_before(shop):
+    (shop / "shop" / "controllers" / "broken.py").write_text("1 / 0\n")
+    before = texts(shop)
+
+    failed = create("api", *CART)
+
+    assert failed.exit_code == 1
+    assert (
+        "`ctrl manifests` would fail: shop.controllers.broken cannot be imported (broken.py:1): ZeroDivisionError"
+        in failed.stderr
+    )
+    assert failed.stderr.count("\n") == 1
+    assert texts(shop) == before
+    assert not (shop / "shop/api/v1").exists()
+
+
+def test_further_webhooks_of_a_version_go_by_hand_or_by_force(shop):
+    create("api", *CART)
+    create("webhook", *CART, "--defaulting")
+
+    refused = create("webhook", *CART, "--validation")
+    forced = create("webhook", *CART, "--validation", "--force")
+
+    assert refused.stderr.startswith("error: would overwrite shop/webhooks/v1/cart.py, tests/test_cart_v1_webhook.py;")
+    assert forced.exit_code == 0, forced.output
+    text = (shop / "shop/webhooks/v1/cart.py").read_text()
+    assert "CartDefaulter" in text
+    assert "CartValidator" in text
+
+
+def test_a_kubebuilder_project_is_read_and_not_written_to(tmp_path, monkeypatch):
+    (tmp_path / "PROJECT").write_text('version: "3"\nprojectName: shop\ndomain: x.io\n')
+    monkeypatch.chdir(tmp_path)
+
+    failed = create("api", *CART)
+
+    assert failed.exit_code == 1
+    assert "kubebuilder's PROJECT file is only read: run `ctrl init` first" in failed.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["PROJECT"]
+
+
+@pytest.mark.parametrize("command", ["api", "webhook"])
+def test_help_has_examples(command):
+    done = create(command, "--help")
+
+    assert done.exit_code == 0
+    assert f"ctrl create {command} --group webapp" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_fresh_project_passes_its_own_checks(tmp_path, monkeypatch):
+    """Two kinds, one of them an image that runs, with every sort of webhook, in two versions."""
+    folder = tmp_path / "shop"
+    run = CliRunner().invoke
+    steps = [run(ctrl, ["init", str(folder), "--domain", "x.io"])]
+    monkeypatch.chdir(folder)
+    image = ("--image", "memcached:1.6", "--image-container-port", "11211", "--run-as-user", "1001")
+    steps += [
+        create("api", *CART),
+        create("api", "--group", "webapp", "--version", "v1alpha1", "--kind", "Cart"),
+        create("webhook", *CART, "--defaulting", "--validation", "--conversion", "--spoke", "v1alpha1"),
+        create("api", "--group", "cache", "--version", "v1alpha1", "--kind", "Memcached", *image),
+    ]
+    assert [step.stderr for step in steps if step.exit_code] == []
+    assert len(read_settings(folder).resources) == 3
+
+    checks = {
+        name: subprocess.Popen([sys.executable, "-m", *name.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for name in (TESTS, "mypy", "ruff check", "ruff format --check", "ctrlruntime manifests --check")
+    }  # fmt: skip
+    said = {name: process.communicate(timeout=120)[0] for name, process in checks.items()}
+
+    assert {name: said[name] for name, process in checks.items() if process.returncode} == {}
+    assert " passed" in said[TESTS]
+    assert "skipped" not in said[TESTS]

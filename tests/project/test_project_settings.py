@@ -1,0 +1,272 @@
+"""`[tool.ctrlruntime]` read and written, a PROJECT file read, and the rules for names."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project import names
+from ctrlruntime.project.settings import (
+    Features,
+    Resource,
+    Settings,
+    find_project,
+    is_project,
+    read_settings,
+    write_settings,
+)
+
+SHOP = Settings(project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffolded_by="0.1.0")
+CART = Resource(group="webapp.x.io", version="v1", kind="Cart", plural="carts", storage=True, controller=True)
+POD = Resource(group="", version="v1", kind="Pod", plural="pods", is_external=True, defaulting=True)
+TABLE = """
+[tool.ctrlruntime]
+project-name = "shop"
+package = "shop"
+domain = "x.io"
+"""
+
+
+def project(folder: Path, text: str) -> Path:
+    (folder / "pyproject.toml").write_text(text)
+    return folder
+
+
+# Reading
+
+
+def test_what_is_left_out_has_its_default(tmp_path):
+    assert read_settings(project(tmp_path, TABLE)) == Settings(
+        project_name="shop", package="shop", domain="x.io", image="shop:latest"
+    )
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    image = Resource(
+        group="cache.x.io",
+        version="v1alpha1",
+        kind="Memcached",
+        plural="memcacheds",
+        namespaced=False,
+        image="memcached:1.6",
+        image_command=("memcached", "-m=64"),
+        image_port=11211,
+        run_as_user=1001,
+        spokes=("v1",),
+    )
+    settings = SHOP.with_resource(CART).with_resource(POD).with_resource(image)
+
+    assert read_settings(project(tmp_path, write_settings("", settings))) == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[tool.ctrlruntime]\ndomain = 'x.io'\npackage = 'shop'", "has no key 'project-name'"),
+        (TABLE + "multi-group = true", "has an unknown key 'multi-group'; is it 'multigroup'?"),
+        (TABLE + "zzz = 1", "has an unknown key 'zzz'"),
+        (TABLE + "namespaced = 'yes'", "namespaced has to be true or false, not 'yes'"),
+        (TABLE + "image = 1", "image has to be a string, not 1"),
+        (TABLE + "features = true", "features has to be a table"),
+        (TABLE + "[tool.ctrlruntime.features]\nprometeus = true", "features has an unknown key 'prometeus'; is it 'prometheus'?"),
+        (TABLE + "resources = {}", "resources has to be a list"),
+        (TABLE + "[[tool.ctrlruntime.resources]]\ngroup = 'x'", "resources[0] has no key 'version'"),
+        (TABLE + "[[tool.ctrlruntime.resources]]\nspokes = [1]\ngroup=''\nversion='v1'\nkind='K'\nplural='ks'", "spokes[0] has to be a string"),
+        (TABLE + "[[tool.ctrlruntime.resources]]\nimage-port=true\ngroup=''\nversion='v1'\nkind='K'\nplural='ks'", "image-port has to be an integer"),
+        (TABLE.replace('"shop"', '"Shop"', 1), "the project name 'Shop' is no DNS label"),
+        (TABLE.replace('package = "shop"', 'package = "class"'), "the package 'class' is a keyword of Python"),
+        ("[tool]\nctrlruntime = 1", "tool.ctrlruntime has to be a table"),
+        ("[tool", "is no TOML"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_one_line_that_names_it(tmp_path, text, message):
+    with pytest.raises(ConfigError) as failed:
+        read_settings(project(tmp_path, text))
+
+    assert message in str(failed.value)
+    assert "\n" not in str(failed.value)
+    assert str(tmp_path / "pyproject.toml") in str(failed.value)
+
+
+def test_the_nearest_project_upwards_is_found(tmp_path):
+    project(tmp_path, TABLE)
+    inner = tmp_path / "shop" / "api"
+    inner.mkdir(parents=True)
+    project(inner, "[project]\nname = 'no-project-of-ours'")
+
+    assert find_project(inner) == tmp_path
+
+
+def test_outside_a_project_the_advice_is_init(tmp_path):
+    with pytest.raises(ConfigError, match=r"is in no project.*run `ctrl init`"):
+        find_project(tmp_path)
+    with pytest.raises(ConfigError, match="is no project"):
+        read_settings(tmp_path)
+
+
+# Writing
+
+
+def test_what_a_person_wrote_stays(tmp_path):
+    text = '[project]\nname   =   "shop" # ours\n\n' + write_settings("", SHOP).replace(
+        "multigroup = false", "multigroup = false  # not yet"
+    ) + "\n[tool.ruff]\nline-length = 90\n"  # fmt: skip
+
+    written = write_settings(text, SHOP.with_resource(CART))
+
+    assert [line for line in text.splitlines() if line not in written.splitlines()] == []
+    assert tomllib.loads(written)["tool"]["ctrlruntime"]["resources"][0]["kind"] == "Cart"
+
+
+def test_the_same_settings_change_no_byte():
+    text = "# top\n" + write_settings("", SHOP.with_resource(CART).with_resource(POD)) + "\n\n\n# bottom"
+
+    assert write_settings(text, SHOP.with_resource(CART).with_resource(POD)) == text
+
+
+def test_a_value_that_is_back_at_its_default_goes_and_switches_stay():
+    text = write_settings("", SHOP.with_resource(CART))
+
+    written = write_settings(
+        text,
+        Settings(
+            project_name="shop",
+            package="shop",
+            domain="x.io",
+            image="shop:latest",
+            features=Features(prometheus=True),
+            resources=(Resource(group="webapp.x.io", version="v1", kind="Cart", plural="carts"),),
+        ),
+    )
+
+    table = tomllib.loads(written)["tool"]["ctrlruntime"]
+    assert table["resources"] == [{"group": "webapp.x.io", "version": "v1", "kind": "Cart", "plural": "carts"}]
+    assert table["features"] == {"cert-manager": True, "metrics": True, "network-policy": False, "prometheus": True}
+    assert table["multigroup"] is False
+
+
+def test_comments_stay_with_their_resource_and_one_empty_line_is_between():
+    text = write_settings("", SHOP.with_resource(CART)).replace('kind = "Cart"', 'kind = "Cart"  # the best')
+
+    written = write_settings(text, SHOP.with_resource(CART).with_resource(POD))
+
+    assert written.endswith(
+        '\n\n[[tool.ctrlruntime.resources]]\ngroup = ""\nversion = "v1"\nkind = "Pod"\nplural = "pods"\nexternal = true\n'
+        'defaulting = true\n\n[[tool.ctrlruntime.resources]]\ngroup = "webapp.x.io"\nversion = "v1"\nkind = "Cart"  # the best\n'
+        'plural = "carts"\nstorage = true\ncontroller = true\n'
+    )
+
+
+def test_a_text_that_is_no_toml_is_not_written_over():
+    with pytest.raises(ConfigError, match="is no TOML"):
+        write_settings("[project", SHOP)
+
+
+# kubebuilder's PROJECT
+
+PROJECT = """\
+version: "3"
+domain: x.io
+projectName: go-shop
+multigroup: true
+layout: [go.kubebuilder.io/v4]
+resources:
+- {group: webapp, domain: x.io, version: v1, kind: Cart, controller: true, api: {crdVersion: v1, namespaced: true},
+   webhooks: {webhookVersion: v1, defaulting: true, conversion: true, spoke: [v1alpha1]}}
+- {group: crew, domain: x.io, version: v1, kind: Captain, plural: captains, api: {crdVersion: v1}}
+- {group: core, version: v1, kind: Pod, core: true, webhooks: {validation: true}}
+- {group: apps, version: v1, kind: Deployment, core: true, controllers: [{name: watcher}]}
+"""
+
+
+def test_a_project_file_is_read_where_there_is_no_table(tmp_path):
+    (tmp_path / "PROJECT").write_text(PROJECT)
+
+    settings = read_settings(project(tmp_path, "[project]\nname = 'x'"))
+
+    assert is_project(tmp_path)
+    assert find_project(tmp_path) == tmp_path
+    assert (settings.project_name, settings.package, settings.domain) == ("go-shop", "go_shop", "x.io")
+    assert (settings.multigroup, settings.namespaced) == (True, False)
+    assert settings.resources == (
+        Resource(
+            group="webapp.x.io",
+            version="v1",
+            kind="Cart",
+            plural="carts",
+            controller=True,
+            defaulting=True,
+            spokes=("v1alpha1",),
+        ),
+        Resource(group="crew.x.io", version="v1", kind="Captain", plural="captains", namespaced=False),
+        Resource(group="", version="v1", kind="Pod", plural="pods", is_external=True, validation=True),
+        Resource(
+            group="apps", version="v1", kind="Deployment", plural="deployments", is_external=True, controller=True
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("version: '2'", "no PROJECT file of version 3"),
+        ("[", "is no YAML"),
+        ("version: '3'\nprojectName: shop\nresources: 1", "resources has to be a list"),
+        ("version: '3'\nprojectName: shop\nresources: [{kind: Cart}]", "resources[0] has to have a version and a kind"),
+        ("version: '3'", "no DNS label"),
+    ],
+)
+def test_a_project_file_that_cannot_be_used_is_one_line(tmp_path, text, message):
+    (tmp_path / "PROJECT").write_text(text)
+
+    with pytest.raises(ConfigError) as failed:
+        read_settings(tmp_path)
+
+    assert message in str(failed.value)
+    assert "\n" not in str(failed.value)
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("rule", "good"),
+    [
+        (names.project_name, "shop-2"),
+        (names.package, "my_shop"),
+        (names.domain, "x.io"),
+        (names.group, "webapp"),
+        (names.group, "web.app"),
+        (names.version, "v2beta3"),
+        (names.kind, "HTTPRoute"),
+        (names.plural, "carts"),
+    ],
+)
+def test_good_names_are_taken(rule, good):
+    assert rule(good) == good
+
+
+@pytest.mark.parametrize(
+    ("rule", "bad"),
+    [
+        *((names.project_name, bad) for bad in ("", "Shop", "-a", "a_b", "2048", "a" * 29)),
+        *((names.package, bad) for bad in ("", "my-shop", "1a", "class", "match", "json", "ctrlruntime", "tests", "größe")),
+        *((names.domain, bad) for bad in ("", "localhost", "X.io", "x..io", "a." * 130 + "io")),
+        *((names.group, bad) for bad in ("", "Webapp", "web_app", "a" * 64)),
+        *((names.version, bad) for bad in ("", "1", "v0", "v1rc1", "v1beta", "V1", "v01")),
+        *((names.kind, bad) for bad in ("", "cart", "Shop-Cart", "Class", "None", "Field", "Tests", "K" * 64)),
+        *((names.plural, bad) for bad in ("", "Carts", "1carts", "my_carts")),
+    ],
+)  # fmt: skip
+def test_bad_names_are_refused_with_the_flag_that_mends_it(rule, bad):
+    with pytest.raises(ConfigError, match=r"--[a-z]+") as failed:
+        rule(bad)
+
+    assert repr(bad) in str(failed.value)
+
+
+def test_any_text_becomes_a_label():
+    assert [names.label(text) for text in ("My Shop", "shop_2", "__", "größe")] == ["my-shop", "shop-2", "", "gr-e"]
