@@ -1,53 +1,74 @@
-"""`ctrl manifests`: the files that follow from a package, written or checked."""
+"""`ctrl manifests`: the files that follow from a package, or from a project with its settings, written or checked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
+from click.core import ParameterSource
 
 from ctrlruntime.generate.options import Options
 from ctrlruntime.generate.rbac import ROLE_NAME
 from ctrlruntime.project.manifests import CRD_FOLDER, Choice
 from ctrlruntime.project.manifests import manifests as manifests_of
 from ctrlruntime.project.package import load
-from ctrlruntime.project.tree import Change, Tree
+from ctrlruntime.project.tree import Tree
 
 __all__ = ["manifests"]
 
 _HELP = """Write the manifests of an operator: what its classes, its @ctrl.rbac and its setup(mgr) say.
 
-    MODULE is imported with its submodules. Kinds are the ctrl.Object classes defined there; permissions come from @ctrl.rbac over
-    classes, functions and methods, and from what the function setup(mgr), if there is one, builds with the manager it is given (which
-    never starts). The files are
+    In a project (a folder that `ctrl init` made, or one below it) this is the whole kustomize tree config/, by the switches of
+    [tool.ctrlruntime]. Files that are yours (config/manager, config/samples, config/manifests/bases) are written where they are missing,
+    and never changed; derived ones say so in their first line, and go when what they came from goes.
+
+    With --module it is the files
 
     \b
       DIR/crd/bases/GROUP_PLURAL.yaml
       DIR/rbac/role.yaml
       DIR/webhook/manifests.yaml
 
-    Without --crd, --rbac and --webhook all three kinds of files are made.
+    of any package, all three kinds of them without --crd, --rbac and --webhook. MODULE is imported with its submodules. Kinds are the
+    ctrl.Object classes defined there; permissions come from @ctrl.rbac over classes, functions and methods, and from what the function
+    setup(mgr), if there is one, builds with the manager it is given (which never starts).
+
+    \b
+    Examples:
+      ctrl manifests
+      ctrl manifests --check
+      ctrl manifests --module shop.operator --output-dir deploy
     """
+_OF_MODULE: Final = ("folder", "crd", "rbac", "webhook", "role_name", "namespaces")
+"""Parameters that a project's settings decide."""
 
 
 @click.command(help=_HELP)
-@click.option("--module", required=True, metavar="MODULE", help="Dotted name of the operator's package.")
+@click.option("--module", metavar="MODULE", help="Dotted name of an operator's package; default: the project's.")
+@click.option(
+    "--project", "project", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+    help="The project's folder; default: this folder or the next above that is one.",
+)  # fmt: skip
 @click.option(
     "--output-dir", "folder", default="config", show_default=True, metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path), help="Where the files are.",
+    type=click.Path(file_okay=False, path_type=Path), help="With --module: where the files are.",
 )  # fmt: skip
 @click.option(
     "--check", is_flag=True, help="Write nothing; print what is stale as a diff and exit with 1 if anything is."
 )
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
-@click.option("--crd", is_flag=True, help="Definitions.")
-@click.option("--rbac", is_flag=True, help="Roles.")
-@click.option("--webhook", is_flag=True, help="Webhook configurations.")
-@click.option("--role-name", default=ROLE_NAME, show_default=True, metavar="NAME", help="Name of the roles.")
+@click.option("--crd", is_flag=True, help="With --module: definitions.")
+@click.option("--rbac", is_flag=True, help="With --module: roles.")
+@click.option("--webhook", is_flag=True, help="With --module: webhook configurations.")
+@click.option(
+    "--role-name", default=ROLE_NAME, show_default=True, metavar="NAME", help="With --module: name of the roles."
+)
 @click.option(
     "--namespace", "namespaces", multiple=True, metavar="NAME",
-    help="Keep the operator to a namespace (again for each): what it needs there becomes a Role, not a ClusterRole.",
+    help="With --module: keep the operator to a namespace (again for each): what it needs there becomes a Role, not a ClusterRole.",
 )  # fmt: skip
 @click.option(
     "--max-description", type=click.IntRange(min=0), metavar="N",
@@ -55,7 +76,8 @@ _HELP = """Write the manifests of an operator: what its classes, its @ctrl.rbac 
 )  # fmt: skip
 def manifests(
     *,
-    module: str,
+    module: str | None,
+    project: Path | None,
     folder: Path,
     check: bool,
     diff: bool,
@@ -66,16 +88,17 @@ def manifests(
     namespaces: tuple[str, ...],
     max_description: int | None,
 ) -> None:
+    options = Options(max_description=max_description)
+    if module is None:
+        _refuse_options_of_module()
+        _of_project(project, options, check=check, diff=diff)
+        return
+    if project is not None:
+        raise click.UsageError("--module and --project exclude each other: a project's settings name its package")
     some = crd or rbac or webhook
     choice = Choice(crd=crd or not some, rbac=rbac or not some, webhook=webhook or not some)
-    package = load(module)
     made = manifests_of(
-        package,
-        choice=choice,
-        role_name=role_name,
-        options=Options(max_description=max_description),
-        namespaces=namespaces,
-        warn=_warn,
+        load(module), choice=choice, role_name=role_name, options=options, namespaces=namespaces, warn=_warn
     )
     files = made.files()
     if not files:
@@ -86,22 +109,52 @@ def manifests(
         for path in tree.leftovers(files, [CRD_FOLDER]):
             _warn(f"{path} does not come from {module}; remove it if it is a definition of yours that is gone")
     if check or diff:
-        _show(changes, fail=check)
+        _show((change.diff() for change in changes), [change.path for change in changes], fail=check)
         return
     tree.write(changes)
     for change in changes:
         click.echo(f"{'created' if change.before is None else 'changed'} {change.path}")
     if files and not changes:
-        click.echo(f"{len(files)} file{'s' if len(files) > 1 else ''} in {folder}: up to date")
+        _say_current(len(files), folder)
 
 
-def _show(changes: Sequence[Change], *, fail: bool) -> None:
-    for change in changes:
-        click.echo(change.diff(), nl=False)
-    if changes and fail:
+def _refuse_options_of_module() -> None:
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in _OF_MODULE and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(
+                f"{parameter.opts[0]} goes with --module; in a project [tool.ctrlruntime] of pyproject.toml decides"
+            )
+
+
+def _of_project(folder: Path | None, options: Options, *, check: bool, diff: bool) -> None:
+    from ctrlruntime.project.config import refresh
+    from ctrlruntime.project.settings import find_project, read_settings
+
+    # Relative to here, as a person would name the files.
+    root = folder if folder is not None else Path(os.path.relpath(find_project(Path.cwd())))
+    found = refresh(root, read_settings(root), options=options, warn=_warn)
+    if check or diff:
+        _show(found.diffs(), found.stale, fail=check)
+        return
+    found.apply()
+    for line in found.lines():
+        click.echo(line)
+    if not found.stale:
+        _say_current(found.files, found.tree.folder)
+
+
+def _say_current(files: int, folder: Path) -> None:
+    click.echo(f"{files} file{'s' if files > 1 else ''} in {folder}: up to date")
+
+
+def _show(diffs: Iterable[str], stale: Sequence[Path], *, fail: bool) -> None:
+    for diff in diffs:
+        click.echo(diff, nl=False)
+    if stale and fail:
         command = click.get_current_context().command_path
-        names = ", ".join(str(change.path) for change in changes)
-        click.echo(f"error: stale: {names}; run {command} without --check", err=True)
+        click.echo(f"error: stale: {', '.join(map(str, stale))}; run {command} without --check", err=True)
         click.get_current_context().exit(1)
 
 

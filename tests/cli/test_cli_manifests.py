@@ -245,7 +245,8 @@ def test_traceback_shows_where_an_error_came_from(package):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["manifests"], ["manifests", "--modul", "x"], ["manifest"], ["manifests", "--module", "x", "more"]]
+    "arguments",
+    [["manifests", "--rbac"], ["manifests", "--modul", "x"], ["manifest"], ["manifests", "--module", "x", "more"]],
 )
 def test_wrong_usage_is_code_2(arguments):
     wrong = run(*arguments)
@@ -319,3 +320,96 @@ main()
         1,
         "error: the command line needs an extra: pip install 'ctrlruntime[cli]'\n",
     )
+
+
+# In a project
+
+
+@pytest.fixture
+def project(package, tmp_path, monkeypatch):
+    name = package(api=API)
+    table = f'[tool.ctrlruntime]\nproject-name = "game"\npackage = "{name}"\ndomain = "x.io"\n'
+    (tmp_path / "pyproject.toml").write_text(table)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_project_says_by_itself_what_its_tree_is(project):
+    first, second, checked = run("manifests"), run("manifests"), run("manifests", "--check")
+
+    assert (first.exit_code, f"created config/{CRD}") == (0, first.stdout.splitlines()[0])
+    assert "created config/manager/manager.yaml" in first.stdout.splitlines()
+    files = len(texts(project / "config"))
+    assert (second.exit_code, second.stdout) == (0, f"{files} files in config: up to date\n")
+    assert (checked.exit_code, checked.output) == (0, "")
+
+
+def test_a_project_is_found_from_below_and_named_from_elsewhere(project, tmp_path_factory, monkeypatch):
+    run("manifests")
+    below, elsewhere = project / "config/crd", tmp_path_factory.mktemp("elsewhere")
+
+    monkeypatch.chdir(below)
+    assert run("manifests", "--check").exit_code == 0
+    monkeypatch.chdir(elsewhere)
+    assert run("manifests", "--check").exit_code == 1
+    assert run("manifests", "--project", project, "--check").exit_code == 0
+
+
+def test_check_of_a_project_names_what_is_stale_and_writes_nothing(project):
+    run("manifests")
+    (project / "config" / CRD).write_text((project / "config" / CRD).read_text().replace("size:", "sizes:"))
+    (project / "config/manager/manager.yaml").unlink()
+    left = project / "config/old/policy.yaml"
+    left.parent.mkdir()
+    left.write_text((project / "config/rbac/kustomization.yaml").read_text())
+    before = texts(project)
+
+    stale = run("manifests", "--check")
+    shown = run("manifests", "--diff")
+
+    assert (stale.exit_code, shown.exit_code) == (1, 0)
+    assert stale.stderr == (
+        f"error: stale: config/{CRD}, config/manager/manager.yaml, config/old/policy.yaml; run ctrl manifests without --check\n"
+    )
+    assert stale.stdout == shown.stdout
+    assert "--- config/old/policy.yaml\n+++ /dev/null\n" in shown.stdout
+    assert texts(project) == before
+
+
+def test_a_kind_that_is_gone_takes_its_files_along(project, package):
+    run("manifests")
+    text = (project / "pyproject.toml").read_text()
+    other = package(api=API.replace("Game", "Match"))
+    (project / "pyproject.toml").write_text(re.sub("package = .*", f'package = "{other}"', text))
+
+    changed = run("manifests")
+
+    assert f"removed config/{CRD}" in changed.stdout.splitlines()
+    assert "removed config/rbac/game_viewer_role.yaml" in changed.stdout.splitlines()
+    assert run("manifests", "--check").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--role-name", "x"], "--role-name goes with --module"),
+        (["--output-dir", "x"], "--output-dir goes with --module"),
+        (["--module", "x", "--project", "."], "--module and --project exclude each other"),
+    ],
+)
+def test_what_the_settings_decide_is_no_option_in_a_project(project, flags, message):
+    wrong = run("manifests", *flags)
+
+    assert wrong.exit_code == 2
+    assert message in " ".join(wrong.stderr.split())
+
+
+@pytest.mark.parametrize("flags", [[], ["--project", "."]])
+def test_outside_a_project_it_says_how_to_make_one(tmp_path, monkeypatch, flags):
+    monkeypatch.chdir(tmp_path)
+
+    refused = run("manifests", *flags)
+
+    assert refused.exit_code == 1
+    assert "run `ctrl init`" in refused.stderr
+    assert refused.stderr.count("\n") == 1

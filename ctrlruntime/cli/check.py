@@ -1,0 +1,69 @@
+"""`ctrl check`: manifests against the schemas of Kubernetes and of the definitions among them, without a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.checking import check as check_texts
+
+__all__ = ["check"]
+
+_HELP = """Check manifests as kube-apiserver 1.36 would, without a cluster: fields, types, values, CEL rules.
+
+    FILE is YAML or JSON, a folder with such files, or - for the standard input. Objects of custom kinds are checked when their
+    CustomResourceDefinition is among the files; others are named as not checked. A line for each problem says the file, the object, the
+    field and what is wrong with it. Exits with 1 when there is one.
+
+    \b
+    Examples:
+      ctrl render | ctrl check -
+      ctrl check config/crd/bases config/samples/webapp_v1_cart.yaml
+    """
+
+
+@click.command(help=_HELP)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with problems and what was not checked.")
+def check(*, files: tuple[str, ...], as_json: bool) -> None:
+    found = check_texts(list(_texts(files)))
+    if as_json:
+        lists = {"problems": found.problems, "notChecked": found.skipped}
+        shown = {name: [each.document() for each in several] for name, several in lists.items()}
+        click.echo(json.dumps({"checked": found.objects, **shown}, indent=2))
+    else:
+        for problem in found.problems:
+            click.echo(str(problem))
+        for skipped in found.skipped:
+            click.echo(f"not checked: {skipped}", err=True)
+        click.echo(f"{_count(found.objects, 'object')} checked, {_count(len(found.problems), 'problem')}", err=True)
+    if found.problems:
+        click.get_current_context().exit(1)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _texts(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        folder = Path(name)
+        if name == "-" or not folder.is_dir():
+            yield _read(name)
+            continue
+        inside = sorted(path for path in folder.iterdir() if path.suffix in {".yaml", ".yml", ".json"})
+        if not inside:
+            raise ConfigError(f"{name} has no YAML or JSON files")
+        yield from (_read(str(path)) for path in inside)
+
+
+def _read(name: str) -> tuple[str, str]:
+    try:
+        with click.open_file(name, encoding="utf-8") as file:
+            return "standard input" if name == "-" else name, str(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name} cannot be read: {error}") from error

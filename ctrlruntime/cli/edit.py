@@ -1,0 +1,73 @@
+"""`ctrl edit`: other settings for a project, and the tree that follows from them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+__all__ = ["edit"]
+
+_HELP = """Change settings of the project: [tool.ctrlruntime] of pyproject.toml, and config/, which follows from it.
+
+    What is not named stays as it is, and so does everything else in pyproject.toml. Your own files are not touched.
+
+    \b
+    Examples:
+      ctrl edit --image registry.example.com/shop:v1.2.0
+      ctrl edit --prometheus --network-policy
+      ctrl edit --no-cert-manager
+    """
+_FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")
+
+
+@click.command(help=_HELP)
+@click.option("--image", metavar="IMAGE", help="What the Deployment runs.")
+@click.option(
+    "--namespaced/--no-namespaced", default=None,
+    help="Keep the operator to the namespace it runs in, by Roles; or let it see the cluster, by ClusterRoles.",
+)  # fmt: skip
+@click.option(
+    "--multigroup/--no-multigroup", default=None,
+    help="Put classes into api/GROUP/VERSION, or api/VERSION; only while there are none.",
+)  # fmt: skip
+@click.option(
+    "--cert-manager/--no-cert-manager", default=None,
+    help="Who makes the webhooks' certificate: cert-manager, or the operator, which keeps it in a Secret.",
+)  # fmt: skip
+@click.option(
+    "--metrics/--no-metrics", default=None, help="Serve metrics over HTTPS to whom RBAC lets read them, by a Service."
+)
+@click.option("--prometheus/--no-prometheus", default=None, help="A ServiceMonitor for the Prometheus operator.")
+@click.option(
+    "--network-policy/--no-network-policy", default=None,
+    help="Let in nobody but readers of metrics (from namespaces labelled metrics: enabled) and callers of webhooks.",
+)  # fmt: skip
+def edit(*, image: str | None, namespaced: bool | None, multigroup: bool | None, **features: bool | None) -> None:
+    from ctrlruntime.project.editing import edit as edited
+    from ctrlruntime.project.settings import find_project, read_settings
+
+    of_project = _given(image=image, namespaced=namespaced, multigroup=multigroup)
+    switches = _given(**{name: features[name] for name in _FEATURES})
+    if not of_project and not switches:
+        raise click.UsageError("name a setting to change, as in --image registry.example.com/shop:v1")
+    # Relative to here, as a person would name the files.
+    folder = Path(os.path.relpath(find_project(Path.cwd())))
+    settings = read_settings(folder)
+    wanted = replace(settings, features=replace(settings.features, **switches), **of_project)
+    change = edited(folder, wanted, warn=_warn)
+    change.apply()
+    lines = list(change.lines())
+    for line in lines or ["nothing to change: the settings are so already"]:
+        click.echo(line)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _warn(text: str) -> None:
+    click.echo(f"warning: {text}", err=True)

@@ -1,0 +1,134 @@
+"""Manifests checked without a cluster: each object is created in the memory of an API server, which says what kube-apiserver would say.
+
+Known are the kinds of Kubernetes itself and those whose definitions are among the manifests, wherever these stand. Fields, types,
+values and CEL rules are checked, one object at a time; not what an object refers to, and no admission webhook is asked.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
+from ctrlruntime.apiserver.storage import Store
+from ctrlruntime.errors import APIStatusError, StatusCause
+from ctrlruntime.generate.documents import read_documents
+
+__all__ = ["Checked", "Problem", "check"]
+
+_DEFINITION: Final = "CustomResourceDefinition"
+_KUSTOMIZE: Final = "kustomize.config.k8s.io"
+_FOR_KUSTOMIZE: Final = "is for kustomize; `ctrl render` prints what it stands for"
+_UNKNOWN: Final = 'unknown field "'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is wrong in one place."""
+
+    file: str
+    object: str
+    """Kind and name; empty for what is no object."""
+
+    path: str
+    """The field; empty for the object as a whole."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.file, self.object, self.path, self.text) if part)
+
+    def document(self) -> dict[str, str]:
+        """Return the problem as JSON has it."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Checked:
+    """What came of some manifests. `skipped` are the objects whose kind is not known, as problems that are none."""
+
+    objects: int = 0
+    problems: list[Problem] = field(default_factory=list[Problem])
+    skipped: list[Problem] = field(default_factory=list[Problem])
+
+
+def check(texts: Iterable[tuple[str, str]]) -> Checked:
+    """Check manifests, given as pairs of a file's name and its text. Raises: ConfigError for a text that is no YAML."""
+    registry = Registry(Store())
+    registry.plugins.checks_namespaces = False
+    checked = Checked()
+    found = [(name, tree) for name, text in texts for tree in _flat(read_documents(text, name))]
+    # Definitions first: objects of their kinds may stand before them.
+    found.sort(key=lambda each: _field(each[1], "kind") != _DEFINITION)
+    seen: dict[tuple[str, ...], str] = {}
+    for name, tree in found:
+        checked.objects += 1
+        _check(registry, name, tree, seen, checked)
+    return checked
+
+
+def _flat(trees: Sequence[Any]) -> Iterator[Any]:
+    for tree in trees:
+        items = tree.get("items") if isinstance(tree, dict) else None
+        if isinstance(items, list) and _field(tree, "kind").endswith("List"):
+            yield from _flat(items)
+        else:
+            yield tree
+
+
+def _check(registry: Registry, file: str, tree: Any, seen: dict[tuple[str, ...], str], checked: Checked) -> None:
+    version, kind = _field(tree, "apiVersion"), _field(tree, "kind")
+    metadata = tree.get("metadata") if isinstance(tree, dict) else None
+    name = _field(metadata, "name")
+    label = "/".join(part for part in (kind, name or _field(metadata, "generateName")) if part)
+
+    def problem(text: str, path: str = "") -> Problem:
+        return Problem(file=file, object=label, path=path, text=text)
+
+    if not version or not kind:
+        checked.problems.append(problem("is no object: it has to have apiVersion and kind"))
+        return
+    group, _, bare = version.rpartition("/")
+    resource = registry.find_kind(group, bare, kind)
+    if resource is None:
+        if registry.has_built_in(group) or not group:
+            checked.problems.append(problem(f"{version} has no kind {kind} in Kubernetes 1.36"))
+        else:
+            checked.objects -= 1
+            why = "is not known here; give its definition, too"
+            checked.skipped.append(problem(f"{version} {_FOR_KUSTOMIZE if group == _KUSTOMIZE else why}"))
+        return
+    namespace = (_field(metadata, "namespace") or "default") if resource.namespaced else ""
+    identity = (group, kind, namespace, name)
+    if name and identity in seen:
+        checked.problems.append(problem(f"is in {seen[identity]} already"))
+        return
+    seen[identity] = file
+    checked.problems.extend(problem(text, path) for path, text in _said(registry, resource, namespace, tree))
+
+
+def _said(registry: Registry, resource: Resource, namespace: str, tree: Any) -> Iterator[tuple[str, str]]:
+    """Yield path and text of what the server says against the object. A definition that is right is served from then on."""
+    options = WriteOptions(dry_run=resource.kind != _DEFINITION, field_validation="Warn")
+    try:
+        registry.writer.create_directly(resource, namespace, copy.deepcopy(tree), options)
+    except APIStatusError as error:
+        causes = error.causes
+        yield from ((cause.field, cause.message) for cause in causes if not _is_aside(cause))
+        if not causes:
+            yield "", str(error)
+    for warning in options.warnings:
+        if warning.startswith(_UNKNOWN):
+            yield warning.removeprefix(_UNKNOWN).rstrip('"'), "unknown field"
+
+
+def _is_aside(cause: StatusCause) -> bool:
+    """Tell whether a cause is about no field of the manifest: `<nil>` says what was not looked at, and the status is the server's."""
+    return cause.field == "<nil>" or cause.field.startswith("status.")
+
+
+def _field(tree: Any, name: str) -> str:
+    value = tree.get(name) if isinstance(tree, dict) else None
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,74 @@
+"""A change of a project's settings: pyproject.toml and the tree that follows from it, both or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.options import Warn, warn
+from ctrlruntime.project.config import Refresh, refresh
+from ctrlruntime.project.settings import PYPROJECT, Settings, read_settings, write_settings
+from ctrlruntime.project.staging import staged
+
+__all__ = ["Edit", "edit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change that is worked out and not made."""
+
+    path: Path
+    before: str
+    after: str
+    tree: Refresh
+
+    def lines(self) -> Iterator[str]:
+        """Yield what was done, or would be, a line for each file."""
+        if self.after != self.before:
+            yield f"changed {self.path}"
+        yield from self.tree.lines()
+
+    def apply(self) -> None:
+        """Write it. Raises: ConfigError for a file that cannot be written; then no file is changed."""
+        with staged({self.path: self.after} if self.after != self.before else {}):
+            self.tree.apply()
+
+
+def edit(folder: Path, wanted: Settings, *, warn: Warn = warn) -> Edit:
+    """Return what it takes to give the project in `folder` other settings; nothing is written.
+
+    Raises: ConfigError for settings that contradict each other or that classes which exist do not follow; GenerateError for a
+    package that cannot be loaded.
+    """
+    present = read_settings(folder)
+    _refuse_moves(present, wanted)
+    _refuse_contradictions(wanted)
+    path = folder / PYPROJECT
+    try:
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    return Edit(path, before, write_settings(before, wanted), refresh(folder, wanted, warn=warn))
+
+
+def _refuse_moves(present: Settings, wanted: Settings) -> None:
+    kinds = sorted({each.kind for each in present.own_resources})
+    if present.multigroup == wanted.multigroup or not kinds:
+        return
+    package = present.package
+    places = f"{package}/api/VERSION", f"{package}/api/GROUP/VERSION"
+    old, new = places if wanted.multigroup else places[::-1]
+    said = str(wanted.multigroup).lower()
+    raise ConfigError(
+        f"multigroup decides where classes stand, and {', '.join(kinds)} and what imports them are yours to move: "
+        f"move {old} to {new}, then set multigroup = {said} in {PYPROJECT} and run `ctrl manifests`"
+    )
+
+
+def _refuse_contradictions(wanted: Settings) -> None:
+    if wanted.features.prometheus and not wanted.features.metrics:
+        raise ConfigError("prometheus scrapes the metrics, and they are off: add --metrics, or --no-prometheus")
+    if not wanted.image or any(letter.isspace() for letter in wanted.image) or wanted.image.startswith((":", "@")):
+        raise ConfigError(f"{wanted.image!r} is no image: give it as registry/name:tag")

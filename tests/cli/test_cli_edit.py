@@ -1,0 +1,164 @@
+"""`ctrl edit`: pyproject.toml and the tree, both or neither."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from ctrlruntime.cli import ctrl
+from ctrlruntime.project.settings import read_settings
+
+API = """
+    import ctrlruntime as ctrl
+
+    class Game(ctrl.Object, group="g.x.io", version="v1"):
+        size: int = 1
+"""
+PROJECT = """\
+# a person's
+[project]
+name = "game"
+
+[tool.ctrlruntime]
+project-name = "game"  # short
+package = "PACKAGE"
+domain = "x.io"
+
+[[tool.ctrlruntime.resources]]
+group = "g.x.io"
+version = "v1"
+kind = "Game"
+plural = "games"
+"""
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(ctrl, [str(argument) for argument in arguments])
+
+
+def texts(folder):
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def project(package, tmp_path, monkeypatch):
+    name = package(api=API)
+    (tmp_path / "pyproject.toml").write_text(PROJECT.replace("PACKAGE", name))
+    monkeypatch.chdir(tmp_path)
+    assert run("manifests").exit_code == 0
+    return tmp_path
+
+
+def test_a_switch_changes_settings_and_tree(project):
+    done = run("edit", "--network-policy", "--prometheus")
+
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "changed pyproject.toml",
+        "changed config/default/kustomization.yaml",
+        "created config/network-policy/allow-metrics-traffic.yaml",
+        "created config/network-policy/kustomization.yaml",
+        "created config/prometheus/kustomization.yaml",
+        "created config/prometheus/monitor.yaml",
+    ]
+    text = (project / "pyproject.toml").read_text()
+    assert text.startswith('# a person\'s\n[project]\nname = "game"\n')
+    assert 'project-name = "game"  # short' in text
+    assert run("manifests", "--check").exit_code == 0
+
+
+def test_and_back(project):
+    before = texts(project / "config")
+    run("edit", "--no-metrics", "--namespaced", "--image", "registry.example.com/game:v1")
+
+    between = texts(project / "config")
+    back = run("edit", "--metrics", "--no-namespaced", "--image", "game:latest")
+
+    assert back.exit_code == 0
+    assert "default/metrics_service.yaml" not in between
+    assert "default/manager_namespaced_patch.yaml" in between
+    assert texts(project / "config") == before
+
+
+def test_the_image_is_what_the_deployment_runs(project):
+    assert run("edit", "--image", "registry.example.com/game:v1").exit_code == 0
+
+    assert "image: registry.example.com/game:v1\n" in run("render").stdout
+
+
+def test_it_works_from_a_folder_below(project, monkeypatch):
+    monkeypatch.chdir(project / "config")
+
+    done = run("edit", "--no-cert-manager")
+
+    assert (done.exit_code, done.stdout) == (0, "changed ../pyproject.toml\n")
+    assert read_settings(project).features.cert_manager is False
+
+
+def test_what_is_so_already_is_said(project):
+    run("edit", "--metrics")
+
+    again = run("edit", "--metrics")
+
+    assert (again.exit_code, again.stdout) == (0, "nothing to change: the settings are so already\n")
+
+
+def test_multigroup_waits_for_no_classes(project):
+    without = (project / "pyproject.toml").read_text().partition("[[tool")[0]
+
+    refused = run("edit", "--multigroup")
+    (project / "pyproject.toml").write_text(without)
+    done = run("edit", "--multigroup")
+
+    assert refused.exit_code == 1
+    assert "Game and what imports them are yours to move" in refused.stderr
+    assert done.exit_code == 0
+    assert read_settings(project).multigroup
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--prometheus", "--no-metrics"], "prometheus scrapes the metrics, and they are off"),
+        (["--image", ""], "'' is no image"),
+        (["--image", "a b"], "'a b' is no image"),
+        (["--image", ":v1"], "':v1' is no image"),
+    ],
+)
+def test_what_cannot_be_changes_nothing(project, flags, message):
+    before = texts(project)
+
+    refused = run("edit", *flags)
+
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(f"error: {message}")
+    assert refused.stderr.count("\n") == 1
+    assert texts(project) == before
+
+
+def test_a_package_that_fails_changes_nothing(project, package):
+    text = (project / "pyproject.toml").read_text()
+    broken = package(api="raise ValueError('no')")
+    (project / "pyproject.toml").write_text(text.replace(read_settings(project).package, broken))
+    before = texts(project / "config")
+
+    refused = run("edit", "--network-policy")
+
+    assert refused.exit_code == 1
+    assert "ValueError: no" in refused.stderr
+    assert texts(project / "config") == before
+    assert not read_settings(project).features.network_policy
+
+
+def test_outside_a_project_it_says_how_to_make_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    refused = run("edit", "--metrics")
+
+    assert refused.exit_code == 1
+    assert "run `ctrl init`" in refused.stderr
+
+
+def test_without_a_setting_it_is_wrong_usage_and_help_has_examples(project):
+    assert run("edit").exit_code == 2
+    assert "ctrl edit --prometheus --network-policy" in run("edit", "--help").stdout
