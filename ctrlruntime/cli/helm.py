@@ -1,0 +1,62 @@
+"""`ctrl helm`: the Helm chart of a project, written beside what a person changed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.helm import CHART, Plan, chart_files, planned
+from ctrlruntime.project.settings import find_project, read_settings
+
+__all__ = ["helm"]
+
+_HELP = """Write a Helm chart of the project: the objects of config/default, with values for what installations differ in.
+
+    Chart.yaml is written once. Of the other files those you edited or deleted are kept so, and named; --force takes ours in their place. The
+    file .checksums in the chart tells them apart: commit it, too.
+
+    \b
+    Examples:
+      ctrl helm
+      ctrl helm --output-dir charts/shop
+      helm install shop dist/chart --namespace shop-system --create-namespace
+    """
+
+
+@click.command(help=_HELP)
+@click.option(
+    "--output-dir", "folder", default="dist/chart", show_default=True, metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path), help="Where the chart is, from the project's folder.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Take our files in the place of those you edited or deleted.")
+def helm(*, folder: Path, force: bool) -> None:
+    project = find_project(Path.cwd())
+    chart = project / folder
+    if project.is_relative_to(chart.resolve()):
+        raise ConfigError(f"{folder} holds the project; give the chart a folder of its own")
+    plan = planned(chart, chart_files(project, read_settings(project), warn=_warn), once=[CHART], force=force)
+    plan.apply()
+    _tell(plan, folder)
+
+
+def _tell(plan: Plan, folder: Path) -> None:
+    for word, names in (("created", plan.created), ("changed", plan.changed), ("removed", plan.removed)):
+        for name in names:
+            click.echo(f"{word} {folder / name}")
+    if plan.is_empty:
+        click.echo(f"{len(plan.sums) + 1} files in {folder}: up to date")
+    _report(plan.kept, folder, "kept as you edited it; --force takes ours")
+    _report(plan.deleted, folder, "left out as you deleted it; --force brings it back")
+    _report(plan.left, folder, "kept as you edited it, though the chart needs it no more; delete it, or --force does")
+
+
+def _report(names: Iterable[str], folder: Path, text: str) -> None:
+    for name in names:
+        _warn(f"{folder / name}: {text}")
+
+
+def _warn(text: str) -> None:
+    click.echo(f"warning: {text}", err=True)

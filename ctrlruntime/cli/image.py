@@ -1,0 +1,66 @@
+"""`ctrl image`: the container image of a project. `ctrl image build` prints or runs its build."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.image import TOOLS, Build, Tool, commands, find_tool, run
+from ctrlruntime.project.settings import find_project, read_settings
+
+__all__ = ["image"]
+
+_BUILD_HELP = """Build the image of the project from its Dockerfile.
+
+    The name is that of the settings unless --image says otherwise. The tool is the first of docker, podman, nerdctl and buildah on PATH.
+    Without one the command is printed, for where there is one.
+
+    \b
+    Examples:
+      ctrl image build
+      ctrl image build --image ghcr.io/me/shop:v1 --push
+      ctrl image build --image ghcr.io/me/shop:v1 --platform linux/amd64,linux/arm64 --push
+    """
+
+
+@click.group()
+def image() -> None:
+    """Build the project's container image."""
+
+
+@image.command(help=_BUILD_HELP)
+@click.option("--image", "name", metavar="IMAGE", help="Its name.  [default: image of the settings]")
+@click.option(
+    "--platform", "platforms", multiple=True, metavar="OS/ARCH", help="Build for this platform (again, or a comma list, for several)."
+)  # fmt: skip
+@click.option("--tool", type=click.Choice(TOOLS), help="What builds it.  [default: the first one on PATH]")
+@click.option("--push", is_flag=True, help="Push it to its registry.")
+@click.option("--print", "only_print", is_flag=True, help="Print the commands and run none.")
+def build(*, name: str | None, platforms: tuple[str, ...], tool: Tool | None, push: bool, only_print: bool) -> None:
+    project = find_project(Path.cwd())
+    wanted = Build(image=name or read_settings(project).image, folder=project, platforms=_listed(platforms), push=push)
+    chosen = tool or find_tool()
+    if only_print:
+        _print(wanted, chosen or TOOLS[0])
+    elif chosen is None or shutil.which(chosen) is None:
+        _print(wanted, chosen or TOOLS[0])
+        missing = f"{tool} is not on PATH" if tool else f"none of {', '.join(TOOLS)} is on PATH"
+        raise ConfigError(f"nothing was built: {missing}; the command is printed above")
+    else:
+        run(wanted, chosen)
+        click.echo(f"{'pushed' if push else 'built'} {wanted.image}")
+
+
+def _print(wanted: Build, tool: Tool) -> None:
+    for command in commands(wanted, tool):
+        click.echo(shlex.join(command))
+
+
+def _listed(given: Sequence[str]) -> tuple[str, ...]:
+    parts = (part.strip() for each in given for part in each.split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))

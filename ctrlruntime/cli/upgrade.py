@@ -1,0 +1,68 @@
+"""`ctrl upgrade`: the scaffold of a project, brought to this version."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ctrlruntime.project.settings import Settings, find_project, read_settings
+from ctrlruntime.project.upgrade import Outcome, Upgrade, apply, check_work_tree, plan
+
+__all__ = ["upgrade"]
+
+_COLORS: Final = {Outcome.CONFLICT: "red", Outcome.MERGED: "yellow", Outcome.UPDATED: "green", Outcome.ADDED: "green"}
+
+_HELP = """Bring the files that `ctrl init` and `ctrl create` wrote to the version of this ctrl.
+
+    Each file is merged of three texts: what was scaffolded then (kept in .ctrlruntime/scaffold.json), yours, and what is scaffolded now. A
+    file that you did not edit is replaced, one that you deleted stays away, and where both changed the same lines they are put between
+    <<<<<<< and >>>>>>>, and the exit code is 1. The work tree must be clean, so that `git diff` shows what the upgrade did and
+    `git checkout .` takes it back.
+
+    \b
+    Examples:
+      ctrl upgrade --dry-run
+      ctrl upgrade && ctrl manifests && pytest
+    """
+
+
+@click.command(help=_HELP)
+@click.option("--dry-run", is_flag=True, help="Print what would happen to each file, and write nothing.")
+@click.option("--force", is_flag=True, help="Go on in a folder that is not in git.")
+def upgrade(*, dry_run: bool, force: bool) -> None:
+    folder = find_project(Path.cwd())
+    settings = read_settings(folder)
+    if not dry_run:
+        check_work_tree(folder, force=force)
+    planned = plan(folder, settings, newest_files(settings), version("ctrlruntime"))
+    if not dry_run:
+        apply(planned)
+    _print(planned, dry_run=dry_run)
+    if planned.conflicts:
+        click.get_current_context().exit(1)
+
+
+def newest_files(settings: Settings) -> dict[str, str]:
+    """Return what this version would scaffold for a project: path below its folder -> text."""
+    from ctrlruntime.project.config import first_files
+    from ctrlruntime.project.scaffold import scaffold_files
+
+    return {**scaffold_files(settings), **{f"config/{path}": text for path, text in first_files(settings).items()}}
+
+
+def _print(planned: Upgrade, *, dry_run: bool) -> None:
+    for step in planned.steps:
+        outcome = click.style(f"{step.outcome:<9}", fg=_COLORS.get(step.outcome))
+        click.echo(f"{outcome}  {step.path}{f' ({step.note})' if step.note else ''}")
+    counts = Counter(step.outcome for step in planned.steps)
+    click.echo(", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no files")
+    if dry_run:
+        click.echo("nothing was written")
+    elif planned.conflicts:
+        click.echo("settle what stands between <<<<<<< and >>>>>>>, then run ctrl manifests and the tests", err=True)
+    elif planned.texts:
+        click.echo(f"the project is of {planned.now} now; run ctrl manifests and the tests, and commit")

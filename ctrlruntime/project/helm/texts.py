@@ -1,0 +1,272 @@
+"""The files of a chart that are no objects: Chart.yaml, values.yaml, helpers, notes, and what a package leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ctrlruntime.generate.options import Document
+from ctrlruntime.generate.text import dump
+from ctrlruntime.project.helm.deployment import manager_values
+from ctrlruntime.project.helm.forms import CERTIFICATES, WEBHOOKS, Forms
+from ctrlruntime.project.helm.templates import manager_of
+from ctrlruntime.project.settings import Settings
+
+__all__ = ["CHART", "HELMIGNORE", "chart_text", "helpers_text", "notes_text", "values_text"]
+
+CHART: Final = "Chart.yaml"
+
+HELMIGNORE: Final = """\
+# What is no part of the packaged chart.
+.DS_Store
+.git/
+.gitignore
+.idea/
+.vscode/
+.checksums
+*.bak
+*.orig
+*.swp
+*.tmp
+*~
+"""
+
+_HELPERS: Final = """\
+{{/* What names of objects begin with: the release, and the chart where the release is not named after it. */}}
+{{- define "PROJECT.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- $name := default .Chart.Name .Values.nameOverride }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The name of an object; what is too long is cut before the suffix, which tells objects apart. */}}
+{{- define "PROJECT.resourceName" -}}
+{{- $most := int (sub 62 (len .suffix)) }}
+{{- if lt $most 1 }}
+{{- .suffix | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" (include "PROJECT.fullname" .context | trunc $most | trimSuffix "-") .suffix }}
+{{- end }}
+{{- end }}
+
+{{/* The label of the chart and its version. */}}
+{{- define "PROJECT.chart" -}}
+{{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The operator's ServiceAccount: the chart's, or one that is there already. */}}
+{{- define "PROJECT.serviceAccountName" -}}
+{{- if .Values.serviceAccount.name }}
+{{- .Values.serviceAccount.name }}
+{{- else if .Values.serviceAccount.enabled }}
+{{- include "PROJECT.resourceName" (dict "suffix" "controller-manager" "context" .) }}
+{{- else }}
+{{- "default" }}
+{{- end }}
+{{- end }}
+
+{{/* The operator's image: a digest wins over a tag, and without a tag it is the chart's appVersion. */}}
+{{- define "PROJECT.image" -}}
+{{- with .Values.manager.image }}
+{{- if .digest }}
+{{- printf "%s@%s" .repository .digest }}
+{{- else }}
+{{- printf "%s:%s" .repository (.tag | default $.Chart.AppVersion) }}
+{{- end }}
+{{- end }}
+{{- end }}
+"""
+
+_NOTES: Final = """\
+{{ .Chart.Name }} is installed as {{ .Release.Name }} in the namespace {{ .Release.Namespace }}.
+
+Look at the operator:
+  kubectl --namespace {{ .Release.Namespace }} get deployments --selector app.kubernetes.io/instance={{ .Release.Name }}
+{{- if and .Values.crd.enabled .Values.crd.keep }}
+
+Its definitions, and the objects of its kinds, stay when the release is uninstalled.
+{{- end }}
+"""
+
+# The parts of values.yaml
+
+_NAMES: Final = """\
+# In the place of the chart's name, in names of objects.
+nameOverride: ""
+# In the place of all that names of objects begin with.
+fullnameOverride: ""
+"""
+
+_DEFINITIONS: Final = """\
+crd:
+  # The definitions of the operator's kinds.
+  enabled: true
+  # They stay, with the objects of these kinds, when the release is uninstalled.
+  keep: true
+"""
+
+_RBAC: Final = """\
+rbac:
+  # The operator watches its own namespace only, by Roles.
+  namespaced: {namespaced}
+  helpers:
+    # An administrator's, an editor's and a viewer's ClusterRole of each kind, to give to people.
+    enabled: true
+"""
+
+_ACCOUNT: Final = """\
+serviceAccount:
+  # false: the operator runs as the account `name`, which is there already.
+  enabled: true
+  # Empty: it is named after the release.
+  name: ""
+  annotations: {}
+"""
+
+_METRICS: Final = """\
+metrics:
+  # The operator serves metrics, and a Service stands in front of them.
+  enabled: {enabled}
+  port: 8443
+  # HTTPS, to callers whom RBAC lets read them; false: plain HTTP to everybody.
+  secure: true
+"""
+
+_WEBHOOKS: Final = """\
+webhook:
+  enabled: true
+  # Where the operator listens; the API server calls port 443 of a Service.
+  port: 9443
+"""
+
+_CONVERSIONS: Final = """\
+# Webhooks cannot be switched off: one converts the kinds of several versions.
+webhook:
+  # Where the operator listens; the API server calls port 443 of a Service.
+  port: 9443
+"""
+
+_CERTIFICATES: Final = """\
+certManager:
+  # cert-manager makes the certificates; false: the operator makes that of its webhooks itself.
+  enabled: {enabled}
+"""
+
+_PROMETHEUS: Final = """\
+prometheus:
+  # A ServiceMonitor; needs the Prometheus operator.
+  enabled: {enabled}
+"""
+
+_NETWORK: Final = """\
+networkPolicy:
+  # Who may connect: everybody to webhooks, to metrics the namespaces with the label metrics=enabled.
+  enabled: {enabled}
+"""
+
+
+def chart_text(settings: Settings, app_version: str) -> str:
+    """Return the text of Chart.yaml, which is written once."""
+    chart = {
+        "apiVersion": "v2",
+        "name": settings.project_name,
+        "description": f"The operator {settings.project_name}.",
+        "type": "application",
+        "version": "0.1.0",
+        "appVersion": app_version,
+    }
+    return "# This file is yours: `ctrl helm` writes it once.\n" + "".join(
+        f"{key}: {_inline(value)}\n" for key, value in chart.items()
+    )
+
+
+def helpers_text(settings: Settings) -> str:
+    return _HELPERS.replace("PROJECT", settings.project_name)
+
+
+def notes_text(settings: Settings) -> str:
+    return _NOTES.replace("PROJECT", settings.project_name)
+
+
+def values_text(forms: Forms, settings: Settings) -> str:
+    """Return the text of values.yaml; with it as it is the chart gives the objects of `config/default`."""
+    features = settings.features
+    parts = [
+        _NAMES,
+        _manager(manager_of(forms, settings)),
+        _DEFINITIONS,
+        _RBAC.format(namespaced=_inline(settings.namespaced)),
+    ]
+    parts += [_ACCOUNT, _METRICS.format(enabled=_inline(features.metrics))]
+    if forms.has_webhooks:
+        parts.append(_WEBHOOKS if WEBHOOKS in forms.switches.values else _CONVERSIONS)
+    if CERTIFICATES in forms.switches.values:
+        parts.append(_CERTIFICATES.format(enabled=_inline(features.cert_manager)))
+    parts.append(_PROMETHEUS.format(enabled=_inline(features.prometheus)))
+    parts.append(_NETWORK.format(enabled=_inline(features.network_policy)))
+    return "\n".join(parts)
+
+
+def _manager(deployment: Document | None) -> str:
+    if deployment is None:
+        return "manager:\n  enabled: false\n"
+    found = manager_values(deployment)
+    image: Mapping[str, Any] = found["image"]
+    lines = [
+        "manager:",
+        "  # The operator's Deployment.",
+        "  enabled: true",
+        f"  replicas: {_inline(found['replicas'])}",
+        "  image:",
+        f"    repository: {_inline(image['repository'])}",
+        "    # Empty: the chart's appVersion.",
+        f"    tag: {_inline(image['tag'])}",
+        "    # sha256:…; wins over the tag.",
+        f"    digest: {_inline(image['digest'])}",
+        "    # Empty: as the cluster chooses.",
+        f"    pullPolicy: {_inline(image['pullPolicy'])}",
+        "  # Beside those that ports and certificates need.",
+        *_below("args", found["args"]),
+        *_below("env", found["env"]),
+        "  # By name, for --set manager.envOverrides.NAME=VALUE.",
+        "  envOverrides: {}",
+        "  healthProbe:",
+        f"    port: {_inline(found['healthProbe']['port'])}",
+    ]
+    for key in (
+        "resources",
+        "securityContext",
+        "podSecurityContext",
+        "strategy",
+        "affinity",
+        "nodeSelector",
+        "tolerations",
+        "topologySpreadConstraints",
+        "priorityClassName",
+        "imagePullSecrets",
+    ):
+        lines += _below(key, found[key])
+    lines += [
+        "  # Added to those of the Deployment, and to those of its Pods.",
+        "  labels: {}",
+        "  annotations: {}",
+        "  pod:",
+        "    labels: {}",
+        "    annotations: {}",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _below(key: str, value: Any) -> list[str]:
+    return [f"  {line}" for line in dump({key: value}).removeprefix("---\n").splitlines()]
+
+
+def _inline(value: Any) -> str:
+    return dump({"v": value}).removeprefix("---\nv: ").rstrip("\n")

@@ -1,0 +1,572 @@
+"""A chart gives the objects of the kustomize tree, for each setting of its values; and what a person made of it stays."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.config import derived_files
+from ctrlruntime.project.config.refresh import made_by, refresh
+from ctrlruntime.project.helm import CHECKSUMS, chart_files, planned
+from ctrlruntime.project.helm.conditions import Switches
+from ctrlruntime.project.helm.merging import Choice, Sometimes, merge
+from ctrlruntime.project.kustomize import render
+from ctrlruntime.project.settings import Features, Resource, Settings
+
+HELM = shutil.which("helm")
+
+OPERATOR = """
+    import ctrlruntime as ctrl
+    from ctrlruntime.api import apps
+
+
+    class Cart(ctrl.Object, group="webapp.x.io", version="v1"):
+        \"\"\"A cart. {{ .Values.nothing }} is prose here, and shop-system too.\"\"\"
+
+        size: int = 1
+
+
+    @ctrl.rbac(groups="webapp.x.io", resources="carts", verbs="get;list;watch")
+    class Reconciler:
+        async def reconcile(self, request: ctrl.Request) -> None: ...
+
+
+    class Defaulter:
+        async def default(self, cart: Cart) -> None: ...
+
+        async def validate_create(self, cart: Cart) -> None: ...
+
+        async def validate_update(self, old: Cart, new: Cart) -> None: ...
+
+        async def validate_delete(self, cart: Cart) -> None: ...
+
+
+    def setup(mgr: ctrl.Manager) -> None:
+        ctrl.new_controller_managed_by(mgr).for_(Cart).owns(apps.Deployment).complete(Reconciler())
+        if WEBHOOKS:
+            ctrl.new_webhook_managed_by(mgr).for_(Cart).with_defaulter(Defaulter()).with_validator(Defaulter()).complete()
+"""
+
+CONVERTED = """
+    import ctrlruntime as ctrl
+
+
+    class Cart(ctrl.Object, group="webapp.x.io", version="v1", storage=True):
+        size: int = 1
+
+
+    class CartV2(ctrl.Object, group="webapp.x.io", version="v2", kind="Cart"):
+        count: int = 1
+
+
+    def setup(mgr: ctrl.Manager) -> None:
+        mgr.webhook_server.register_conversion(
+            ctrl.Conversion(Cart).spoke(CartV2, to_hub=lambda found: Cart(), from_hub=lambda found: CartV2())
+        )
+"""
+
+
+@pytest.fixture
+def project(package, tmp_path):
+    """Makes a project of a module's text, and returns its folder and its settings."""
+
+    def make(text: str = OPERATOR.replace("WEBHOOKS", "True"), **changes) -> tuple[Path, Settings]:
+        name = package(operator=textwrap.dedent(text))
+        resource = Resource(group="webapp.x.io", version="v1", kind="Cart", plural="carts", controller=True)
+        settings = Settings(
+            project_name="shop",
+            package=name,
+            domain="x.io",
+            image="ghcr.io:443/me/shop:v1",
+            resources=(resource,),
+            **changes,
+        )
+        refresh(tmp_path, settings).apply()
+        return tmp_path, settings
+
+    return make
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def silent(_text: str) -> None:
+    return
+
+
+# What can be said without Helm
+
+
+def paths_of(values, prefix=""):
+    yield prefix
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield from paths_of(value, f"{prefix}.{key}")
+
+
+@pytest.mark.parametrize(
+    "text", [OPERATOR.replace("WEBHOOKS", "True"), OPERATOR.replace("WEBHOOKS", "False"), CONVERTED]
+)
+def test_templates_read_values_that_there_are_and_close_what_they_open(project, text):
+    folder, settings = project(text)
+    files = chart_files(folder, settings, warn=silent)
+
+    known = set(paths_of(yaml.safe_load(files["values.yaml"]), ".Values"))
+    for name, template in files.items():
+        if not name.startswith("templates/"):
+            continue
+        expressions = re.findall(r"{{[^}]*}}", template.replace('{{ "{{" }}', ""))
+        read = set(re.findall(r"\.Values[.\w]+", " ".join(expressions)))
+        assert read <= known, name
+        opened = re.findall(r"{{-? *(?:if|with|range|define)\b", template)
+        closed = re.findall(r"{{-? *end\b", template)
+        assert len(opened) == len(closed), name
+        assert "zzBlock" not in template
+        assert "zzInline" not in template
+
+
+def test_the_chart_has_a_folder_for_each_part(project):
+    folder, settings = project()
+    files = chart_files(folder, settings, warn=silent)
+
+    folders = {name.split("/")[1] for name in files if name.count("/") == 2}
+    assert folders == {
+        "cert-manager", "crd", "manager", "metrics", "network-policy", "prometheus", "rbac", "webhook",
+    }  # fmt: skip
+    assert {"Chart.yaml", "values.yaml", ".helmignore", "templates/NOTES.txt", "templates/_helpers.tpl"} < set(files)
+
+
+def test_values_are_those_of_the_project(project):
+    folder, settings = project(features=Features(prometheus=True, cert_manager=False, metrics=False))
+    manager = folder / "config/manager/manager.yaml"
+    text = manager.read_text().replace("replicas: 1", "replicas: 2").replace("- --leader-elect\n", "- --mine=1\n")
+    text = text.replace(
+        "        env:\n", "        env:\n        - name: MINE\n          value: {{a}}\n".replace("{{a}}", '"{{a}}"')
+    )
+    manager.write_text(text)
+
+    values = yaml.safe_load(chart_files(folder, settings, warn=silent)["values.yaml"])
+
+    assert (values["prometheus"], values["certManager"], values["networkPolicy"]) == (
+        {"enabled": True}, {"enabled": False}, {"enabled": False},
+    )  # fmt: skip
+    assert values["metrics"] == {"enabled": False, "port": 8443, "secure": True}
+    assert values["manager"]["replicas"] == 2
+    assert values["manager"]["args"] == ["--mine=1"]
+    assert values["manager"]["env"] == [{"name": "MINE", "value": "{{a}}"}]
+    assert values["manager"]["image"] == {
+        "repository": "ghcr.io:443/me/shop", "tag": "v1", "digest": "", "pullPolicy": "",
+    }  # fmt: skip
+    assert values["manager"]["resources"]["limits"]["memory"] == "256Mi"
+
+
+def test_without_webhooks_there_are_no_values_for_them(project):
+    folder, settings = project(OPERATOR.replace("WEBHOOKS", "False"))
+
+    values = yaml.safe_load(chart_files(folder, settings, warn=silent)["values.yaml"])
+
+    assert not {"webhook", "certManager"} & set(values)
+
+
+def test_webhooks_that_convert_cannot_be_switched_off(project):
+    folder, settings = project(CONVERTED)
+
+    values = yaml.safe_load(chart_files(folder, settings, warn=silent)["values.yaml"])
+
+    assert values["webhook"] == {"port": 9443}
+
+
+def test_the_projects_files_are_only_read(project):
+    folder, settings = project()
+    before = {path: path.read_bytes() for path in folder.rglob("*.yaml")}
+
+    chart_files(folder, settings, warn=silent)
+
+    assert {path: path.read_bytes() for path in folder.rglob("*.yaml")} == before
+
+
+def test_a_deployment_without_containers_is_one_line(project):
+    folder, settings = project()
+    manager = folder / "config/manager/manager.yaml"
+    manager.write_text(re.sub(r"      containers:\n.*?(?=      volumes:)", "", manager.read_text(), flags=re.DOTALL))
+    for name, text in derived_files(settings, made_by(folder, settings)).items():
+        (folder / "config" / name).write_text(text)
+
+    with pytest.raises(ConfigError, match="has no container"):
+        chart_files(folder, replace(settings, features=Features(metrics=False)), warn=silent)
+
+
+# What Helm makes of it
+
+helm = pytest.mark.skipif(HELM is None, reason="needs helm on PATH")
+_OURS = {"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "helm.sh/chart", "helm.sh/resource-policy"}
+
+
+def rendered(folder: Path, *flags: str, release: str = "shop", namespace: str = "shop-system"):
+    done = subprocess.run(
+        [HELM, "template", release, str(folder / "dist"), "--namespace", namespace, *flags],
+        capture_output=True, text=True, check=False, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return by_key(each for each in yaml.safe_load_all(done.stdout) if each)
+
+
+def by_key(objects):
+    return {(each["kind"], each["metadata"]["name"]): plain(each) for each in objects if each["kind"] != "Namespace"}
+
+
+def plain(node):
+    """An object without the labels that differ in charts, and with named things in the order of their names."""
+    if isinstance(node, dict):
+        found = {key: plain(value) for key, value in node.items()}
+        for key in ("labels", "annotations"):
+            if isinstance(found.get(key), dict):
+                found[key] = {name: value for name, value in found[key].items() if name not in _OURS}
+                if not found[key]:
+                    del found[key]
+        return found
+    if isinstance(node, list):
+        items = [plain(each) for each in node]
+        named = all(isinstance(each, dict) and ("name" in each or "mountPath" in each) for each in items)
+        return sorted(items, key=lambda each: each.get("mountPath") or each["name"]) if named else items
+    return node
+
+
+def flag(settings: Settings) -> list[str]:
+    features = settings.features
+    values = {
+        "metrics.enabled": features.metrics,
+        "certManager.enabled": features.cert_manager,
+        "prometheus.enabled": features.prometheus,
+        "networkPolicy.enabled": features.network_policy,
+        "rbac.namespaced": settings.namespaced,
+    }
+    return ["--set", ",".join(f"{name}={str(is_on).lower()}" for name, is_on in values.items())]
+
+
+@helm
+@pytest.mark.parametrize(
+    "text", [OPERATOR.replace("WEBHOOKS", "True"), OPERATOR.replace("WEBHOOKS", "False"), CONVERTED]
+)
+def test_with_default_values_helm_gives_the_objects_of_config_default(project, text):
+    folder, settings = project(text, features=Features(network_policy=True))
+    written(folder / "dist", chart_files(folder, settings, warn=silent))
+
+    assert rendered(folder) == by_key(render(folder / "config/default"))
+
+
+@helm
+@pytest.mark.parametrize(
+    ("features", "namespaced"),
+    [
+        (Features(prometheus=True, network_policy=True), False),
+        (Features(prometheus=True, cert_manager=False), True),
+        (Features(metrics=False, prometheus=True, network_policy=True), True),
+        (Features(metrics=False, cert_manager=False), False),
+    ],
+)
+def test_switches_in_values_are_the_switches_of_the_project(project, features, namespaced):
+    folder, settings = project()
+    written(folder / "dist", chart_files(folder, settings, warn=silent))
+
+    other = replace(settings, features=features, namespaced=namespaced)
+    refresh(folder, other).apply()
+
+    assert rendered(folder, *flag(other)) == by_key(render(folder / "config/default"))
+
+
+@helm
+def test_a_release_of_another_name_in_another_namespace_refers_to_its_own_objects(project):
+    folder, settings = project(features=Features(prometheus=True))
+    written(folder / "dist", chart_files(folder, settings, warn=silent))
+
+    mine = rendered(
+        folder,
+        release="eu-1",
+        namespace="123",
+    )
+
+    assert ("Deployment", "eu-1-shop-controller-manager") in mine
+    binding = mine["ClusterRoleBinding", "eu-1-shop-manager-rolebinding"]
+    assert binding["roleRef"]["name"] == "eu-1-shop-manager-role"
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "eu-1-shop-controller-manager", "namespace": "123"}
+    ]
+    hosts = mine["Certificate", "eu-1-shop-serving-cert"]["spec"]["dnsNames"]
+    assert hosts[0] == "eu-1-shop-webhook-service.123.svc"
+    annotations = mine["MutatingWebhookConfiguration", "eu-1-shop-mutating-webhook-configuration"]["metadata"][
+        "annotations"
+    ]
+    assert annotations == {"cert-manager.io/inject-ca-from": "123/eu-1-shop-serving-cert"}
+    definition = str(mine["CustomResourceDefinition", "carts.webapp.x.io"])
+    assert "{{ .Values.nothing }} is prose here, and shop-system too." in definition
+
+
+@helm
+def test_values_change_the_deployment(project, tmp_path):
+    folder, settings = project()
+    written(folder / "dist", chart_files(folder, settings, warn=silent))
+    values = {
+        "fullnameOverride": "mine",
+        "manager": {
+            "replicas": 3,
+            "image": {"digest": "sha256:00", "pullPolicy": "Always"},
+            "args": ["--zap-devel"],
+            "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+            "envOverrides": {"B": "3"},
+            "healthProbe": {"port": 8082},
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"operator": "Exists"}],
+            "priorityClassName": "high",
+            "labels": {"a": "b"},
+            "pod": {"labels": {"c": "d"}, "annotations": {"e": "f"}},
+            "resources": None,
+        },
+        "serviceAccount": {"enabled": False, "name": "theirs"},
+        "metrics": {"port": 9000, "secure": False},
+        "webhook": {"port": 9999},
+        "crd": {"enabled": False},
+        "rbac": {"helpers": {"enabled": False}},
+    }
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(values))
+
+    mine = rendered(folder, "--values", str(tmp_path / "mine.yaml"))
+
+    kinds = {kind for kind, _ in mine}
+    assert not {"CustomResourceDefinition", "ServiceAccount"} & kinds
+    assert not [name for _, name in mine if name.endswith(("-admin-role", "-editor-role", "-viewer-role"))]
+    deployment = mine["Deployment", "mine-controller-manager"]
+    assert (deployment["spec"]["replicas"], deployment["metadata"]["labels"]["a"]) == (3, "b")
+    template = deployment["spec"]["template"]
+    assert (template["metadata"]["labels"]["c"], template["metadata"]["annotations"]["e"]) == ("d", "f")
+    pod = template["spec"]
+    assert (pod["serviceAccountName"], pod["nodeSelector"], pod["tolerations"], pod["priorityClassName"]) == (
+        "theirs", {"disk": "ssd"}, [{"operator": "Exists"}], "high",
+    )  # fmt: skip
+    [container] = pod["containers"]
+    assert (container["image"], container["imagePullPolicy"]) == ("ghcr.io:443/me/shop@sha256:00", "Always")
+    assert "resources" not in container
+    assert {"--zap-devel", "--health-probe-bind-address=:8082", "--webhook-port=9999"} <= set(container["args"])
+    assert not [each for each in container["args"] if each.startswith(("--metrics-secure", "--metrics-cert-path"))]
+    variables = {each["name"]: each.get("value") for each in container["env"]}
+    assert (variables["A"], variables["B"], variables["METRICS_BIND_ADDRESS"]) == ("1", "3", ":9000")
+    assert {each["name"]: each["containerPort"] for each in container["ports"]} == {
+        "health": 8082, "metrics": 9000, "webhook-server": 9999,
+    }  # fmt: skip
+    [port] = mine["Service", "mine-controller-manager-metrics-service"]["spec"]["ports"]
+    assert (port["name"], port["port"], port["targetPort"]) == ("http", 9000, 9000)
+    [port] = mine["Service", "mine-webhook-service"]["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (443, 9999)
+    subjects = mine["ClusterRoleBinding", "mine-manager-rolebinding"]["subjects"]
+    assert [each["name"] for each in subjects] == ["theirs"]
+
+
+@helm
+def test_webhooks_switched_off_leave_nothing_of_them(project):
+    folder, settings = project()
+    written(folder / "dist", chart_files(folder, settings, warn=silent))
+
+    mine = rendered(folder, "--set", "webhook.enabled=false")
+
+    assert not {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "Certificate", "Issuer"} & {
+        kind for kind, _ in mine
+    }
+    assert ("Service", "shop-webhook-service") not in mine
+    [container] = mine["Deployment", "shop-controller-manager"]["spec"]["template"]["spec"]["containers"]
+    assert {"name": "ENABLE_WEBHOOKS", "value": "false"} in container["env"]
+
+
+@helm
+def test_helm_finds_nothing_wrong(project):
+    folder, settings = project()
+    written(folder / "dist", chart_files(folder, settings, warn=silent))
+
+    linted = subprocess.run(
+        [HELM, "lint", "--strict", str(folder / "dist")], capture_output=True, text=True, check=False
+    )
+
+    assert linted.returncode == 0, linted.stdout
+
+
+@helm
+def test_long_names_are_cut_before_what_tells_them_apart(project):
+    folder, settings = project()
+    written(folder / "dist", chart_files(folder, settings, warn=silent))
+
+    mine = rendered(folder, "--set", "fullnameOverride=" + "x" * 60)
+
+    names = [name for kind, name in mine if kind != "CustomResourceDefinition"]
+    assert all(len(name) <= 63 for name in names)
+    assert len(set(mine)) == len(rendered(folder))
+
+
+# Conditions and merging
+
+SWITCHES = Switches({"a": ".a", "b": ".b"})
+BOTH, A, B, NONE = (True, True), (True, False), (False, True), (False, False)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "among", "condition"),
+    [
+        ({BOTH, A, B, NONE}, None, ""),
+        ({BOTH, A}, None, ".a"),
+        ({B, NONE}, None, "not .a"),
+        ({BOTH}, None, "and .a .b"),
+        ({A}, None, "and .a (not .b)"),
+        ({BOTH, A, B}, None, "or .a .b"),
+        ({BOTH, NONE}, None, "or (and .a .b) (and (not .a) (not .b))"),
+        ({A}, {A, BOTH}, "not .b"),
+        ({A}, {A, B}, ".a"),
+    ],
+)
+def test_a_condition_is_the_shortest_that_tells_the_cases(wanted, among, condition):
+    every = frozenset(SWITCHES.cases)
+
+    assert SWITCHES.condition(frozenset(wanted), every if among is None else frozenset(among)) == condition
+
+
+def test_what_forms_share_stands_once():
+    merged = merge(
+        {
+            A: {"kind": "X", "env": [{"name": "a", "value": 1}, {"name": "b"}], "only": 1},
+            B: {"kind": "X", "env": [{"name": "b"}, {"name": "a", "value": 2}]},
+        }
+    )
+
+    choice = Choice(((frozenset({A}), 1), (frozenset({B}), 2)))
+    assert merged == {
+        "kind": "X",
+        "env": [{"name": "a", "value": choice}, {"name": "b"}],
+        "only": Sometimes(frozenset({A}), 1),
+    }
+
+
+def test_lists_without_names_are_taken_as_a_whole():
+    merged = merge({A: ["x"], B: ["x", "y"]})
+
+    assert merged == Choice(((frozenset({A}), ["x"]), (frozenset({B}), ["x", "y"])))
+
+
+# Whose files they are
+
+
+def apply(folder: Path, files: dict[str, str], **options):
+    plan = planned(folder, files, **options)
+    plan.apply()
+    return plan
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != CHECKSUMS
+    }
+
+
+def test_a_second_run_changes_nothing(tmp_path):
+    apply(tmp_path, {"a": "1", "b/c": "2"})
+
+    assert apply(tmp_path, {"a": "1", "b/c": "2"}).is_empty
+    assert content(tmp_path) == {"a": "1", "b/c": "2"}
+
+
+def test_our_files_follow_and_go(tmp_path):
+    apply(tmp_path, {"a": "1", "b/c": "2"})
+
+    plan = apply(tmp_path, {"a": "3"})
+
+    assert (plan.changed, plan.removed) == ({"a": "3"}, ("b/c",))
+    assert content(tmp_path) == {"a": "3"}
+    assert not (tmp_path / "b").exists()
+
+
+def test_what_a_person_edited_added_or_deleted_stays_and_is_told_each_time(tmp_path):
+    apply(tmp_path, {"edited": "1", "deleted": "1", "gone": "1"})
+    (tmp_path / "edited").write_text("mine")
+    (tmp_path / "deleted").unlink()
+    (tmp_path / "gone").write_text("mine")
+    (tmp_path / "added").write_text("mine")
+
+    for _ in range(2):
+        plan = apply(tmp_path, {"edited": "2", "deleted": "2", "added": "2"})
+        assert (plan.kept, plan.deleted) == (("added", "edited"), ("deleted",))
+        assert content(tmp_path) == {"edited": "mine", "gone": "mine", "added": "mine"}
+
+
+def test_what_is_generated_no_more_and_edited_is_told_and_left(tmp_path):
+    apply(tmp_path, {"gone": "1"})
+    (tmp_path / "gone").write_text("mine")
+
+    assert planned(tmp_path, {}).left == ("gone",)
+    assert planned(tmp_path, {}, force=True).removed == ("gone",)
+
+
+def test_force_takes_ours(tmp_path):
+    apply(tmp_path, {"edited": "1", "deleted": "1"})
+    (tmp_path / "edited").write_text("mine")
+    (tmp_path / "deleted").unlink()
+
+    plan = apply(tmp_path, {"edited": "2", "deleted": "2"}, force=True)
+
+    assert (plan.kept, plan.deleted) == ((), ())
+    assert content(tmp_path) == {"edited": "2", "deleted": "2"}
+
+
+def test_an_edit_that_is_what_we_would_write_is_ours_again(tmp_path):
+    apply(tmp_path, {"a": "1"})
+    (tmp_path / "a").write_text("2")
+    apply(tmp_path, {"a": "2"})
+
+    assert apply(tmp_path, {"a": "3"}).changed == {"a": "3"}
+
+
+def test_what_is_written_once_is_never_written_again(tmp_path):
+    apply(tmp_path, {"once": "1"}, once=["once"])
+
+    assert apply(tmp_path, {"once": "2"}, once=["once"], force=True).is_empty
+    assert content(tmp_path) == {"once": "1"}
+
+
+@pytest.mark.parametrize("line", ["nonsense", "0" * 64 + "  ../outside", "0" * 64 + "  /etc/passwd"])
+def test_checksums_that_are_none_are_refused(tmp_path, line):
+    (tmp_path / CHECKSUMS).write_text(line + "\n")
+
+    with pytest.raises(ConfigError, match="line 1 is no checksum of a file in the folder"):
+        planned(tmp_path, {})
+
+
+def test_when_a_file_cannot_be_written_none_is(tmp_path):
+    folder = tmp_path / "chart"
+    apply(folder, {"a": "1"})
+    (folder / "b").write_text("a file, and no folder")
+    before = content(folder)
+
+    with pytest.raises(ConfigError, match="cannot be written"):
+        apply(folder, {"a": "2", "b/c": "1"})
+
+    assert content(folder) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["chart"]
+
+
+def test_checksums_are_those_sha256sum_checks(tmp_path):
+    apply(tmp_path, {"a": "1", "b/c": "2"})
+
+    done = subprocess.run(
+        ["sha256sum", "--check", CHECKSUMS], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (0, "a: OK\nb/c: OK\n")
