@@ -17,10 +17,11 @@ __all__ = ["ctrl"]
 
 _COMMANDS: Final = {
     "check": ("ctrlruntime.cli.check", "check", "Check manifests without a cluster."),
+    "completion": ("ctrlruntime.cli.completion", "completion", "Teach a shell to complete commands."),
     "crd": ("ctrlruntime.cli.crd", "crd", "Look at what changes in definitions."),
+    "create": ("ctrlruntime.cli.create", "create", "Add a kind, its controller or its webhooks to the project."),
     "deploy": ("ctrlruntime.cli.deploy", "deploy", "Put the project into a cluster."),
     "doctor": ("ctrlruntime.cli.doctor", "doctor", "Look for what is wrong here and in the cluster."),
-    "create": ("ctrlruntime.cli.create", "create", "Add a kind, its controller or its webhooks to the project."),
     "edit": ("ctrlruntime.cli.edit", "edit", "Change the project's settings and what follows from them."),
     "explain": ("ctrlruntime.cli.explain", "explain", "Print the fields of a kind, as kubectl explain does."),
     "helm": ("ctrlruntime.cli.helm", "helm", "Write a Helm chart of the project."),
@@ -86,7 +87,7 @@ def _version() -> str:
 def ctrl(*, traceback: bool) -> None:
     """Generate, install and look after what a Kubernetes operator in Python needs.
 
-    Start with: ctrl manifests --module YOUR.PACKAGE
+    Start with: ctrl init --domain YOUR.DOMAIN, in an empty folder
     """
     del traceback
     # The console script does not look for modules where it is run; `python -m ctrlruntime` does.

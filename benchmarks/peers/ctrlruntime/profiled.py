@@ -17,7 +17,7 @@ from benchmarks.peers import protocol
 from benchmarks.peers.ctrlruntime import __main__ as program
 
 STAGES = {
-    "TLS and socket": ("asyncio/sslproto:", "asyncio/selector_events:"),
+    "TLS and socket": ("rest/session:", "python3.11/ssl:", "asyncio/selector_events:"),
     "HTTP: requests, answers, unpacking": ("rest/connection:", "rest/transport:", "rest/fence:Fence"),
     "a page or frame is cut into objects": ("rest/collection:", "rest/watch:", "cache/reflector:"),
     "an object's metadata, without managedFields": ("cache/managed_fields:", "api/metadata:", "cache/informer:Informer._entry"),

@@ -1,0 +1,27 @@
+"""`ctrl completion`: the lines that teach a shell to complete ctrl's commands and options."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+__all__ = ["completion"]
+
+_HELP = """Print what makes SHELL complete commands and options of ctrl.
+
+    \b
+    Examples:
+      eval "$(ctrl completion bash)"                                      # this session
+      ctrl completion zsh > "${fpath[1]}/_ctrl"                           # every session
+      ctrl completion fish > ~/.config/fish/completions/ctrl.fish
+    """
+
+
+@click.command(help=_HELP)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(*, shell: str) -> None:
+    root = click.get_current_context().find_root()
+    made_by = get_completion_class(shell)
+    if made_by is None:
+        raise click.UsageError(f"click knows no completion for {shell}")
+    click.echo(made_by(root.command, {}, "ctrl", "_CTRL_COMPLETE").source())
