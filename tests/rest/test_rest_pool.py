@@ -4,13 +4,10 @@ import asyncio
 import base64
 import contextlib
 import ssl
-import tempfile
-from pathlib import Path
 
 import psutil
 import pytest
 
-from ctrlruntime.certificates import make_authority
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.rest.connection import ExchangeError
 from ctrlruntime.rest.pool import Address, ConnectTimeoutError, Pool
@@ -18,27 +15,6 @@ from ctrlruntime.testing import eventually
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-
-@pytest.fixture(scope="module")
-def authority():
-    return make_authority("pool test authority")
-
-
-@pytest.fixture(scope="module")
-def server_context(authority):
-    pair = authority.server(["127.0.0.1"])
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pair.pem"
-        path.write_bytes(pair.key + pair.certificate)
-        context.load_cert_chain(path)
-    return context
-
-
-@pytest.fixture(scope="module")
-def context(authority):
-    return ssl.create_default_context(cadata=authority.pem.decode())
 
 
 class Server:

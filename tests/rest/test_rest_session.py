@@ -3,12 +3,9 @@
 import asyncio
 import contextlib
 import ssl
-import tempfile
-from pathlib import Path
 
 import pytest
 
-from ctrlruntime.certificates import make_authority
 from ctrlruntime.rest.connection import Connection, ExchangeError
 from ctrlruntime.rest.session import SessionClosed, TLSSession
 from ctrlruntime.testing import eventually
@@ -42,27 +39,6 @@ class Peer:
         with contextlib.suppress(ssl.SSLWantReadError):
             self.tls.unwrap()
         return self.outgoing.read()
-
-
-@pytest.fixture(scope="module")
-def authority():
-    return make_authority("session test authority")
-
-
-@pytest.fixture(scope="module")
-def server_context(authority):
-    pair = authority.server(["127.0.0.1"])
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pair.pem"
-        path.write_bytes(pair.key + pair.certificate)
-        context.load_cert_chain(path)
-    return context
-
-
-@pytest.fixture
-def context(authority):
-    return ssl.create_default_context(cadata=authority.pem.decode())
 
 
 @pytest.fixture
