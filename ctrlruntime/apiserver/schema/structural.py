@@ -65,6 +65,7 @@ class Structural:
         "extra",
         "format",
         "has_defaults",
+        "has_embedded",
         "has_keyed_lists",
         "int_or_string",
         "items",
@@ -144,6 +145,9 @@ class Structural:
             child.default is not _MISSING or child.has_defaults for child in self.properties.values()
         ) or any(child is not None and child.has_defaults for child in (self.items, self.extra))
 
+        self.has_embedded: bool = self.embedded or any(
+            child is not None and child.has_embedded for child in (*self.properties.values(), self.items, self.extra)
+        )
         self.has_keyed_lists: bool = self.list_type in {"set", "map"} or any(
             child is not None and child.has_keyed_lists for child in (*self.properties.values(), self.items, self.extra)
         )
@@ -300,6 +304,8 @@ class Structural:
             if kind is bool and self.type == "boolean":
                 return
         if old is not _MISSING and value == old and kind is type(old):
+            if self.has_embedded:
+                self.judge_embedded(value, path, causes)
             return
         if value is None:
             if not self.nullable and (self.type or self.int_or_string):
@@ -318,6 +324,20 @@ class Structural:
             causes.append(not_supported(path, value, [_enum_text(allowed) for allowed in self.enum]))
         if not self.plain:
             self._check_combinations(value, path, causes)
+
+    def judge_embedded(self, value: Any, path: str, causes: list[StatusCause]) -> None:
+        """Look at the objects inside a value that did not change: what they are is not tolerated for having been there before."""
+        if type(value) is dict:
+            prefix = f"{path}." if path else ""
+            for name, item in value.items():
+                child = self.properties.get(name) or self.extra
+                if child is not None and child.has_embedded:
+                    child.judge_embedded(item, prefix + name, causes)
+            if self.embedded:
+                _validate_embedded(value, path, causes)
+        elif type(value) is list and self.items is not None and self.items.has_embedded:
+            for index, item in enumerate(value):
+                self.items.judge_embedded(item, f"{path}[{index}]", causes)
 
     def _check_type(self, value: Any, path: str, causes: list[StatusCause]) -> bool:
         actual = json_type(value)
