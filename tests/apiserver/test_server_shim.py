@@ -253,7 +253,8 @@ def free_port():
 
 @contextlib.contextmanager
 def started(*command):
-    with subprocess.Popen([str(word) for word in command], stderr=subprocess.PIPE, text=True) as process:
+    # Unbuffered: a line that Python holds in a buffer of its own would not wake `said` up.
+    with subprocess.Popen([str(word) for word in command], stderr=subprocess.PIPE, bufsize=0) as process:
         try:
             yield process
         finally:
@@ -266,9 +267,9 @@ def said(process, words):
     lines = []
     deadline = time.monotonic() + TIME_LIMIT
     while not lines or words not in lines[-1]:
-        ready, _, _ = select.select([process.stderr], [], [], deadline - time.monotonic())
+        ready, _, _ = select.select([process.stderr], [], [], max(deadline - time.monotonic(), 0.0))
         assert ready, lines
-        lines.append(process.stderr.readline())
+        lines.append(process.stderr.readline().decode())
         assert lines[-1], lines
     return lines
 

@@ -31,7 +31,7 @@ from scenario.stage import AGENT, Stage, Stages
 from scenario.variables import NOTHING, drop_path, read_path, substitute
 
 AT_ONCE = 12
-PATIENCE = 60.0  # seconds for a whole scenario
+PATIENCE = 120.0  # seconds for a whole scenario; they end as soon as they can
 _TYPES = {
     "json": "application/json-patch+json",
     "merge": "application/merge-patch+json",
@@ -310,7 +310,7 @@ class _Play:
         def done(status: int, body: Any) -> bool:
             return status == wanted and all(_meets(read_path(body, at), value) for at, value in until.items())
 
-        status, body = await self._poll(path, done, float(step.get("seconds", 20)))
+        status, body = await self._poll(path, done, float(step.get("seconds", 60)))
         if isinstance(capture := step.get("capture"), dict):
             self._capture(capture, {}, body)
         return None if step.get("quiet") else {"status": status, "body": body}
