@@ -1,15 +1,21 @@
-"""The options of commands that talk to a cluster, and the connection they make."""
+"""The options of commands that talk to a cluster, the connection they make, and the project they are about."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from ctrlruntime.client.interfaces import Client
+    from ctrlruntime.cluster import Cluster
+    from ctrlruntime.project.settings import Settings
+    from ctrlruntime.rest.config import Config
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,16 +31,43 @@ def cluster_options(command: F) -> F:
     )(command)
 
 
-def with_client(kubeconfig: str | None, context: str | None, work: Callable[[Client], Awaitable[T]]) -> T:
-    """Run `work` with a client of the cluster and return its result. Raises: ConfigError, and what `work` raises."""
-    from ctrlruntime.cluster import Cluster
+def configuration(kubeconfig: str | None, context: str | None) -> Config:
+    """Return the cluster to use, as the program `ctrl`: field managers get their name from that. Raises: ConfigError."""
+    from dataclasses import replace
+
     from ctrlruntime.rest.config import get_config
 
+    found = get_config(kubeconfig, context)
+    return replace(found, user_agent=f"ctrl/{found.user_agent.partition('/')[2]}")
+
+
+def with_cluster(kubeconfig: str | None, context: str | None, work: Callable[[Cluster], Awaitable[T]]) -> T:
+    """Run `work` with a cluster and return its result. Raises: ConfigError, and what `work` raises."""
+    from ctrlruntime.cluster import Cluster
+
     async def run() -> T:
-        cluster = Cluster(get_config(kubeconfig, context))
+        cluster = Cluster(configuration(kubeconfig, context))
         try:
-            return await work(cluster.unfenced_client())
+            return await work(cluster)
         finally:
             await cluster.close()
 
     return asyncio.run(run())
+
+
+def with_client(kubeconfig: str | None, context: str | None, work: Callable[[Client], Awaitable[T]]) -> T:
+    """Run `work` with a client of the cluster and return its result. Raises: ConfigError, and what `work` raises."""
+    return with_cluster(kubeconfig, context, lambda cluster: work(cluster.unfenced_client()))
+
+
+def project_here() -> tuple[Path, Settings]:
+    """Return the folder of the project this is called in, as a person would name it from here, and its settings.
+
+    Its package can be imported from then on. Raises: ConfigError outside a project.
+    """
+    from ctrlruntime.project.settings import find_project, read_settings
+
+    folder = find_project(Path.cwd())
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return Path(os.path.relpath(folder)), read_settings(folder)

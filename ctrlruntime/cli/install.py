@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ctrlruntime.cli.connection import cluster_options, with_client
+from ctrlruntime.cli.connection import cluster_options, project_here, with_client
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.install import install_crds, uninstall_crds
@@ -13,36 +13,53 @@ from ctrlruntime.project.package import load
 
 __all__ = ["install", "uninstall"]
 
-_module = click.option("--module", required=True, metavar="MODULE", help="Dotted name of the operator's package.")
+_INSTALL = """Create or update the definitions of your kinds and wait until they are served.
+
+    \b
+    Examples:
+      ctrl install
+      ctrl install --module shop.api --context test
+    """
+
+_UNINSTALL = """Delete the definitions of your kinds, and with them every object of these kinds.
+
+    \b
+    Examples:
+      ctrl uninstall
+      ctrl uninstall --yes --module shop.api
+    """
+
+_module = click.option(
+    "--module", metavar="MODULE", help="Dotted name of the operator's package.  [default: the project's]"
+)
 
 
-@click.command()
+@click.command(help=_INSTALL)
 @_module
 @cluster_options
 @click.option(
     "--wait", default=10.0, show_default=True, metavar="SECONDS", help="How long the cluster may take to serve them."
 )
-def install(*, module: str, kubeconfig: str | None, context: str | None, wait: float) -> None:
-    """Create or update the definitions of the kinds in MODULE and wait until they are served."""
+def install(*, module: str | None, kubeconfig: str | None, context: str | None, wait: float) -> None:
     definitions = _definitions(module)
     for name in with_client(kubeconfig, context, lambda client: install_crds(client, *definitions, wait=wait)):
         click.echo(f"installed {name}")
 
 
-@click.command()
+@click.command(help=_UNINSTALL)
 @_module
 @cluster_options
 @click.confirmation_option("--yes", prompt="Every object of these kinds is deleted, too. Go on?")
-def uninstall(*, module: str, kubeconfig: str | None, context: str | None) -> None:
-    """Delete the definitions of the kinds in MODULE, and with them every object of these kinds."""
+def uninstall(*, module: str | None, kubeconfig: str | None, context: str | None) -> None:
     definitions = _definitions(module)
     with_client(kubeconfig, context, lambda client: uninstall_crds(client, *definitions))
     for definition in definitions:
         click.echo(f"uninstalled {definition['metadata']['name']}")
 
 
-def _definitions(module: str) -> list[Document]:
-    definitions = manifests(load(module), choice=Choice(rbac=False, webhook=False)).definitions
+def _definitions(module: str | None) -> list[Document]:
+    name = module if module is not None else project_here()[1].package
+    definitions = manifests(load(name), choice=Choice(rbac=False, webhook=False)).definitions
     if not definitions:
-        raise GenerateError(f"{module} declares no kinds")
+        raise GenerateError(f"{name} declares no kinds")
     return definitions

@@ -39,6 +39,9 @@ BUNDLE: Final = "ca.crt"
 SIGNER: Final = ("signer.crt", "signer.key")
 NEXT: Final = ("next.crt", "next.key")
 
+SOON: Final = 2.0
+"""Seconds between two looks while something that is to get the CA is missing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretCertificates:
@@ -133,6 +136,9 @@ class SecretStore:
         self._now = now
         self._shown: KeyPair | None = None
         self._complaint = ""
+        self._missing: set[str] = set()
+        """Names of what is to get the CA and is not there (yet): a deployment applies it when the operator is available."""
+
         self.reads = 0
         self.errors = 0
         self._log = log.get_logger("webhook")
@@ -146,7 +152,8 @@ class SecretStore:
 
     async def follow(self, use: Callable[[KeyPair], None]) -> None:
         while True:
-            await self._sleep(self._options.interval)
+            soon = SOON if self._missing else self._options.interval
+            await self._sleep(min(soon, self._options.interval))
             try:
                 await self._look(use)
             except CtrlError as error:
@@ -199,10 +206,14 @@ class SecretStore:
             *((Validating, name) for name in self._options.validating),
             *((CustomResourceDefinition, name) for name in self._options.definitions),
         ]
+        missing: set[str] = set()
         for kind, name in targets:
             found = await change(self._client, kind, name, lambda obj: inject_bundle(obj, bundle))
             if found is None:
-                self._log.warning("there is nothing to inject the CA into", kind=kind.__name__, name=name)
+                missing.add(name)
+                if name not in self._missing:
+                    self._log.warning("there is nothing to inject the CA into", kind=kind.__name__, name=name)
+        self._missing = missing
 
     async def _find(self) -> Secret | None:
         from ctrlruntime.api.core.v1 import Secret

@@ -82,6 +82,8 @@ def test_migrating_says_what_it_did(run, server, gauge):
     [
         (["storage", "migrate", "nonsense"], "error: there is no definition of a kind 'nonsense'"),
         (["install", "--module", "json"], "error: json declares no kinds"),
+        (["uninstall", "--module", "json", "--yes"], "error: json declares no kinds"),
+        (["uninstall", "--module", "no_such_package", "--yes"], "error: there is no module no_such_package"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(run, arguments, message):

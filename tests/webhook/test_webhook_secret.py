@@ -277,3 +277,26 @@ def test_the_variables_of_a_deployment_say_where_the_certificate_is_kept():
     assert SecretCertificates.from_environ({}) is None
     with pytest.raises(ConfigError, match="POD_NAMESPACE and WEBHOOK_SERVICE not"):
         SecretCertificates.from_environ({"WEBHOOK_SECRET": "cert"})
+
+
+async def test_what_is_missing_is_looked_for_soon_and_named_once(cluster, namespace, capsys):
+    """A deployment applies its webhook configurations when the operator is available: after the first look."""
+    client = cluster.unfenced_client()
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            late = Mutating.from_wire({"metadata": {"name": f"{namespace}-late"}, "webhooks": []})
+            late.api_version, late.kind = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"
+            await client.create(late)
+        if len(waits) == 5:
+            raise asyncio.CancelledError
+
+    store = SecretStore(options(namespace, mutating=[f"{namespace}-late"], interval=60.0), client, sleep=sleep)
+    await store.prepare()
+    with contextlib.suppress(asyncio.CancelledError):
+        await store.follow(lambda _pair: None)
+
+    assert waits == [2.0, 2.0, 2.0, 60.0, 60.0]
+    assert capsys.readouterr().err.count("nothing to inject the CA into") == 1

@@ -1,0 +1,238 @@
+"""`ctrl deploy` and `ctrl undeploy`: the project's kustomize tree, in a cluster and out of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ctrlruntime.cli.connection import cluster_options, project_here, with_cluster
+from ctrlruntime.errors import ConfigError, CtrlError
+from ctrlruntime.project.deployment import (
+    Document,
+    NotDeployedError,
+    Options,
+    Plan,
+    Removal,
+    Step,
+    manager_deployment,
+    with_image,
+)
+from ctrlruntime.project.deployment import deploy as put
+from ctrlruntime.project.deployment import undeploy as take_away
+from ctrlruntime.project.kustomize import render
+from ctrlruntime.project.settings import Settings
+
+__all__ = ["deploy", "undeploy"]
+
+_DEFAULT = "config/default"
+_overlay = click.argument("overlay", required=False, metavar="[OVERLAY]", type=click.Path(path_type=Path))
+
+_DEPLOY = """Put the project into a cluster: the objects of OVERLAY, a kustomization; config/default when none is named.
+
+    Everything is checked first: kinds the cluster lacks, permissions, objects of another deployment. Then it is applied (server-side, field
+    manager ctrl): Namespaces, definitions, the operator, and once that is available its webhooks. What an earlier deploy put there and this
+    one does not have is removed, but for definitions that have objects.
+
+    Manifests that are stale are a warning; with --strict nothing is deployed then.
+
+    \b
+    Examples:
+      ctrl deploy --image registry.example.com/shop:v1
+      ctrl deploy config/overlays/test --context test --wait 300
+      ctrl deploy --dry-run
+    """
+
+
+@click.command(help=_DEPLOY)
+@_overlay
+@click.option("--image", metavar="IMAGE", help="Image of the operator.  [default: what the tree says]")
+@cluster_options
+@click.option(
+    "--wait", default=120.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
+    help="How long the operator may take to be available.",
+)  # fmt: skip
+@click.option("--no-wait", is_flag=True, help="Do not wait for the operator.")
+@click.option("--dry-run", is_flag=True, help="Let the API server check everything, and change nothing.")
+@click.option("--force-conflicts", is_flag=True, help="Take fields over from others who manage them.")
+@click.option("--strict", is_flag=True, help="Refuse to deploy stale manifests.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON, at the end.")
+def deploy(
+    *,
+    overlay: Path | None,
+    image: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    wait: float,
+    no_wait: bool,
+    dry_run: bool,
+    force_conflicts: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    folder, settings = project_here()
+    _check_stale(folder, settings, strict=strict)
+    documents = render(overlay or folder / _DEFAULT)
+    if image is not None:
+        documents = with_image(documents, image)
+    namespace = _namespace(documents, settings)
+    options = Options(
+        wait=None if no_wait else wait, dry_run=dry_run, force_conflicts=force_conflicts, version=_version()
+    )
+    report = _Report(as_json=as_json, suffix=" (dry run)" if dry_run else "")
+    with report:
+        with_cluster(
+            kubeconfig,
+            context,
+            lambda cluster: put(
+                cluster, documents, name=settings.project_name, namespace=namespace, options=options, tell=report.tell
+            ),
+        )
+
+
+_UNDEPLOY = """Take the project out of a cluster: all that `ctrl deploy` put there, in an order that lets it end well.
+
+    Custom resources go first, while the operator runs and can do what their finalizers are for; the Namespace goes last. You are asked
+    before objects of your kinds are deleted.
+
+    \b
+    Examples:
+      ctrl undeploy
+      ctrl undeploy config/overlays/test --context test --yes
+      ctrl undeploy --yes --drop-finalizers
+    """
+
+
+@click.command(help=_UNDEPLOY)
+@_overlay
+@cluster_options
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--ignore-not-found", is_flag=True, help="It is no error when nothing is deployed.")
+@click.option(
+    "--wait", default=120.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
+    help="How long everything may take to be gone.",
+)  # fmt: skip
+@click.option(
+    "--drop-finalizers", is_flag=True, help="Take finalizers off objects of your kinds when the operator does not."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON, at the end.")
+def undeploy(
+    *,
+    overlay: Path | None,
+    kubeconfig: str | None,
+    context: str | None,
+    yes: bool,
+    ignore_not_found: bool,
+    wait: float,
+    drop_finalizers: bool,
+    as_json: bool,
+) -> None:
+    folder, settings = project_here()
+    namespace = _namespace_to_clear(overlay, folder, settings)
+    removal = Removal(wait=wait, drop_finalizers=drop_finalizers, confirm=_go_on if yes else _ask)
+    report = _Report(as_json=as_json)
+    with report:
+        try:
+            with_cluster(
+                kubeconfig,
+                context,
+                lambda cluster: take_away(
+                    cluster, name=settings.project_name, namespace=namespace, removal=removal, tell=report.tell
+                ),
+            )
+        except NotDeployedError as error:
+            if not ignore_not_found:
+                raise
+            click.echo(str(error), err=True)
+
+
+class _Report:
+    """Prints each step as it happens, or all of them as JSON when it is over, also when it ended in an error."""
+
+    def __init__(self, *, as_json: bool, suffix: str = "") -> None:
+        self._as_json = as_json
+        self._suffix = suffix
+        self._steps: list[Step] = []
+
+    def tell(self, step: Step) -> None:
+        self._steps.append(step)
+        if not self._as_json:
+            click.echo(f"{step}{self._suffix}")
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if self._as_json:
+            found: dict[str, Any] = {"steps": [step.to_json() for step in self._steps]}
+            if isinstance(error, CtrlError):
+                found["error"] = str(error)
+            click.echo(json.dumps(found, indent=2))
+
+
+def _check_stale(folder: Path, settings: Settings, *, strict: bool) -> None:
+    """Compare config/ with the code: a person may have changed a class and not run `ctrl manifests`."""
+    from ctrlruntime.project.config import refresh
+
+    try:
+        stale = refresh(folder, settings, warn=lambda _text: None).stale
+    except CtrlError as error:
+        if strict:
+            raise
+        click.echo(f"warning: whether the manifests are stale is not known: {error}", err=True)
+        return
+    if not stale:
+        return
+    text = f"stale: {', '.join(str(path) for path in stale)}; run `ctrl manifests`"
+    if strict:
+        raise ConfigError(f"{text}, or deploy without --strict")
+    click.echo(f"warning: {text}", err=True)
+
+
+def _namespace(documents: Sequence[Document], settings: Settings) -> str:
+    """Return where the operator runs: that is where the record of the deployment is kept."""
+    deployment = manager_deployment(documents)
+    return str((deployment or {}).get("metadata", {}).get("namespace") or settings.namespace)
+
+
+def _namespace_to_clear(overlay: Path | None, folder: Path, settings: Settings) -> str:
+    """Return where a deployment was made. A tree that no longer renders is no reason not to remove what it was."""
+    try:
+        return _namespace(render(overlay or folder / _DEFAULT), settings)
+    except ConfigError:
+        if overlay is not None:
+            raise
+        return settings.namespace
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("ctrlruntime")
+    except PackageNotFoundError:
+        return ""
+
+
+def _go_on(_plan: Plan) -> None:
+    return
+
+
+def _ask(plan: Plan) -> None:
+    """Ask before users' data goes. Raises: click.Abort."""
+    for definition, objects in plan.custom.items():
+        click.echo(
+            f"{len(objects)} object{'s' if len(objects) > 1 else ''} of {definition.name} will be deleted, too:",
+            err=True,
+        )
+        for member in objects[:5]:
+            click.echo(f"  {member.named}", err=True)
+        if len(objects) > 5:
+            click.echo(f"  and {len(objects) - 5} more", err=True)
+    if plan.custom:
+        sys.stdout.flush()
+        click.confirm("Go on?", abort=True, err=True)

@@ -1,0 +1,65 @@
+"""`ctrl doctor`: what is wrong, here and in the cluster, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import click
+
+from ctrlruntime.cli.connection import cluster_options, project_here, with_cluster
+from ctrlruntime.cluster import Cluster
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.doctor import Check, Subject, cluster_checks, local_checks, rendered
+
+__all__ = ["doctor"]
+
+_HELP = """Look for what is wrong here and in the cluster. One line for each check: ok, warn or fail, and what to do.
+
+    Here: Python, the project, stale manifests, the memory an idle operator takes. In the cluster: whether it answers, whether you and the
+    operator may do what its roles grant, whether definitions are as the classes, whether the operator runs and how much memory it uses,
+    whether webhooks can be called. Nothing is changed. The exit code is 1 when a check fails.
+
+    \b
+    Examples:
+      ctrl doctor
+      ctrl doctor --context production --json
+    """
+_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command(help=_HELP)
+@cluster_options
+@click.option("--local", is_flag=True, help="Leave the cluster out.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def doctor(*, kubeconfig: str | None, context: str | None, local: bool, as_json: bool) -> None:
+    folder, settings = project_here()
+    found: list[Check] = []
+
+    def tell(check: Check) -> None:
+        found.append(check)
+        if not as_json:
+            click.echo(click.style(f"{check.status:<5}", fg=_COLOURS[check.status]) + str(check)[5:])
+
+    subject, tree = rendered(folder, settings)
+    tell(tree)
+    for check in local_checks(subject):
+        tell(check)
+    if not local:
+        _look_at_cluster(kubeconfig, context, subject, tell)
+    if as_json:
+        click.echo(json.dumps([check.to_json() for check in found], indent=2))
+    click.get_current_context().exit(1 if any(check.status == "fail" for check in found) else 0)
+
+
+def _look_at_cluster(
+    kubeconfig: str | None, context: str | None, subject: Subject, tell: Callable[[Check], None]
+) -> None:
+    async def work(cluster: Cluster) -> None:
+        async for check in cluster_checks(cluster, subject):
+            tell(check)
+
+    try:
+        with_cluster(kubeconfig, context, work)
+    except ConfigError as error:
+        tell(Check("cluster", "fail", str(error), "--local looks at this machine alone"))

@@ -1,0 +1,193 @@
+"""`ctrl run`: the operator here, as a process of its own, against a cluster or an embedded API server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ctrlruntime.cli.connection import cluster_options, configuration, project_here, with_client
+from ctrlruntime.errors import ConfigError, CtrlError
+from ctrlruntime.project.running import Operator, install_definitions, source_folder
+from ctrlruntime.project.settings import Settings
+
+__all__ = ["run"]
+
+_SAMPLES: Final = "config/samples"
+_PATIENCE: Final = 15.0  # seconds in which samples have to be taken
+
+_HELP = """Run the operator on this machine: `python -m PACKAGE ARGS…`, the project's package when --module names none.
+
+    It works on the cluster of your kubeconfig, or with --embedded on an API server that is started for it, which has the definitions and the
+    project's config/samples. Ctrl-C ends both; the exit code is the operator's. What stands after -- goes to the operator.
+
+    \b
+    Examples:
+      ctrl run --embedded --reload
+      ctrl run --install --context test -- --zap-log-level=debug
+      ctrl run --webhooks off
+    """
+
+
+@click.command(help=_HELP)
+@click.option("--module", metavar="PACKAGE", help="Dotted name of the package to run.  [default: the project's]")
+@click.option("--embedded", is_flag=True, help="Start an embedded API server and run on that.")
+@click.option(
+    "--kubeconfig-out", metavar="PATH", type=click.Path(dir_okay=False, path_type=Path),
+    help="With --embedded: where its kubeconfig is written.  [default: a temporary file]",
+)  # fmt: skip
+@cluster_options
+@click.option("--install", is_flag=True, help="Install the definitions first; --embedded does.")
+@click.option(
+    "--reload",
+    is_flag=True,
+    help="Start again, and install the definitions again, when a Python file of the package changes.",
+)
+@click.option(
+    "--webhooks", type=click.Choice(["development", "files", "off"]),
+    help="development: a certificate is made, and the webhooks are registered by URL while the operator runs; files: as deployed.  "
+    "[default: development with --embedded, else off]",
+)  # fmt: skip
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS…]")
+def run(
+    *,
+    module: str | None,
+    embedded: bool,
+    kubeconfig_out: Path | None,
+    kubeconfig: str | None,
+    context: str | None,
+    install: bool,
+    reload: bool,
+    webhooks: str | None,
+    arguments: tuple[str, ...],
+) -> None:
+    if embedded and (kubeconfig or context):
+        raise click.UsageError("--embedded brings its own cluster, so it goes with neither --kubeconfig nor --context")
+    if kubeconfig_out is not None and not embedded:
+        raise click.UsageError("--kubeconfig-out goes with --embedded")
+    folder, settings = (Path(), None) if module is not None else project_here()
+    package = module if module is not None else (settings.package if settings is not None else "")
+    source = source_folder(package)
+    with contextlib.ExitStack() as stack:
+        if embedded:
+            kubeconfig = str(stack.enter_context(_server(kubeconfig_out, settings)))
+        configuration(kubeconfig, context)  # what is wrong with it is told here, and not by the operator
+        environ = os.environ | {"PYTHONUNBUFFERED": "1"} | ({"KUBECONFIG": kubeconfig} if kubeconfig else {})
+        flags = ["--context", context] if context else []
+        more = _webhook_flags(settings, webhooks, environ, embedded=embedded)
+
+        def prepare() -> None:
+            if (embedded or install) and _has_kinds(settings):
+                click.echo(install_definitions(package, flags, folder=folder, environ=environ), nl=False, err=True)
+
+        operator = Operator(
+            [sys.executable, "-m", package, *flags, *more, *arguments],
+            folder=folder,
+            environ=environ,
+            prepare=prepare,
+            accompany=_Samples(folder, kubeconfig, after_webhooks="development" in more)
+            if embedded and settings
+            else _done,
+            watched=source if reload else None,
+            say=_say,
+        )
+        code = operator.run()
+    click.get_current_context().exit(code)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _done() -> bool:
+    return True
+
+
+def _has_kinds(settings: Settings | None) -> bool:
+    return settings is None or any(True for _ in settings.own_resources)
+
+
+def _webhook_flags(
+    settings: Settings | None, mode: str | None, environ: dict[str, str], *, embedded: bool
+) -> Sequence[str]:
+    """Return the flags for the operator; "off" is said by the environment, which every scaffolded operator reads."""
+    if mode is None and (settings is None or not settings.has_webhooks):
+        return ()
+    mode = mode or ("development" if embedded else "off")
+    if mode == "off":
+        environ["ENABLE_WEBHOOKS"] = "false"
+        return ()
+    return ("--webhooks", mode)
+
+
+@contextlib.contextmanager
+def _server(kubeconfig_out: Path | None, settings: Settings | None) -> Generator[Path]:
+    """Run an embedded API server and yield the path of its kubeconfig."""
+    try:
+        from ctrlruntime.apiserver import Options, ServerThread
+    except ImportError as error:
+        raise ConfigError("the embedded API server is not installed: pip install 'ctrlruntime[apiserver]'") from error
+    with contextlib.ExitStack() as stack:
+        server = ServerThread(Options())
+        server.start()
+        stack.callback(server.stop)
+        path = kubeconfig_out or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="ctrl-run-")), "kubeconfig"
+        )
+        try:
+            server.server.write_kubeconfig(str(path))
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+        shown = ",".join(dict.fromkeys(each.plural for each in settings.own_resources)) if settings is not None else ""
+        _say(
+            f"embedded API server at {server.url}; look at it with:\n  kubectl --kubeconfig {path} get {shown or 'all'}"
+        )
+        yield path
+
+
+class _Samples:
+    """Applies the samples as soon as they are taken: an operator that is starting has not registered its webhooks yet."""
+
+    def __init__(self, folder: Path, kubeconfig: str | None, *, after_webhooks: bool) -> None:
+        self._folder = folder / _SAMPLES
+        self._kubeconfig = kubeconfig
+        self._after_webhooks = after_webhooks
+        self._deadline: float | None = None
+
+    def __call__(self) -> bool:
+        """Try, and return whether it is over: they are there, or not taken in time."""
+        if not self._folder.is_dir():
+            return True
+        if self._deadline is None:
+            self._deadline = time.monotonic() + _PATIENCE
+        is_late = time.monotonic() >= self._deadline
+        try:
+            failed = self._try(is_late=is_late)
+        except CtrlError as error:
+            failed = {"samples": str(error)}
+        if failed is None or (failed and not is_late):
+            return False
+        for name, reason in failed.items():
+            _say(f"warning: {name} was not applied: {reason}")
+        return True
+
+    def _try(self, *, is_late: bool) -> Mapping[Any, str] | None:
+        from ctrlruntime.client.interfaces import Client
+        from ctrlruntime.project.deployment.samples import apply_samples, has_webhooks
+        from ctrlruntime.project.kustomize import render
+
+        documents = render(self._folder)
+
+        async def work(client: Client) -> Mapping[Any, str] | None:
+            if self._after_webhooks and not is_late and not await has_webhooks(client):
+                return None
+            return await apply_samples(client, documents)
+
+        return with_client(self._kubeconfig, None, work)

@@ -1,0 +1,119 @@
+"""What is looked at before anything is written: kinds the cluster lacks, objects of others, permissions that are missing."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.object import Object, Unstructured
+from ctrlruntime.client.interfaces import Client
+from ctrlruntime.errors import ConfigError, Forbidden, NoMatchError
+from ctrlruntime.project.deployment.access import Access, refused, told
+from ctrlruntime.project.deployment.applyset import PART_OF, ApplySet
+from ctrlruntime.project.deployment.objects import Document, Named, custom_kinds
+
+__all__ = ["Found", "check_access", "check_owners", "find", "settled"]
+
+Found: TypeAlias = dict[Named, Object]
+"""What is in the cluster already."""
+
+_AT_ONCE = 10  # requests under way together
+_ADVICE = {
+    "cert-manager.io": "install cert-manager, or switch it off: ctrl edit --no-cert-manager",
+    "monitoring.coreos.com": "install the Prometheus operator, or switch it off: ctrl edit --no-prometheus",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    is_namespaced: bool
+    plural: str
+    """Empty for a kind whose definition comes with the deployment."""
+
+
+async def settled(client: Client, documents: Sequence[Document], namespace: str) -> list[dict[str, Any]]:
+    """Return copies of the documents with the namespaces they will have; `namespace` is for those that name none.
+
+    Raises: ConfigError for kinds that the cluster does not serve and no definition among the documents makes.
+    """
+    kinds = await _kinds(client, documents)
+    made: list[dict[str, Any]] = []
+    for document in documents:
+        tree = copy.deepcopy(dict(document))
+        if not kinds[Named.of(document).kind].is_namespaced:
+            tree["metadata"].pop("namespace", None)
+        elif not tree["metadata"].get("namespace"):
+            tree["metadata"]["namespace"] = namespace
+        made.append(tree)
+    return made
+
+
+async def _kinds(client: Client, documents: Sequence[Document]) -> dict[GroupVersionKind, _Kind]:
+    custom = custom_kinds(documents)
+    found: dict[GroupVersionKind, _Kind] = {}
+    missing: list[GroupVersionKind] = []
+    for kind in dict.fromkeys(Named.of(each).kind for each in documents):
+        if (kind.group, kind.kind) in custom:
+            found[kind] = _Kind(custom[kind.group, kind.kind], "")
+            continue
+        try:
+            resource = await client.mapper.resource_for(kind)
+        except NoMatchError:
+            missing.append(kind)
+        else:
+            found[kind] = _Kind(resource.namespaced, resource.plural)
+    if missing:
+        names = ", ".join(f"{kind.kind} of {kind.api_version}" for kind in missing)
+        advice = {_ADVICE[kind.group] for kind in missing if kind.group in _ADVICE} or {"install what defines them"}
+        raise ConfigError(f"the cluster does not serve {names}; {'; '.join(sorted(advice))}")
+    return found
+
+
+async def find(client: Client, names: Iterable[Named], *, whole: bool = False) -> Found:
+    """Return which of the objects exist, their metadata alone or `whole`."""
+    slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(named: Named) -> tuple[Named, Object | None]:
+        kind: type[Object] = Unstructured.of(named.kind.api_version, named.kind.kind) if whole else named.metadata_class
+        async with slots:
+            try:
+                return named, await client.api_reader.find(kind, named.key)
+            except NoMatchError:  # its definition comes with the deployment
+                return named, None
+
+    pairs = await asyncio.gather(*(one(named) for named in names))
+    return {named: found for named, found in pairs if found is not None}
+
+
+def check_owners(found: Found, ours: ApplySet) -> None:
+    """Refuse objects that belong to another deployment. Raises: ConfigError, which names them."""
+    foreign = {
+        named: found[named].metadata.labels[PART_OF]
+        for named in found
+        if found[named].metadata.labels.get(PART_OF, ours.id) != ours.id
+    }
+    if foreign:
+        names = ", ".join(str(named) for named in sorted(foreign))
+        raise ConfigError(
+            f"{names}: part of another deployment ({min(foreign.values())}); undeploy that one, or take them over with "
+            "--force-conflicts"
+        )
+
+
+async def check_access(client: Client, names: Iterable[Named]) -> None:
+    """Refuse to begin what would fail in the middle. Raises: Forbidden, which names the verbs and resources that are missing."""
+    wanted: set[Access] = set()
+    for named in names:
+        try:
+            resource = await client.mapper.resource_for(named.kind)
+        except NoMatchError:  # its definition comes with the deployment
+            continue
+        for verb in ("get", "create", "patch"):
+            wanted.add(Access(verb, resource.group, resource.plural, named.namespace))
+    missing = await refused(client, wanted)
+    if missing:
+        raise Forbidden(f"nothing was changed, for this user may not: {told(missing)}")

@@ -1,0 +1,94 @@
+"""What can be looked at without a cluster: Python, the project, its manifests, its memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+from ctrlruntime.errors import CtrlError
+from ctrlruntime.field import Quantity
+from ctrlruntime.project.doctor.check import Check, Subject, failed, fine, warned
+
+__all__ = ["bytes_of", "local_checks", "mebibytes"]
+
+_OLDEST: Final = (3, 11)
+_PATIENCE: Final = 60.0  # seconds for a program of ours to end
+_TIGHT: Final = 0.6  # of the memory limit, before any cache is filled
+
+
+def local_checks(subject: Subject) -> Iterator[Check]:
+    """Yield the checks, one as soon as it is done."""
+    yield _python()
+    yield _library(subject)
+    yield _manifests(subject)
+    yield _memory(subject)
+
+
+def _python() -> Check:
+    text = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] < _OLDEST:
+        return failed("python", text, f"use {'.'.join(map(str, _OLDEST))} or later")
+    return fine("python", text)
+
+
+def _library(subject: Subject) -> Check:
+    try:
+        here = version("ctrlruntime")
+    except PackageNotFoundError:
+        return warned("ctrlruntime", "its version is not known", "install it with pip")
+    made_by = subject.settings.scaffolded_by
+    if made_by and made_by != here:
+        return warned("ctrlruntime", f"{here}, and the project was made by {made_by}", "run `ctrl upgrade`")
+    return fine("ctrlruntime", here)
+
+
+def _manifests(subject: Subject) -> Check:
+    from ctrlruntime.project.config import refresh
+
+    try:
+        stale = refresh(subject.folder, subject.settings, warn=lambda _text: None).stale
+    except CtrlError as error:
+        return failed("manifests", str(error), "repair the package")
+    if stale:
+        more = f" and {len(stale) - 3} more" if len(stale) > 3 else ""
+        return warned("manifests", f"stale: {', '.join(map(str, stale[:3]))}{more}", "run `ctrl manifests`")
+    return fine("manifests", "up to date with the code")
+
+
+def _memory(subject: Subject) -> Check:
+    command = [sys.executable, "-m", "ctrlruntime.project.doctor.idle", subject.settings.package]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own program
+            command, cwd=subject.folder, capture_output=True, text=True, check=False, timeout=_PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        return warned("memory", f"the operator was not built within {_PATIENCE:g} s", "look at what its modules do")
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
+        return warned("memory", f"the operator could not be built: {last}", "run `ctrl manifests`")
+    used = int(done.stdout.split()[-1])
+    text = f"{mebibytes(used)} for an idle operator, before caches"
+    limit = _limit(subject)
+    if limit is None:
+        return fine("memory", text)
+    text = f"{text}; the limit is {mebibytes(limit)}"
+    if used > limit * _TIGHT:
+        return warned("memory", text, "raise resources.limits.memory in config/manager/manager.yaml")
+    return fine("memory", text)
+
+
+def _limit(subject: Subject) -> float | None:
+    limits = (subject.container.get("resources") or {}).get("limits") or {}
+    return bytes_of(str(limits["memory"])) if "memory" in limits else None
+
+
+def bytes_of(quantity: str) -> float:
+    """Return the number a quantity of memory stands for."""
+    return float(Quantity(quantity))
+
+
+def mebibytes(count: float) -> str:
+    return f"{count / 2**20:.0f} MiB"

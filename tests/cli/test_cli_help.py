@@ -1,0 +1,96 @@
+"""The help of every command and subcommand: it is there, says what the command does and how it is called, and comes at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from ctrlruntime.cli import ctrl
+
+HEAVY = (
+    "aiohttp",
+    "cel_expr_python",
+    "cryptography",
+    "jinja2",
+    "kubernetes_asyncio",
+    "prometheus_client",
+    "rich",
+    "tomlkit",
+)
+VALIDATING = {"check"}
+"""These need the validation of the embedded API server, which comes with aiohttp."""
+
+LOADED_BY_HELP = """
+import sys
+from ctrlruntime.cli import ctrl
+for words in sys.argv[2:]:
+    before = set(sys.modules)
+    ctrl([*words.split(), "--help"], standalone_mode=False)
+    found = sorted(set(sys.argv[1].split()) & (set(sys.modules) - before))
+    if found:
+        print(words, *found, file=sys.stderr)
+"""
+
+
+def walk(command, *words):
+    """Every command below this one, by the words that call it."""
+    yield words, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from walk(command.get_command(context, name), *words, name)
+
+
+COMMANDS = {" ".join(words): command for words, command in walk(ctrl) if words}
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_says_what_it_does_and_how_it_is_called(words):
+    shown = CliRunner().invoke(ctrl, [*words.split(), "--help"])
+
+    usage, _, first = shown.stdout.splitlines()[:3]
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert usage.startswith(f"Usage: ctrl {words} [OPTIONS]")
+    paragraph = (COMMANDS[words].help or "").strip().partition("\n\n")[0].split()
+    assert first.split() == paragraph[: len(first.split())]
+    assert paragraph[0][0].isupper()
+    assert paragraph[-1].endswith((".", ":"))
+    own = [each for each in COMMANDS[words].params if isinstance(each, click.Option) and each.help]
+    assert own or f"  ctrl {words}" in shown.stdout or "\nCommands:\n" in shown.stdout
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_an_option_that_is_none_is_wrong_usage(words):
+    wrong = CliRunner().invoke(ctrl, [*words.split(), "--no-such-option"])
+
+    assert wrong.exit_code == 2
+    assert "No such option" in wrong.stderr
+    assert "--no-such-option" in wrong.stderr
+    assert f"Try 'ctrl {words} " in wrong.stderr
+
+
+def test_every_option_of_every_command_has_a_help_text():
+    silent = {
+        f"{words} {each.opts[0]}"
+        for words, command in COMMANDS.items()
+        for each in command.params
+        if isinstance(each, click.Option) and not each.help
+    }
+
+    assert silent == set()
+
+
+def test_help_comes_without_what_only_the_work_needs():
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED_BY_HELP, " ".join(HEAVY), *sorted(set(COMMANDS) - VALIDATING)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

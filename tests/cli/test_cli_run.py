@@ -1,0 +1,133 @@
+"""`ctrl run`: the operator as a child, on an embedded server and on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from shop_project import shop
+
+from ctrlruntime.cli import ctrl
+from ctrlruntime.testing import Environment
+
+__all__ = ["shop"]
+
+WAITS_FOR_A_CART = """
+    import asyncio, os, sys
+    import ctrlruntime as ctrl
+    from ctrlruntime.testing import eventually
+    from {package}.operator import Cart
+
+    async def main():
+        cluster = ctrl.Cluster(ctrl.get_config(), scheme=ctrl.Scheme(Cart))
+        client = cluster.unfenced_client()
+        carts = await eventually(lambda: client.list(Cart), timeout=5)
+        await cluster.close()
+        return carts[0].size
+
+    print(os.environ.get("ENABLE_WEBHOOKS"), *sys.argv[1:], file=open("said", "w"))
+    sys.exit(asyncio.run(main()))
+"""
+SAYS_ITS_ARGUMENTS = """
+    import os, sys
+    print(os.environ.get("ENABLE_WEBHOOKS"), os.environ["KUBECONFIG"], *sys.argv[1:], file=open("said", "w"))
+    sys.exit(4)
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Environment]:
+    with Environment(backend="embedded") as environment:
+        yield environment
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(ctrl, ["run", *arguments])
+
+
+def test_help_has_examples():
+    helped = run("--help")
+
+    assert helped.exit_code == 0
+    assert "ctrl run --embedded --reload" in helped.stdout
+
+
+def test_embedded_it_has_the_definitions_and_the_samples_and_ends_with_the_operator_s_code(shop):
+    shop.write()
+    shop.main(WAITS_FOR_A_CART.format(package=shop.package))
+
+    done = run("--embedded", "--kubeconfig-out", "kubeconfig", "--", "--flag", "x")
+
+    assert done.exit_code == 3, done.output  # the size in the sample
+    assert f"installed {shop.crd}" in done.stderr.splitlines()
+    assert "kubectl --kubeconfig kubeconfig get carts" in done.stderr
+    assert Path("said").read_text() == "None --flag x\n"
+    assert Path("kubeconfig").stat().st_mode & 0o077 == 0
+
+
+def test_on_a_cluster_it_gets_the_kubeconfig_and_webhooks_are_off(shop, server):
+    shop.write(webhooks=True)
+    shop.main(SAYS_ITS_ARGUMENTS)
+
+    done = run("--kubeconfig", str(server.kubeconfig_path), "--", "--leader-elect")
+
+    assert done.exit_code == 4, done.output
+    assert Path("said").read_text() == f"false {server.kubeconfig_path} --leader-elect\n"
+    assert "installed" not in done.output
+
+
+def test_webhooks_in_development_are_asked_of_the_operator_by_a_flag(shop, server):
+    shop.write(webhooks=True)
+    shop.main(SAYS_ITS_ARGUMENTS)
+
+    run("--kubeconfig", str(server.kubeconfig_path), "--webhooks", "development")
+
+    assert Path("said").read_text() == f"None {server.kubeconfig_path} --webhooks development\n"
+
+
+def test_a_package_without_a_project_is_run_by_its_name(shop, server):
+    shop.write()
+    shop.main(SAYS_ITS_ARGUMENTS)
+    Path("pyproject.toml").unlink()
+
+    done = run("--module", shop.package, "--install", "--kubeconfig", str(server.kubeconfig_path))
+
+    assert done.exit_code == 4, done.output
+    assert f"installed {shop.crd}" in done.stderr.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--module", "nonsense_here"], 1, "error: there is no package nonsense_here: "),
+        (["--module", "json"], 1, "error: json has no __main__.py, which is what runs"),
+        (["--embedded", "--context", "x"], 2, "--embedded brings its own cluster"),
+        (["--kubeconfig-out", "x"], 2, "--kubeconfig-out goes with --embedded"),
+        (["--webhooks", "some"], 2, "Invalid value for '--webhooks'"),
+        (["--kubeconfig", "/nowhere"], 1, "error: kubeconfig /nowhere does not exist"),
+        (["--embedded", "--kubeconfig-out", "pyproject.toml/x"], 1, "error: pyproject.toml/x cannot be written"),
+    ],
+)
+def test_what_cannot_be_run_is_told(shop, arguments, code, message):
+    shop.write()
+
+    refused = run(*arguments)
+
+    assert refused.exit_code == code
+    assert message in refused.stderr
+    assert "Traceback" not in refused.output
+
+
+def test_a_class_that_makes_no_definition_is_one_line_before_anything_runs(shop):
+    shop.write()
+    shop.source.write_text(shop.source.read_text().replace("size: int = 1", "size: float = 1"))
+    shop.main(SAYS_ITS_ARGUMENTS)
+
+    refused = run("--embedded")
+
+    assert refused.exit_code == 1
+    assert refused.stderr.splitlines()[-1].startswith("error: ")
+    assert "Cart" in refused.stderr.splitlines()[-1]
+    assert not Path("said").exists()
