@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "check-docs"
 
@@ -35,3 +38,31 @@ def test_a_block_after_the_mark_is_compiled_and_not_run(tmp_path):
 
 def test_other_languages_are_left_alone(tmp_path):
     assert run(tmp_path, "```console\n$ rm nothing\n```\n").returncode == 0
+
+
+def test_commands_share_a_shell_and_print_what_is_shown(tmp_path):
+    page = "<!-- file: a/b.txt -->\n```yaml\nhello\n```\n<!-- run -->\n```console\n$ cd a\n$ cat b.txt\nhel…\n```\n"
+
+    assert run(tmp_path, page).returncode == 0
+
+
+def test_a_command_that_fails_is_named_by_its_line(tmp_path):
+    done = run(tmp_path, "Text\n\n<!-- run -->\n```console\n$ true\n$ false\n```\n")
+
+    assert done.returncode == 1
+    assert "page.md:6: `false` ended with code 1" in done.stdout
+
+
+def test_output_that_is_shown_and_not_printed_is_a_failure(tmp_path):
+    done = run(tmp_path, "<!-- run -->\n```console\n$ printf '1\\n2\\n'\n2\n1\n```\n")
+
+    assert "page.md:3: `printf '1\\n2\\n'` does not print `1`" in done.stdout
+
+
+def test_what_runs_in_the_background_is_waited_for_and_ended(tmp_path):
+    pid = tmp_path / "pid"
+    page = f"<!-- run -->\n```console\n$ sh -c 'echo $$ > {pid}; echo here; exec sleep 600' &\nhere\n```\n"
+
+    assert run(tmp_path, page).returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)

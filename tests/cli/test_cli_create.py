@@ -197,7 +197,7 @@ def test_a_kubebuilder_project_is_read_and_not_written_to(tmp_path, monkeypatch)
     failed = create("api", *CART)
 
     assert failed.exit_code == 1
-    assert "kubebuilder's PROJECT file is only read: run `ctrl init` first" in failed.stderr
+    assert "kubebuilder's PROJECT file is only read: take it over first, by a first `ctrl edit`" in failed.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["PROJECT"]
 
 

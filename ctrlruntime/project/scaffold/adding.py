@@ -57,7 +57,8 @@ def add(folder: Path, addition: Addition, *, warn: Callable[[str], None], force:
     pyproject = folder / PYPROJECT
     if not pyproject.is_file():
         raise ConfigError(
-            f"{folder} has no {PYPROJECT}, and kubebuilder's PROJECT file is only read: run `ctrl init` first"
+            f"{folder} has no {PYPROJECT}, and kubebuilder's PROJECT file is only read: "
+            "take it over first, by a first `ctrl edit` such as `ctrl edit --image shop:v1`"
         )
     settings = addition.settings
     wanted = kind_files(settings, addition.resource, addition.parts)
