@@ -1,4 +1,4 @@
-"""Follows a key pair in files: what stands there now, and a call when it has become another one.
+"""Follows a key pair in files: what stands there now, and a call when it has become another one; and shows pairs to whoever connects.
 
 It takes key pairs from `certificates` and hands them up to servers. The files may be replaced in any way (written over, renamed, a symbolic
 link swapped as kubelet does): what is read is used only once certificate and key belong together, so a half-written pair changes
@@ -13,13 +13,13 @@ import ssl
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ctrlruntime import log
 from ctrlruntime.certificates import KeyPair
 from ctrlruntime.errors import ConfigError
 
-__all__ = ["CertWatcher", "check_key_pair", "load_key_pair"]
+__all__ = ["CertWatcher", "ShownCertificate", "check_key_pair", "load_key_pair"]
 
 _Marks: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
@@ -110,6 +110,45 @@ class CertWatcher:
 
     def _look(self) -> _Marks:
         return _mark(self.certificate) + _mark(self.key)
+
+
+class ShownCertificate:
+    """The pair a server of HTTP/1.1 shows, which may become another one while it listens.
+
+    `client_ca`: a PEM file; only callers with a certificate of this CA get through.
+    """
+
+    def __init__(self, *, client_ca: str | os.PathLike[str] | None = None) -> None:
+        self._client_ca = client_ca
+        self._current: ssl.SSLContext | None = None
+
+    def show(self, pair: KeyPair) -> None:
+        """Show this pair to whoever connects from now on. Raises: ConfigError for one that cannot be used."""
+        context = self._make()
+        load_key_pair(context, pair)
+        self._current = context
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context to listen with. Raises: ConfigError when client_ca cannot be read."""
+        context = self._make()
+        # What a connection gets is decided when it begins: the context of the moment. One context that takes a second pair would go on
+        # showing the first to clients which prefer its sort of key.
+        context.sni_callback = self._choose
+        return context
+
+    def _make(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_alpn_protocols(["http/1.1"])
+        if self._client_ca is not None:
+            try:
+                context.load_verify_locations(self._client_ca)
+            except (OSError, ssl.SSLError) as error:
+                raise ConfigError(f"client_ca {self._client_ca} cannot be read: {error}") from error
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def _choose(self, connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._current
 
 
 def check_key_pair(pair: KeyPair, name: str = "the key pair") -> None:

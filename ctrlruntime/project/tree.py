@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.staging import write
 
 __all__ = ["Change", "Tree"]
 
@@ -47,13 +48,8 @@ class Tree:
         return [path for path in self._yaml(folders) if str(path.relative_to(self.folder)) not in set(files)]
 
     def write(self, changes: Iterable[Change]) -> None:
-        """Make the changes. Raises: ConfigError for a file that cannot be written."""
-        for change in changes:
-            try:
-                change.path.parent.mkdir(parents=True, exist_ok=True)
-                change.path.write_text(change.after, encoding="utf-8")
-            except OSError as error:
-                raise ConfigError(f"{change.path} cannot be written: {error.strerror or error}") from error
+        """Make the changes. Raises: ConfigError for a file that cannot be written; then no file is changed."""
+        write({change.path: change.after for change in changes})
 
     def _yaml(self, folders: Iterable[str]) -> Iterator[Path]:
         for folder in folders:

@@ -10,14 +10,12 @@ The files below `config/` that are derived are no part of it: `ctrl manifests` w
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.metadata import version

@@ -10,11 +10,11 @@ import os
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ctrlruntime import log
-from ctrlruntime.certificates import KeyPair, make_authority
-from ctrlruntime.certwatcher import CertWatcher, load_key_pair
+from ctrlruntime.certificates import make_authority
+from ctrlruntime.certwatcher import CertWatcher, ShownCertificate
 from ctrlruntime.errors import ConfigError
 
 __all__ = ["SecureMetrics", "ServingCertificate"]
@@ -49,13 +49,13 @@ class ServingCertificate:
             self._watcher = CertWatcher(folder / options.cert_name, folder / options.key_name, interval=interval)
         self._name = name
         self._flag = flag
-        self._current: ssl.SSLContext | None = None
+        self._shown = ShownCertificate()
         self._follower: asyncio.Task[None] | None = None
 
     def start(self) -> ssl.SSLContext:
         """Return the context to listen with, and follow the files. Raises: ConfigError when there is no pair."""
         if self._watcher is None:
-            self._show(make_authority(f"ctrlruntime {self._name}", lifetime=_LIFETIME).server(_NAMES))
+            self._shown.show(make_authority(f"ctrlruntime {self._name}", lifetime=_LIFETIME).server(_NAMES))
         else:
             try:
                 self._watcher.read()
@@ -64,13 +64,9 @@ class ServingCertificate:
                     f"the {self._name} server has no certificate: {error}. Name the folder of one with {self._flag}, or leave the flag "
                     "out and one is made"
                 ) from error
-            self._watcher.on_change(self._show)
+            self._watcher.on_change(self._shown.show)
             self._follower = asyncio.ensure_future(self._watcher.run())
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        # What a connection gets is decided when it begins: the context of the moment.
-        context.sni_callback = self._choose
-        context.set_alpn_protocols(["http/1.1"])
-        return context
+        return self._shown.context()
 
     async def stop(self) -> None:
         """Follow no more. Does nothing without a start."""
@@ -80,12 +76,3 @@ class ServingCertificate:
             await asyncio.wait({follower})
             if not follower.cancelled() and (error := follower.exception()) is not None:
                 log.get_logger("serving").error("the certificate was not followed", error=log.describe(error))
-
-    def _show(self, pair: KeyPair) -> None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        load_key_pair(context, pair)
-        context.set_alpn_protocols(["http/1.1"])
-        self._current = context
-
-    def _choose(self, connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
-        connection.context = self._current

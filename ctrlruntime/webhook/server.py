@@ -21,8 +21,7 @@ import msgspec
 
 from ctrlruntime import log
 from ctrlruntime.api.object import Object, kind_of
-from ctrlruntime.certificates import KeyPair
-from ctrlruntime.certwatcher import load_key_pair
+from ctrlruntime.certwatcher import ShownCertificate
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.webhook.certificates import Certificates, FileCertificates
@@ -113,7 +112,7 @@ class WebhookServer:
         self._paths: dict[str, PathMetrics] = {}
         self._registrations: dict[str, Registration] = {}
         self._awaited: dict[type[Object], asyncio.Task[None]] = {}
-        self._tls: ssl.SSLContext | None = None
+        self._shown = ShownCertificate(client_ca=self._client_ca)
         self._runner: web.ServerRunner | None = None
         self._follower: asyncio.Task[None] | None = None
         self._address: tuple[str, int] | None = None
@@ -198,10 +197,10 @@ class WebhookServer:
             raise RuntimeError("the webhook server was started before; it runs once")
         self._was_started = True
         self._collect()
-        self._use(await self._certificates.prepare())
+        self._shown.show(await self._certificates.prepare())
         try:
             await self._serve()
-            self._follower = asyncio.ensure_future(self._certificates.follow(self._use))
+            self._follower = asyncio.ensure_future(self._certificates.follow(self._shown.show))
             self._follower.add_done_callback(self._follower_ended)
             for endpoint in self._endpoints.values():
                 self._await_reads(endpoint)
@@ -250,12 +249,7 @@ class WebhookServer:
             handle_signals=False,
             shutdown_timeout=self.options.shutdown_timeout,
         )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        # What a connection gets is decided when it begins: the context of the moment. One context that takes a second pair would go on
-        # showing the first to clients which prefer its sort of key.
-        context.sni_callback = self._choose_context
-        context.set_alpn_protocols(["http/1.1"])
-        self._require_clients(context)
+        context = self._shown.context()
         try:
             await runner.setup()
             await web.SockSite(runner, listening, ssl_context=context).start()
@@ -302,26 +296,10 @@ class WebhookServer:
         assert options.secret is not None
         return SecretStore(options.secret, client)
 
-    def _use(self, pair: KeyPair) -> None:
-        """Show this pair to whoever connects from now on."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        load_key_pair(context, pair)
-        context.set_alpn_protocols(["http/1.1"])
-        self._require_clients(context)
-        self._tls = context
-
-    def _require_clients(self, context: ssl.SSLContext) -> None:
-        if self.options.client_ca is None:
-            return
-        path = Path(self.options.cert_dir or default_cert_dir()) / self.options.client_ca
-        try:
-            context.load_verify_locations(path)
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigError(f"client_ca {path} cannot be read: {error}") from error
-        context.verify_mode = ssl.CERT_REQUIRED
-
-    def _choose_context(self, connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
-        connection.context = self._tls
+    @property
+    def _client_ca(self) -> Path | None:
+        name = self.options.client_ca
+        return None if name is None else Path(self.options.cert_dir or default_cert_dir()) / name
 
     def _follower_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -121,6 +121,7 @@ class InCluster:
         self.namespace = f"{project}-system"
         self.log = shell.folder / "operator.log"
         self.process: subprocess.Popen[bytes] | None = None
+        self.port = 0
         self.authority = make_authority("the cert-manager of a test")
 
     def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
@@ -128,16 +129,19 @@ class InCluster:
 
     def start(self) -> None:
         container = self._deployment()["spec"]["template"]["spec"]["containers"][0]
-        variables = {each["name"]: each.get("value", "") for each in container.get("env", [])}
-        folder = self.shell.folder / "serving-certs"
-        self._write_certificate(folder)
-        variables["WEBHOOK_CERT_PATH"] = str(folder)
+        variables = {each["name"]: self._value(each) for each in container.get("env", [])}
+        # Without cert-manager the operator makes its certificate and has it trusted by itself.
+        is_own = "WEBHOOK_SECRET" in variables
+        if not is_own:
+            folder = self.shell.folder / "serving-certs"
+            self._write_certificate(folder)
+            variables["WEBHOOK_CERT_PATH"] = str(folder)
         variables["METRICS_CERT_PATH"] = ""
         variables["METRICS_BIND_ADDRESS"] = "127.0.0.1:0"
-        port = free_port()
+        self.port = free_port()
         args = [re.sub(r"\$\((\w+)\)", lambda found: variables[found[1]], each) for each in container["args"]]
         args = [each for each in args if not each.startswith("--health-probe-bind-address")]
-        args += ["--health-probe-bind-address=127.0.0.1:0", f"--webhook-port={port}"]
+        args += ["--health-probe-bind-address=127.0.0.1:0", f"--webhook-port={self.port}"]
         args += [f"--leader-election-namespace={self.namespace}", f"--kubeconfig={self._identity()}"]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
@@ -147,7 +151,8 @@ class InCluster:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        self._route(port)
+        if not is_own:
+            self._route(self.port)
 
     async def says(self, text: str) -> None:
         await eventually(lambda: text in self.log.read_text(), timeout=30)
@@ -163,6 +168,10 @@ class InCluster:
         return self.request(
             "GET", f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{self.project}-controller-manager"
         )
+
+    def _value(self, variable: dict[str, Any]) -> str:
+        field = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+        return self.namespace if field == "metadata.namespace" else variable.get("value", "")
 
     def _write_certificate(self, folder: Path) -> None:
         pair = self.authority.server(["127.0.0.1"])

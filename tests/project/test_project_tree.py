@@ -63,3 +63,16 @@ def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path):
         tree.changes({"x.yaml": ""})
     with pytest.raises(ConfigError, match=r"file/y\.yaml cannot be written"):
         tree.write([Change(tmp_path / "file" / "y.yaml", None, "a")])
+
+
+def test_when_one_file_cannot_be_written_none_is(tmp_path):
+    (tmp_path / "x.yaml").write_text("old\n")
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ConfigError, match=r"file/y\.yaml cannot be written"):
+        Tree(tmp_path).write(
+            [Change(tmp_path / "x.yaml", "old\n", "new\n"), Change(tmp_path / "file/y.yaml", None, "a")]
+        )
+
+    assert (tmp_path / "x.yaml").read_text() == "old\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "x.yaml"]

@@ -17,6 +17,7 @@ from ctrlruntime.project.config.scopes import kept_to
 from ctrlruntime.project.manifests import Manifests, manifests
 from ctrlruntime.project.package import load
 from ctrlruntime.project.settings import Settings
+from ctrlruntime.project.staging import staged
 from ctrlruntime.project.tree import Change, Tree
 
 __all__ = ["CONFIG", "Refresh", "made_by", "refresh"]
@@ -57,14 +58,14 @@ class Refresh:
 
     def apply(self) -> None:
         """Write what changes and remove what is left. Raises: ConfigError for a file that cannot be written or removed."""
-        self.tree.write(self.changes)
-        for path in self.leftovers:
-            try:
-                path.unlink()
-                if not any(path.parent.iterdir()):
-                    path.parent.rmdir()
-            except OSError as error:
-                raise ConfigError(f"{path} cannot be removed: {error.strerror or error}") from error
+        with staged({change.path: change.after for change in self.changes}):
+            for path in self.leftovers:
+                try:
+                    path.unlink()
+                    if not any(path.parent.iterdir()):
+                        path.parent.rmdir()
+                except OSError as error:
+                    raise ConfigError(f"{path} cannot be removed: {error.strerror or error}") from error
 
 
 def refresh(folder: Path, settings: Settings, *, options: Options | None = None, warn: Warn = warn) -> Refresh:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
