@@ -9,6 +9,7 @@ import click
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.importing import chosen, importable, source_of
+from ctrlruntime.project.staging import write
 
 __all__ = ["import_definitions"]
 
@@ -47,7 +48,7 @@ def import_definitions(*, file: str, output: Path | None, kind: str | None, clas
     if output is None:
         click.echo(source, nl=False)
         return
-    _write(output, source)
+    write({output: source})
     names = ", ".join(str(definition["spec"]["names"]["kind"]) for definition in definitions)
     click.echo(f"{output}: {names}")
 
@@ -59,18 +60,6 @@ def _read(file: str) -> str:
         raise ConfigError(f"{file}: there is no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
-
-
-def _write(path: Path, text: str) -> None:
-    """Write the file whole or not at all."""
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _warn(text: str) -> None:

@@ -87,6 +87,8 @@ class _Staging:
 
     def _make(self, folder: Path) -> None:
         for each in reversed([each for each in (folder, *folder.parents) if not each.is_dir()]):
+            if os.path.lexists(each):
+                raise ConfigError(f"{each} is a file, and a folder goes there: move it away")
             each.mkdir()
             self._made.append(each)
 

@@ -327,7 +327,7 @@ def test_a_folder_where_a_file_goes_stops_it_before_anything_is_changed(tmp_path
     (tmp_path / "a").write_text("old")
 
     with (
-        pytest.raises(ConfigError, match="is a folder, and a file goes there"),
+        pytest.raises(ConfigError, match="cannot be written: it is a folder"),
         staged(tmp_path, {"a": "new", "b": "x"}),
     ):
         pass

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.project import staging
 
 __all__ = ["Written", "existing", "read_text", "refresh", "refuse_existing", "staged"]
 
@@ -55,29 +54,8 @@ def staged(folder: Path, files: Mapping[str, str]) -> Generator[list[Written]]:
 
     Raises: ConfigError for a place that cannot be written.
     """
-    made: list[Path] = []
-    moved: list[tuple[Path, Path | None]] = []
-    store: Path | None = None
-    try:
-        _make_folder(folder, made)
-        store = Path(tempfile.mkdtemp(prefix=".ctrl-", dir=folder))
-        for number, text in enumerate(files.values()):
-            (store / f"{number}.new").write_text(text, encoding="utf-8")
-        for number, path in enumerate(files):
-            target = folder / path
-            _make_folder(target.parent, made)
-            before = _keep(target, store / f"{number}.old")
-            moved.append((target, before))
-            (store / f"{number}.new").replace(target)
-        yield [Written(path, before is None) for path, (_, before) in zip(files, moved, strict=True)]
-    except BaseException as error:
-        _take_back(moved, made, store)
-        if isinstance(error, OSError):
-            raise ConfigError(f"{error.filename or folder} cannot be written: {error.strerror or error}") from error
-        raise
-    finally:
-        if store is not None:
-            shutil.rmtree(store, ignore_errors=True)
+    with staging.staged({folder / path: text for path, text in files.items()}) as new:
+        yield [Written(path, folder / path in new) for path in files]
 
 
 def refresh(folder: Path, warn: Callable[[str], None]) -> list[str]:
@@ -100,34 +78,3 @@ def refresh(folder: Path, warn: Callable[[str], None]) -> list[str]:
             f"nothing was written, for `ctrl manifests` would fail: {(errors or lines or ['no reason given'])[-1]}"
         )
     return done.stdout.splitlines()
-
-
-def _make_folder(folder: Path, made: list[Path]) -> None:
-    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
-    for each in reversed(missing):
-        if os.path.lexists(each):
-            raise ConfigError(f"{each} is a file, and a folder goes there: move it away")
-        each.mkdir()
-        made.append(each)
-
-
-def _keep(target: Path, beside: Path) -> Path | None:
-    if not os.path.lexists(target):
-        return None
-    if target.is_dir() and not target.is_symlink():
-        raise ConfigError(f"{target} is a folder, and a file goes there: move it away")
-    target.replace(beside)
-    return beside
-
-
-def _take_back(moved: list[tuple[Path, Path | None]], made: list[Path], store: Path | None) -> None:
-    for target, before in reversed(moved):
-        if before is not None:
-            before.replace(target)
-        else:
-            target.unlink(missing_ok=True)
-    if store is not None:
-        shutil.rmtree(store, ignore_errors=True)
-    for folder in reversed(made):
-        with contextlib.suppress(OSError):  # somebody else put something there
-            folder.rmdir()
