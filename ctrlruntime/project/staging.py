@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -88,7 +89,7 @@ class _Staging:
     def _make(self, folder: Path) -> None:
         for each in reversed([each for each in (folder, *folder.parents) if not each.is_dir()]):
             if os.path.lexists(each):
-                raise ConfigError(f"{each} is a file, and a folder goes there: move it away")
+                raise NotADirectoryError(errno.ENOTDIR, f"{each} is a file")
             each.mkdir()
             self._made.append(each)
 

@@ -339,7 +339,7 @@ def test_a_file_where_a_folder_goes_is_named(tmp_path):
     (tmp_path / "b").write_text("old")
 
     with (
-        pytest.raises(ConfigError, match="is a file, and a folder goes there"),
+        pytest.raises(ConfigError, match="b is a file"),
         staged(tmp_path, {"a": "new", "b/c": "x"}),
     ):
         pass
