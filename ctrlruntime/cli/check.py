@@ -57,6 +57,7 @@ def _texts(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
             yield _read(name)
             continue
         inside = sorted(path for path in folder.iterdir() if path.suffix in {".yaml", ".yml", ".json"})
+        inside = [path for path in inside if path.stem != "kustomization"]  # it is for kustomize, and no object
         if not inside:
             raise ConfigError(f"{name} has no YAML or JSON files")
         yield from (_read(str(path)) for path in inside)

@@ -23,6 +23,7 @@ def folder(tmp_path):
     (tmp_path / "right.yaml").write_text(RIGHT)
     (tmp_path / "wrong.yml").write_text(WRONG)
     (tmp_path / "notes.txt").write_text("no manifest")
+    (tmp_path / "kustomization.yaml").write_text("resources: [right.yaml]\n")
     return tmp_path
 
 

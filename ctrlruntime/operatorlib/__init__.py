@@ -1,0 +1,33 @@
+"""What operators bolt on: conditions for OLM, pruning, ownership by annotation, pausing, variables for operands.
+
+Each module stands alone and takes a client, an event or a mapping of variables; nothing else of the package knows them.
+"""
+
+from ctrlruntime.operatorlib.handlers import (
+    InstrumentedEnqueueRequestForObject,
+    enqueue_request_for_annotation,
+    pausable,
+    set_owner_annotations,
+)
+from ctrlruntime.operatorlib.olm import ConditionNotSetError, OperatorCondition, OperatorConditionFactory
+from ctrlruntime.operatorlib.predicates import DependentPredicate, NoGenerationPredicate, PausePredicate
+from ctrlruntime.operatorlib.prune import Pruner, keep_newest, older_than
+from ctrlruntime.operatorlib.variables import proxy_variables, related_image
+
+__all__ = [
+    "ConditionNotSetError",
+    "DependentPredicate",
+    "InstrumentedEnqueueRequestForObject",
+    "NoGenerationPredicate",
+    "OperatorCondition",
+    "OperatorConditionFactory",
+    "PausePredicate",
+    "Pruner",
+    "enqueue_request_for_annotation",
+    "keep_newest",
+    "older_than",
+    "pausable",
+    "proxy_variables",
+    "related_image",
+    "set_owner_annotations",
+]

@@ -1,0 +1,127 @@
+"""What an operator tells the Operator Lifecycle Manager about itself: the conditions of its OperatorCondition.
+
+OLM makes one OperatorCondition (operators.coreos.com/v2) for each operator it installs and names it in OPERATOR_CONDITION_NAME; the operator
+writes `spec.conditions`, of which OLM heeds `Upgradeable`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from ctrlruntime.api.meta.v1 import Condition
+from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.object import Object
+from ctrlruntime.api.wire import Wire
+from ctrlruntime.client.interfaces import Client
+from ctrlruntime.conditions import ConditionStatus, find_condition, set_condition
+from ctrlruntime.errors import ConfigError, Conflict, CtrlError
+from ctrlruntime.leaderelection.lease import NAMESPACE_FILE
+from ctrlruntime.markers import ListMap
+
+__all__ = ["ConditionNotSetError", "OperatorCondition", "OperatorConditionFactory", "ReportedCondition"]
+
+NAME_VARIABLE: Final = "OPERATOR_CONDITION_NAME"
+_ATTEMPTS: Final = 5
+
+
+class ConditionNotSetError(CtrlError):
+    """The operator has not reported this condition yet."""
+
+
+class OperatorConditionSpec(Wire):
+    conditions: Annotated[list[Condition], ListMap("type")] = Field(
+        default_factory=list[Condition], description="What the operator says of itself."
+    )
+    overrides: Annotated[list[Condition], ListMap("type")] = Field(
+        default_factory=list[Condition], description="What an administrator says in its place."
+    )
+
+
+class OperatorConditionStatus(Wire):
+    conditions: Annotated[list[Condition], ListMap("type")] = Field(
+        default_factory=list[Condition], description="What OLM goes by."
+    )
+
+
+class OperatorCondition(Object, group="operators.coreos.com", version="v2"):
+    """How an operator is, in the eyes of OLM. Fields that are not named here (deployments, serviceAccounts) are kept."""
+
+    spec: OperatorConditionSpec = Field(default_factory=OperatorConditionSpec)
+    status: OperatorConditionStatus | None = None
+
+
+class OperatorConditionFactory:
+    """Makes the conditions of the operator this process is.
+
+    It reads past the caches and needs get and update of its one object, which OLM allows. Raises: ConfigError outside of OLM, that is without
+    OPERATOR_CONDITION_NAME, or without a namespace.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        namespace_file: Path = NAMESPACE_FILE,
+    ) -> None:
+        name = environ.get(NAME_VARIABLE, "")
+        if not name:
+            raise ConfigError(f"{NAME_VARIABLE} is not set: this operator was not installed by OLM")
+        self._client = client
+        self.key = NamespacedName(_namespace(environ, namespace_file), name)
+
+    def condition(self, type: str) -> ReportedCondition:
+        """Return the condition of a type, such as `Upgradeable`; nothing is asked yet."""
+        return ReportedCondition(self._client, self.key, type)
+
+
+class ReportedCondition:
+    """One condition of the OperatorCondition."""
+
+    def __init__(self, client: Client, key: NamespacedName, type: str) -> None:
+        self._client = client
+        self._key = key
+        self.type = type
+
+    async def get(self) -> Condition:
+        """Return what was reported. Raises: ConditionNotSetError, NotFound when OLM has removed the object."""
+        found = find_condition((await self._read()).spec.conditions, self.type)
+        if found is None:
+            raise ConditionNotSetError(f"OperatorCondition {self._key} has no condition {self.type} yet")
+        return found
+
+    async def set(self, status: ConditionStatus | bool, *, reason: str, message: str = "") -> None:
+        """Report it. What is reported already is not written again.
+
+        `reason` is one word in CamelCase; OLM's definition refuses an empty one. Raises: NotFound, Conflict when others write all the time.
+        """
+        for attempt in range(_ATTEMPTS):
+            found = await self._read()
+            if not set_condition(found.spec.conditions, self.type, status, reason=reason, message=message):
+                return
+            try:
+                await self._client.update(found)
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    async def _read(self) -> OperatorCondition:
+        return await self._client.api_reader.get(OperatorCondition, self._key)
+
+
+def _namespace(environ: Mapping[str, str], file: Path) -> str:
+    if environ.get("POD_NAMESPACE"):
+        return environ["POD_NAMESPACE"]
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ConfigError(
+            f"the namespace of this operator is unknown: POD_NAMESPACE is not set and {file} cannot be read ({error.strerror})"
+        ) from error

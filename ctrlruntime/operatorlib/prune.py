@@ -1,0 +1,127 @@
+"""Removing objects that have done their work: the oldest of many, or what is older than a time.
+
+What may go is asked of each object first: a Pod that runs, a Job that is not complete, and whatever a function of yours objects to, stay. Kinds
+whose loss cannot be made good are refused unless they are meant by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+from ctrlruntime.api import apps, batch, core
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.object import Object, gvk, key
+from ctrlruntime.client.interfaces import Client
+from ctrlruntime.errors import ConfigError, Conflict, NotFound
+
+__all__ = ["Pruner", "keep_newest", "older_than"]
+
+T = TypeVar("T", bound=Object)
+
+Strategy: TypeAlias = Callable[[Sequence[Any]], Iterable[Any]]
+"""Gets the objects that may go, the newest first, and returns those that go."""
+
+_IRREPLACEABLE: Final = frozenset(
+    ("", kind)
+    for kind in ("Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Secret", "ServiceAccount")
+) | {("apiextensions.k8s.io", "CustomResourceDefinition")}
+"""Groups and kinds that take other people's data or access with them."""
+
+
+def keep_newest(count: int) -> Strategy:
+    """Return a strategy that keeps the newest `count` objects. Raises: ValueError for a negative one."""
+    if count < 0:
+        raise ValueError(f"keep_newest({count}): a number of objects is 0 or more")
+    return lambda objects: objects[count:]
+
+
+def older_than(age: timedelta, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Strategy:
+    """Return a strategy that removes what was created longer ago than `age`. Raises: ValueError for a negative one."""
+    if age < timedelta(0):
+        raise ValueError(f"older_than({age}): an age is not below 0")
+    return lambda objects: [each for each in objects if _created(each) < now() - age]
+
+
+class Pruner(Generic[T]):
+    """Removes objects of one kind, in one namespace or in all, that bear `labels`.
+
+    `strategy` is `keep_newest(n)`, `older_than(age)`, or a function that gets the objects that may go, the newest first, and returns
+    those that go. `is_prunable` says of an object whether it may go; without it Pods that have succeeded, Jobs that are complete, and
+    ReplicaSets without Pods may, and of other kinds it has to be given. `sensitive=True` says that a kind whose loss takes data or access
+    along (Secret, Namespace, PersistentVolumeClaim and others) is meant. Raises: ConfigError for what is missing of these.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kind: type[T],
+        strategy: Strategy,
+        *,
+        namespace: str | None = None,
+        labels: str | dict[str, str] | None = None,
+        is_prunable: Callable[[T], bool] | None = None,
+        sensitive: bool = False,
+    ) -> None:
+        found = gvk(kind)
+        if (found.group, found.kind) in _IRREPLACEABLE and not sensitive:
+            raise ConfigError(
+                f"pruning {found.kind} objects loses what nobody can make again; say sensitive=True if it is meant"
+            )
+        self._client = client
+        self._kind = kind
+        self._strategy = strategy
+        self._namespace = namespace
+        self._labels = labels
+        self._is_prunable: Callable[[Any], bool] = is_prunable or _known(found)
+
+    async def prune(self, *, dry_run: bool = False) -> list[T]:
+        """Remove what is to go and return it; with `dry_run` only return it.
+
+        An object that was changed or removed by somebody else since it was listed is passed over. Raises: what the client raises.
+        """
+        listed = await self._client.list(self._kind, namespace=self._namespace, labels=self._labels)
+        idle = [each for each in listed if each.metadata.deletion_timestamp is None and self._is_prunable(each)]
+        ordered = sorted(idle, key=lambda each: (_created(each), str(key(each))), reverse=True)
+        return [each for each in self._strategy(ordered) if dry_run or await self._remove(each)]
+
+    async def _remove(self, obj: T) -> bool:
+        metadata = obj.metadata
+        try:
+            await self._client.delete(
+                obj, uid=metadata.uid, resource_version=metadata.resource_version, propagation="Background"
+            )
+        except (NotFound, Conflict):
+            return False
+        return True
+
+
+def _created(obj: Object) -> datetime:
+    return obj.metadata.creation_timestamp or datetime.min.replace(tzinfo=UTC)
+
+
+def _known(kind: GroupVersionKind) -> Callable[[Any], bool]:
+    found = _PRUNABLE.get((kind.group, kind.kind))
+    if found is None:
+        raise ConfigError(f"when a {kind.kind} may go is not known: say it with is_prunable=")
+    return found
+
+
+def _has_succeeded(pod: core.Pod) -> bool:
+    return pod.status.phase == "Succeeded"
+
+
+def _is_complete(job: batch.Job) -> bool:
+    return any(each.type == "Complete" and each.status == "True" for each in job.status.conditions)
+
+
+def _is_empty(replica_set: apps.ReplicaSet) -> bool:
+    return not replica_set.spec.replicas and not replica_set.status.replicas
+
+
+_PRUNABLE: Final[dict[tuple[str, str], Callable[[Any], bool]]] = {
+    ("", "Pod"): _has_succeeded,
+    ("batch", "Job"): _is_complete,
+    ("apps", "ReplicaSet"): _is_empty,
+}

@@ -1,0 +1,44 @@
+"""Variables that an operator hands on to what it runs: the proxy of the cluster, and images by their RELATED_IMAGE names."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from ctrlruntime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ctrlruntime.api.core.v1 import EnvVar
+
+__all__ = ["proxy_variables", "related_image"]
+
+_PROXY: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+
+
+def proxy_variables(environ: Mapping[str, str] = os.environ) -> list[EnvVar]:
+    """Return the proxy of this process as variables of a container: those that are set, each in upper and in lower case.
+
+    OLM sets them on an operator's Deployment in clusters with a proxy; programs differ in the case they look for.
+    """
+    from ctrlruntime.api.core.v1 import EnvVar
+
+    found: list[EnvVar] = []
+    for name in _PROXY:
+        value = environ.get(name) or environ.get(name.lower()) or ""
+        if value:
+            found += [EnvVar(name=name, value=value), EnvVar(name=name.lower(), value=value)]
+    return found
+
+
+def related_image(name: str, default: str = "", environ: Mapping[str, str] = os.environ) -> str:
+    """Return the image that RELATED_IMAGE_NAME names, in a disconnected cluster a mirrored one with a digest; else `default`.
+
+    `name` is written as it is spoken of (`memcached`, `kube-rbac-proxy`). Raises: ConfigError when there is neither.
+    """
+    variable = "RELATED_IMAGE_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
+    image = environ.get(variable) or default
+    if not image:
+        raise ConfigError(f"{variable} is not set, and there is no default image for {name}")
+    return image
