@@ -72,6 +72,7 @@ class OperatorConditionFactory:
         name = environ.get(NAME_VARIABLE, "")
         if not name:
             raise ConfigError(f"{NAME_VARIABLE} is not set: this operator was not installed by OLM")
+        client.scheme.register(OperatorCondition)
         self._client = client
         self.key = NamespacedName(_namespace(environ, namespace_file), name)
 

@@ -26,6 +26,7 @@ LABELS = {"pruned": "yes"}
 @pytest.fixture
 async def client(server):
     cluster = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)))
+    cluster.scheme.register(OperatorCondition)
     yield cluster.unfenced_client()
     await cluster.close()
 
