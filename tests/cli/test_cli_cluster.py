@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from click.testing import CliRunner
 
 from ctrlruntime.cli import ctrl
-from ctrlruntime.testing import Environment
 
 API = """
     import ctrlruntime as ctrl
@@ -18,20 +15,6 @@ API = """
 """
 NAME = "gauges.cli.example.com"
 PATH = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{NAME}"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Environment]:
-    with Environment(backend="embedded") as environment:
-        yield environment
-
-
-@pytest.fixture
-def run(server):
-    def command(*arguments: str, **options):
-        return CliRunner().invoke(ctrl, [*arguments, "--kubeconfig", str(server.kubeconfig_path)], **options)
-
-    return command
 
 
 @pytest.fixture

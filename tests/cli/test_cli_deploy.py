@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,25 +10,10 @@ from click.testing import CliRunner
 from shop_project import Shop, shop
 
 from ctrlruntime.cli import ctrl
-from ctrlruntime.testing import Environment
 
 __all__ = ["shop"]
 
 OUTCOME = "simulation.ctrlruntime.dev/outcome"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Environment]:
-    with Environment(backend="embedded") as environment:
-        yield environment
-
-
-@pytest.fixture
-def run(server):
-    def command(*arguments: str, **options):
-        return CliRunner().invoke(ctrl, [*arguments, "--kubeconfig", str(server.kubeconfig_path)], **options)
-
-    return command
 
 
 def simulate(shop: Shop, **annotations: str) -> None:

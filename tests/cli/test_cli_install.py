@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from click.testing import CliRunner
 from shop_project import shop
 
 from ctrlruntime.cli import ctrl
-from ctrlruntime.testing import Environment
 
 __all__ = ["shop"]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Environment]:
-    with Environment(backend="embedded") as environment:
-        yield environment
-
-
-@pytest.fixture
-def run(server):
-    def command(*arguments: str, **options):
-        return CliRunner().invoke(ctrl, [*arguments, "--kubeconfig", str(server.kubeconfig_path)], **options)
-
-    return command
 
 
 @pytest.mark.parametrize("command", ["install", "uninstall"])
