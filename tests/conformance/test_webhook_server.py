@@ -420,7 +420,7 @@ async def test_no_request_is_lost_while_the_certificate_is_renewed(mgr, namespac
     async def renew() -> None:
         nonlocal renewals
         while True:
-            server._use(server._certificates._issue())
+            server._shown.show(server._certificates._issue())
             renewals += 1
             await asyncio.sleep(0.01)
 
