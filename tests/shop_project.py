@@ -116,6 +116,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     """A project that is not written yet; its folder is the current one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # as in the fixture `package`
     made = Shop(tmp_path)
     yield made
     made.forget()
