@@ -7,6 +7,7 @@ on every replica. aiohttp is imported when it starts.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import socket
 import ssl
@@ -15,7 +16,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -33,6 +34,8 @@ from ctrlruntime.webhook.registration import Registration, WebhookRule
 from ctrlruntime.webhook.secret import SecretCertificates, SecretStore
 
 if TYPE_CHECKING:
+    from asyncio.trsock import TransportSocket
+
     from aiohttp import web
 
     from ctrlruntime.metrics import Metrics
@@ -221,9 +224,9 @@ class WebhookServer:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        transports = [found for handler in _handlers(runner) if (found := handler.transport) is not None]
+        connections = [_Accepted.of(found) for handler in _handlers(runner) if (found := handler.transport) is not None]
         await runner.cleanup()
-        await _ended(transports)
+        await _ended(connections)
         self._address = None
 
     async def started_checker(self) -> None:
@@ -395,21 +398,42 @@ def _handlers(runner: web.ServerRunner) -> Sequence[web.RequestHandler]:
     return () if runner.server is None else runner.server.connections
 
 
-async def _ended(transports: Sequence[asyncio.Transport]) -> None:
+class _Accepted(NamedTuple):
+    """A connection of a caller. asyncio's TLS forgets its socket when it is closed twice, so it is asked for it in time."""
+
+    transport: asyncio.Transport
+    sock: TransportSocket | None
+
+    @classmethod
+    def of(cls, transport: asyncio.Transport) -> _Accepted:
+        try:
+            return cls(transport, transport.get_extra_info("socket"))
+        except AttributeError:  # it was closed twice before
+            return cls(transport, None)
+
+    @property
+    def is_closed(self) -> bool:
+        return self.sock is None or self.sock.fileno() == -1
+
+    def abort(self) -> None:
+        self.transport.abort()
+        if self.sock is not None and not self.is_closed:
+            with contextlib.suppress(
+                OSError, TypeError
+            ):  # the other side was faster; uvloop's has no such method, and needs none
+                self.sock.shutdown(socket.SHUT_RDWR)
+
+
+async def _ended(connections: Sequence[_Accepted]) -> None:
     """Wait a moment for the other sides' goodbyes, which TLS does, and end without them what is left."""
     for _ in range(_GOODBYE):
-        if all(_is_closed(transport) for transport in transports):
+        if all(connection.is_closed for connection in connections):
             return
         await asyncio.sleep(0.01)
-    for transport in transports:
-        transport.abort()
+    for connection in connections:
+        connection.abort()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-
-
-def _is_closed(transport: asyncio.Transport) -> bool:
-    connection = transport.get_extra_info("socket")
-    return connection is None or connection.fileno() == -1
 
 
 async def _read(request: web.BaseRequest, limit: int) -> bytes | None:
