@@ -157,7 +157,9 @@ def _hypothesis() -> Any:
     try:
         from hypothesis import strategies
     except ImportError as error:
-        raise ConfigError("properties of random objects need the package hypothesis: pip install 'ctrlruntime[testing]'") from error
+        raise ConfigError(
+            "properties of random objects need the package hypothesis: pip install 'ctrlruntime[testing]'"
+        ) from error
     return strategies
 
 
