@@ -211,8 +211,8 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def everything_of(shell: Shell, project: str) -> list[str]:
-    """Return what a cluster has of a project, by its names and its label."""
+def everything_of(shell: Shell, project: str, domain: str) -> list[str]:
+    """Return what a cluster has of a project, by its names, its label and the domain of its kinds."""
     kinds = "namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations"
     found = json.loads(shell.kubectl("get", kinds, "-o", "json"))["items"]
 
@@ -220,7 +220,7 @@ def everything_of(shell: Shell, project: str) -> list[str]:
         return (
             each["metadata"]["name"].startswith(f"{project}-")
             or each["metadata"].get("labels", {}).get("app.kubernetes.io/name") == project
-            or project in each["metadata"]["name"]
+            or each["metadata"]["name"].endswith(f".{domain}")
         )
 
     return [f"{each['kind']}/{each['metadata']['name']}" for each in found if mine(each)]

@@ -151,7 +151,7 @@ async def test_sidecarset_from_nothing(shell, operator):
 
     assert "forbidden" not in running.log.read_text()  # the generated roles are enough
     shell.ctrl("undeploy", "--yes")
-    assert everything_of(shell, "sidecarset") == []
+    assert everything_of(shell, "sidecarset", "chinalhr.github.io") == []
 
 
 async def test_game_from_nothing(shell, operator):
@@ -186,7 +186,7 @@ async def test_game_from_nothing(shell, operator):
     assert "must not contain *" in refused.stderr
 
     def runs(replicas):
-        row = shell.kubectl("get", "game", "blocks", "-n", "default", "--no-headers").split()
+        row = shell.kubectl("get", "games.myapp.qingwave.github.io", "blocks", "-n", "default", "--no-headers").split()
         return row[1:-1] == ["Running", "blocks.default.mygame.io", *[str(replicas)] * 3]
 
     await eventually(lambda: runs(1), timeout=30, interval=0.3)
@@ -195,4 +195,4 @@ async def test_game_from_nothing(shell, operator):
 
     assert "forbidden" not in running.log.read_text()
     shell.ctrl("undeploy", "--yes")
-    assert everything_of(shell, "game") == []
+    assert everything_of(shell, "game", "qingwave.github.io") == []
