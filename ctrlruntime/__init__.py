@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         source,
         webhook,
     )
-    from ctrlruntime.api.kind import GroupVersionKind, GroupVersionResource, ScalePaths
+    from ctrlruntime.api.kind import OLM, GroupVersionKind, GroupVersionResource, OLMAction, ScalePaths
     from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey
     from ctrlruntime.api.object import Object, ObjectList, PartialObjectMetadata, Unstructured, gvk, key
     from ctrlruntime.api.wire import Wire
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from ctrlruntime.markers import (
         CEL,
         Default,
+        Descriptor,
         EmbeddedResource,
         ExternalDocs,
         Format,
@@ -132,6 +133,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CEL",
+    "OLM",
     "Admission",
     "AdmissionRequest",
     "AdmissionResponse",
@@ -147,6 +149,7 @@ __all__ = [
     "Default",
     "DeleteEvent",
     "Denied",
+    "Descriptor",
     "Development",
     "Duration",
     "EmbeddedResource",
@@ -185,6 +188,7 @@ __all__ = [
     "NoConfigError",
     "NoDescriptions",
     "Nullable",
+    "OLMAction",
     "Object",
     "ObjectKey",
     "ObjectList",
@@ -285,7 +289,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "api.kind": ("GroupVersionKind", "GroupVersionResource", "ScalePaths"),
+    "api.kind": ("OLM", "GroupVersionKind", "GroupVersionResource", "OLMAction", "ScalePaths"),
     "api.metadata": ("Metadata", "NamespacedName", "ObjectKey"),
     "api.object": ("Object", "ObjectList", "PartialObjectMetadata", "Unstructured", "gvk", "key"),
     "api.wire": ("Wire",),
@@ -330,6 +334,7 @@ _MODULES = {
     "markers": (
         "CEL",
         "Default",
+        "Descriptor",
         "EmbeddedResource",
         "ExternalDocs",
         "Format",

@@ -22,6 +22,7 @@ from typing_extensions import override
 __all__ = [
     "CEL",
     "Default",
+    "Descriptor",
     "EmbeddedResource",
     "ExternalDocs",
     "Flag",
@@ -195,6 +196,25 @@ class MinProperties(Marker):
     """The fewest properties an object may have; for a dict, `Field(min_length=…)` says it, too."""
 
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor(Marker):
+    """How a console of the Operator Lifecycle Manager shows a field of spec or status; the schema says nothing of it.
+
+    Fields that hold one value have a descriptor by themselves, named after the field and described by its description. `x` are hints
+    (`podCount`, `fieldGroup:pods`, `Secret`), which stand for their URNs; `order` puts it before those with a higher one or none;
+    `hidden` leaves it out. A field that holds an object or a list has one when this marker stands there.
+    """
+
+    display: str = ""
+    x: tuple[str, ...] | list[str] = ()
+    order: int | None = None
+    hidden: bool = False
+
+    @override
+    def __hash__(self) -> int:
+        return hash((self.display, tuple(self.x), self.order, self.hidden))
 
 
 @dataclass(frozen=True, slots=True)

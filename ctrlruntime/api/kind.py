@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 __all__ = [
+    "OLM",
     "GroupVersionKind",
     "GroupVersionResource",
     "KindInfo",
+    "OLMAction",
     "ScalePaths",
     "Scope",
     "guess_plural",
@@ -74,6 +77,36 @@ class ScalePaths:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OLMAction:
+    """What a console offers to do with an object; `path` is the field that a value is put into (`spec.restart`)."""
+
+    path: str
+    display: str = ""
+    description: str = ""
+    x: Sequence[str] = ()
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OLM:
+    """How a catalog and a console of the Operator Lifecycle Manager present a kind."""
+
+    display_name: str = ""
+    """Its name for people; empty: the kind with spaces between its words."""
+
+    description: str = ""
+    """Empty: the docstring of the class."""
+
+    resources: Sequence[type[Any] | tuple[str, str] | tuple[str, str, str]] | None = None
+    """The kinds an object of it brings along: classes, or (kind, version) or (kind, version, name). None: those its controller owns."""
+
+    order: int | None = None
+    """Where it stands among the operator's kinds, lowest first; None: after those that have one."""
+
+    actions: Sequence[OLMAction] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KindInfo:
     """What the class keywords of an `Object` said."""
 
@@ -99,6 +132,7 @@ class KindInfo:
     """Whether this version is left out of the custom resource definition."""
     labels: tuple[tuple[str, str], ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
+    olm: OLM | None = field(default=None, hash=False)
 
     @property
     def gvk(self) -> GroupVersionKind:

@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from typing_extensions import override
 
 from ctrlruntime.api.decoding import second_try
-from ctrlruntime.api.kind import GroupVersionKind, KindInfo, ScalePaths, Scope, guess_plural
+from ctrlruntime.api.kind import OLM, GroupVersionKind, KindInfo, ScalePaths, Scope, guess_plural
 from ctrlruntime.api.meta.v1 import ListMeta, ObjectMeta
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.wire import KEYWORDS, Wire, refuse_keywords
@@ -87,6 +87,7 @@ class Object(Wire, always_sent=("api_version", "kind")):
         skip: bool | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
+        olm: OLM | None = None,
         always_sent: Iterable[str] = (),
         at_most_one_of: Iterable[Iterable[str]] = (),
         exactly_one_of: Iterable[Iterable[str]] = (),
@@ -123,6 +124,7 @@ class Object(Wire, always_sent=("api_version", "kind")):
             "skip": skip,
             "labels": None if labels is None else tuple(labels.items()),
             "annotations": None if annotations is None else tuple(annotations.items()),
+            "olm": olm,
         }
         cls.__keywords__ = _inherited(cls, said) | {name: value for name, value in said.items() if value is not None}
         cls.__kind_info__ = info = _info(cls)

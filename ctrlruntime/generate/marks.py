@@ -11,6 +11,7 @@ from ctrlruntime.generate.options import Document, Place
 from ctrlruntime.markers import (
     CEL,
     Default,
+    Descriptor,
     ExternalDocs,
     Flag,
     Format,
@@ -36,6 +37,7 @@ _ON_FIELDS: Final = {
     "ListMap",
     "ListType",
     "Default",
+    "Descriptor",
     "SchemaType",
 }
 
@@ -94,8 +96,8 @@ def _apply(marker: Marker, schema: Document, place: Place) -> None:
             add_limit(schema, {f"{type(marker).__name__[:3].lower()}Properties": marker.count})
         case Flag():
             _flag(marker, schema)
-        case SchemaType() | Default():
-            pass  # said before: the type decides what else fits; and later: a default is checked against all of it
+        case SchemaType() | Default() | Descriptor():
+            pass  # said before: the type decides what else fits; later: a default is checked against all of it; and elsewhere
         case _:
             raise place.error(f"{marker!r} is no marker the generator knows")
 

@@ -1,0 +1,18 @@
+"""What an operator needs to be installed by the Operator Lifecycle Manager: a bundle, its checks, the scorecard, a catalog.
+
+    the project's rendered objects ─┐
+    its classes (descriptors)      ─┼→ csv: one ClusterServiceVersion → making: the files of a bundle → a folder
+    the base a person wrote        ─┘
+    a folder → bundle: what is in it → validation, scorecard, catalog
+
+| module | noun |
+|---|---|
+| `api` | the fields of a ClusterServiceVersion, as classes |
+| `bundle` | a bundle that was read from a folder |
+| `finding` | what is wrong with one, by a stable code |
+| `csv/` | the ClusterServiceVersion, assembled |
+| `making/` | the files of a bundle, and the base they start from |
+| `validation/` | every check of `ctrl bundle validate` |
+| `scorecard/` | the six tests of the scorecard that need no cluster |
+| `catalog/` | file-based catalogs |
+"""

@@ -1,0 +1,247 @@
+"""The fields of a ClusterServiceVersion (operators.coreos.com/v1alpha1), as OLM's documentation and API types have them.
+
+One model serves all: what a bundle is decoded by, which fields it may not lack, and the definition that tests install. A field that is
+required here is one that OLM's own type always writes.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from ctrlruntime.api import admissionregistration, apps, meta, rbac
+from ctrlruntime.api.object import Object
+from ctrlruntime.api.wire import Wire
+from ctrlruntime.field import IntOrString, Time
+from ctrlruntime.markers import Int32, JSONValue
+
+__all__ = [
+    "INSTALL_MODES",
+    "APIResourceReference",
+    "APIServiceDefinitions",
+    "APIServiceDescription",
+    "AppLink",
+    "CRDDescription",
+    "ClusterServiceVersion",
+    "ClusterServiceVersionSpec",
+    "ClusterServiceVersionStatus",
+    "CustomResourceDefinitions",
+    "DescriptorEntry",
+    "Icon",
+    "InstallMode",
+    "InstallModeType",
+    "InstallStrategy",
+    "Maintainer",
+    "NamedDeployment",
+    "Permissions",
+    "RelatedImage",
+    "StrategyDetails",
+    "WebhookDescription",
+    "WebhookType",
+]
+
+InstallModeType: TypeAlias = Literal["OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"]
+INSTALL_MODES: tuple[InstallModeType, ...] = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
+WebhookType: TypeAlias = Literal["ValidatingAdmissionWebhook", "MutatingAdmissionWebhook", "ConversionWebhook"]
+
+
+class NamedDeployment(Wire):
+    """A Deployment OLM makes: a name, labels, and the spec of apps/v1."""
+
+    name: str
+    spec: apps.DeploymentSpec
+    label: dict[str, str] | None = None
+
+
+class Permissions(Wire):
+    """What a ServiceAccount may do."""
+
+    service_account_name: str
+    rules: list[rbac.PolicyRule]
+
+
+class StrategyDetails(Wire):
+    deployments: list[NamedDeployment] = Field(default_factory=list[NamedDeployment])
+    permissions: list[Permissions] = Field(default_factory=list[Permissions])
+    cluster_permissions: list[Permissions] = Field(default_factory=list[Permissions])
+
+
+class InstallStrategy(Wire):
+    strategy: str
+    spec: StrategyDetails | None = None
+
+
+class InstallMode(Wire):
+    type: InstallModeType
+    supported: bool
+
+
+class APIResourceReference(Wire):
+    """A kind that belongs to what an operator manages. `name` may be empty."""
+
+    name: str
+    kind: str
+    version: str
+
+
+class DescriptorEntry(Wire):
+    """How a console shows a field: of `specDescriptors`, `statusDescriptors` or `actionDescriptors`."""
+
+    path: str
+    display_name: str = ""
+    description: str = ""
+    x_descriptors: list[str] = Field(
+        default_factory=list[str], validation_alias="x-descriptors", serialization_alias="x-descriptors"
+    )
+    value: JSONValue = None
+
+
+class CRDDescription(Wire):
+    """A custom kind in one version. `name` is that of its definition, PLURAL.GROUP."""
+
+    name: str
+    version: str
+    kind: str
+    display_name: str = ""
+    description: str = ""
+    resources: list[APIResourceReference] = Field(default_factory=list[APIResourceReference])
+    status_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
+    spec_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
+    action_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
+
+
+class CustomResourceDefinitions(Wire):
+    owned: list[CRDDescription] = Field(default_factory=list[CRDDescription])
+    required: list[CRDDescription] = Field(default_factory=list[CRDDescription])
+
+
+class APIServiceDescription(Wire):
+    """A kind of an aggregated API. `name` is its plural."""
+
+    name: str
+    group: str
+    version: str
+    kind: str
+    deployment_name: str = ""
+    container_port: Int32 = 0
+    display_name: str = ""
+    description: str = ""
+    resources: list[APIResourceReference] = Field(default_factory=list[APIResourceReference])
+    status_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
+    spec_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
+    action_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
+
+
+class APIServiceDefinitions(Wire):
+    owned: list[APIServiceDescription] = Field(default_factory=list[APIServiceDescription])
+    required: list[APIServiceDescription] = Field(default_factory=list[APIServiceDescription])
+
+
+class WebhookDescription(Wire):
+    generate_name: str
+    type: WebhookType
+    side_effects: str
+    admission_review_versions: list[str]
+    deployment_name: str = ""
+    container_port: Int32 = 0
+    target_port: IntOrString | None = None
+    rules: list[admissionregistration.RuleWithOperations] = Field(
+        default_factory=list[admissionregistration.RuleWithOperations]
+    )
+    failure_policy: str = ""
+    match_policy: str = ""
+    object_selector: meta.LabelSelector | None = None
+    timeout_seconds: Int32 | None = None
+    reinvocation_policy: str = ""
+    webhook_path: str = ""
+    conversion_crds: list[str] = Field(
+        default_factory=list[str], validation_alias="conversionCRDs", serialization_alias="conversionCRDs"
+    )
+
+
+class GroupVersionKindReference(Wire):
+    group: str
+    version: str
+    kind: str
+
+
+class Maintainer(Wire):
+    name: str = ""
+    email: str = ""
+
+
+class AppLink(Wire):
+    """Also the provider."""
+
+    name: str = ""
+    url: str = ""
+
+
+class Icon(Wire):
+    """`base64data` is the picture in base64."""
+
+    base64data: str
+    mediatype: str
+
+
+class RelatedImage(Wire):
+    name: str
+    image: str
+
+
+class Cleanup(Wire):
+    enabled: bool
+
+
+class ClusterServiceVersionSpec(Wire):
+    install: InstallStrategy
+    display_name: str
+    version: str = ""
+    release: str = ""
+    maturity: str = ""
+    customresourcedefinitions: CustomResourceDefinitions = Field(default_factory=CustomResourceDefinitions)
+    apiservicedefinitions: APIServiceDefinitions = Field(default_factory=APIServiceDefinitions)
+    webhookdefinitions: list[WebhookDescription] = Field(default_factory=list[WebhookDescription])
+    native_apis: list[GroupVersionKindReference] = Field(
+        default_factory=list[GroupVersionKindReference], validation_alias="nativeAPIs", serialization_alias="nativeAPIs"
+    )
+    min_kube_version: str = ""
+    description: str = ""
+    keywords: list[str] = Field(default_factory=list[str])
+    maintainers: list[Maintainer] = Field(default_factory=list[Maintainer])
+    provider: AppLink = Field(default_factory=AppLink)
+    links: list[AppLink] = Field(default_factory=list[AppLink])
+    icon: list[Icon] = Field(default_factory=list[Icon])
+    install_modes: list[InstallMode] = Field(default_factory=list[InstallMode])
+    replaces: str = ""
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    annotations: dict[str, str] = Field(default_factory=dict[str, str])
+    selector: meta.LabelSelector | None = None
+    cleanup: Cleanup | None = None
+    skips: list[str] = Field(default_factory=list[str])
+    related_images: list[RelatedImage] = Field(default_factory=list[RelatedImage])
+
+
+class ClusterServiceVersionStatus(Wire):
+    """What OLM says of an installation; other fields are kept."""
+
+    phase: str = ""
+    message: str = ""
+    reason: str = ""
+    last_update_time: Time | None = None
+    last_transition_time: Time | None = None
+
+
+class ClusterServiceVersion(
+    Object,
+    group="operators.coreos.com",
+    version="v1alpha1",
+    plural="clusterserviceversions",
+    short_names=["csv", "csvs"],
+    categories=["olm"],
+):
+    """One version of an operator: what it is, what it brings, and how it is installed."""
+
+    spec: ClusterServiceVersionSpec
+    status: ClusterServiceVersionStatus | None = None

@@ -1,0 +1,63 @@
+"""Findings: what is wrong with a bundle, by a code that stays.
+
+Each check has one code and one level. `type` is the word operator-framework's own validator has for the group of such errors: those who
+read its JSON find it again. Codes are for scripts and stay; texts are for people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Check", "Finding", "Level"]
+
+
+class Level(StrEnum):
+    """How bad a finding is, worst first."""
+
+    ERROR = "error"
+    """OLM, a catalog or the API server refuses the bundle, or it does not work when it is installed."""
+
+    WARNING = "warning"
+    """It can be installed; somebody will miss something."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that is looked at. `summary` says what is wrong when it fails, in one line."""
+
+    code: str
+    level: Level
+    type: str
+    summary: str
+    suite: str = ""
+    """The name of the optional validator it belongs to; empty for a check that always runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A check that failed, and where."""
+
+    check: Check
+    text: str
+    """What is wrong and what to do, in one line."""
+
+    file: str = ""
+    """The path below the bundle's folder; empty when it is about the bundle as a whole."""
+
+    object: str = ""
+    """Kind and name: `Deployment/shop-controller-manager`; empty for what is no object."""
+
+    path: str = ""
+    """The field; empty for the object as a whole."""
+
+    @property
+    def level(self) -> Level:
+        return self.check.level
+
+    @property
+    def code(self) -> str:
+        return self.check.code
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.file, self.object, self.path, self.text) if part)
