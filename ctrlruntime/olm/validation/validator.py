@@ -1,0 +1,62 @@
+"""What a validator is, and what it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from pydantic import ValidationError
+
+from ctrlruntime.errors import CtrlError
+from ctrlruntime.olm.api import ClusterServiceVersion
+from ctrlruntime.olm.bundle import Bundle, BundleObject
+from ctrlruntime.olm.finding import Check, Finding
+
+__all__ = ["Run", "Subject", "Validator"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A bundle under validation.
+
+    `values` are those of `--optional-values`: `k8s-version` (the newest Kubernetes the bundle shall run on), `index-path` and what
+    else a validator names.
+    """
+
+    bundle: Bundle
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def csv_object(self) -> BundleObject | None:
+        """The ClusterServiceVersion as it was written; None when there is none, or more than one."""
+        return self.bundle.csv
+
+    @cached_property
+    def csv(self) -> ClusterServiceVersion | None:
+        """The ClusterServiceVersion, decoded; None when there is none, or it cannot be decoded (which the format's checks tell)."""
+        found = self.bundle.csv
+        if found is None:
+            return None
+        try:
+            return ClusterServiceVersion.model_validate(found.document)
+        except (CtrlError, ValidationError, ValueError):
+            return None
+
+
+Run: TypeAlias = Callable[[Subject], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validator:
+    """A set of checks that run together."""
+
+    name: str
+    """As `--select-optional name=NAME` has it."""
+
+    summary: str
+    checks: tuple[Check, ...]
+    run: Run
+    suite: str = ""
+    """As `--select-optional suite=SUITE` has it; empty for one that is in no suite, or always runs."""
