@@ -212,6 +212,10 @@ class Descriptor(Marker):
     order: int | None = None
     hidden: bool = False
 
+    def __post_init__(self) -> None:
+        if isinstance(self.x, str):
+            raise ValueError(f"Descriptor needs a list of hints: Descriptor(x=[{self.x!r}])")
+
     @override
     def __hash__(self) -> int:
         return hash((self.display, tuple(self.x), self.order, self.hidden))

@@ -66,3 +66,13 @@ def test_what_runs_in_the_background_is_waited_for_and_ended(tmp_path):
     assert run(tmp_path, page).returncode == 0
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+def test_commands_in_a_checkout_find_the_examples_and_leave_ours_alone(tmp_path):
+    done = run(
+        tmp_path,
+        "<!-- run in a checkout -->\n```console\n$ rm examples/memcached/api.py\n$ ls examples\n…\nmemcached\n```\n",
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert (SCRIPT.parents[1] / "examples" / "memcached" / "api.py").exists()

@@ -17,6 +17,7 @@ from ctrlruntime.generate import crds
 from ctrlruntime.markers import (
     CEL,
     Default,
+    Descriptor,
     EmbeddedResource,
     Format,
     Immutable,
@@ -220,6 +221,7 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     "a column without a type": ([printcolumn("X", ".metadata.labels")(kind())], "no type follows"),
     "a column that is no path": ([printcolumn("X", ".metadata.[")(kind())], "no JSON path"),
     "a marker for fields on a class": ([Nullable(kind())], "Nullable is for fields"),
+    "a descriptor on a class": ([Descriptor("Size")(kind())], "Descriptor is for fields"),
     "a default on a class": ([Default(1)(kind())], "Default is for fields"),
 }
 

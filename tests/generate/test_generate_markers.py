@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import pytest
 
 import ctrlruntime as ctrl
+from ctrlruntime.api import apps
+from ctrlruntime.api.object import kind_of
+from ctrlruntime.generate.crd import crds
 from ctrlruntime.markers import (
     CEL,
     ExternalDocs,
@@ -82,6 +87,7 @@ def test_a_class_without_markers_has_none():
         (lambda: CEL("true", reason="FieldValueBad"), "CEL reason"),
         (lambda: SchemaType("text"), "SchemaType cannot be 'text'"),
         (lambda: SchemaType("sting"), "did you mean 'string'"),
+        (lambda: ctrl.Descriptor(x="podCount"), r"x=\['podCount'\]"),
         (ListMap, "keys that tell items apart"),
         (lambda: ExternalDocs("docs"), "needs a URL"),
         (lambda: printcolumn("A", "spec.a"), "starts with a dot"),
@@ -113,3 +119,36 @@ def test_a_group_of_fields_is_a_sequence():
 
         class Wrong(ctrl.Wire, exactly_one_of=["ab"]):
             pass
+
+
+def test_what_is_said_for_consoles_does_not_change_the_definition():
+    class Plain(ctrl.Wire):
+        size: int = 1
+
+    class Told(ctrl.Wire):
+        size: Annotated[int, ctrl.Descriptor("Pods", x=["podCount"], order=1)] = 1
+
+    class Thing(ctrl.Object, group="g.example.com", version="v1"):
+        """A thing."""
+
+        spec: Plain
+
+    class ToldThing(ctrl.Object, group="g.example.com", version="v1", kind="Thing", olm=ctrl.OLM(display_name="Thing")):
+        """A thing."""
+
+        spec: Told
+
+    assert crds([ToldThing]) == crds([Thing])
+
+
+def test_what_a_kind_says_for_consoles_stays_with_its_class_and_those_below_it():
+    shown = ctrl.OLM(display_name="A thing", resources=[apps.Deployment, ("Pod", "v1")], order=2)
+
+    class Thing(ctrl.Object, group="g.example.com", version="v1", olm=shown):
+        """A thing."""
+
+    class Newer(Thing, version="v2"):
+        """A thing."""
+
+    assert kind_of(Thing).olm == kind_of(Newer).olm == shown
+    assert hash(kind_of(Thing)) != hash(kind_of(Newer))
