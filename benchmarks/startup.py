@@ -22,10 +22,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
         "import": (sys.executable, "-c", "import ctrlruntime"),
         "operator": (sys.executable, "-c", f"import ctrlruntime as ctrl; {_USED}"),
         "help": (*_CTRL, "--help"),
-        "manifests": (
-            *(*_CTRL, "manifests", "--check", "--module", "examples.memcached"),
-            *("--output-dir", "examples/memcached/config", "--role-name", "memcached-operator"),
-        ),
+        "manifests": (*_CTRL, "manifests", "--check", "--project", "examples/memcached"),
     },
 }
 """What is started, by program; all of it ends with 0."""

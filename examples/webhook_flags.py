@@ -13,7 +13,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--webhooks",
         choices=("development", "files", "off"),
         help="development: certificate and registration are made for you, for as long as the operator runs; files: the certificate is in "
-        f"--webhook-cert-path, or {default_cert_dir()}; default: development on the embedded server, else files when they are there, else off",
+        f"--webhook-cert-path, or {default_cert_dir()}; default: off with ENABLE_WEBHOOKS=false, development on the embedded server, else "
+        "files when they are there, else off",
     )
     parser.add_argument(
         "--webhook-host",
@@ -25,7 +26,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def webhook_options(flags: ctrl.Flags, *, is_embedded: bool) -> ctrl.WebhookOptions | None:
     """Return how webhooks are served; None when they are off."""
-    match flags.args.webhooks or ("files" if flags.webhook_cert_path else _where(is_embedded=is_embedded)):
+    match flags.args.webhooks or _mode(flags, is_embedded=is_embedded):
         case "development":
             return ctrl.WebhookOptions(port=0, development=ctrl.Development(host=flags.args.webhook_host))
         case "files":
@@ -35,7 +36,11 @@ def webhook_options(flags: ctrl.Flags, *, is_embedded: bool) -> ctrl.WebhookOpti
             return None
 
 
-def _where(*, is_embedded: bool) -> str:
+def _mode(flags: ctrl.Flags, *, is_embedded: bool) -> str:
+    if flags.environ.get("ENABLE_WEBHOOKS", "").lower() == "false":
+        return "off"  # what `ctrl run --webhooks off` says
+    if flags.webhook_cert_path:
+        return "files"
     if is_embedded:
         return "development"
     return "files" if (default_cert_dir() / ctrl.WebhookOptions().cert_name).exists() else "off"

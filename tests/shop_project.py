@@ -58,13 +58,17 @@ class Shop:
         self.crd = f"carts.{self.group}"
         self.namespace = f"{self.name}-system"
         self.deployment = f"{self.namespace}/{self.name}-controller-manager"
+        self._imported_from = "."
 
     @property
     def source(self) -> Path:
-        return self.folder / self.package / "operator.py"
+        return self.folder / self._imported_from / self.package / "operator.py"
 
-    def write(self, *, webhooks: bool = False, cert_manager: bool = False, metrics: bool = True) -> Shop:
-        """Write the project, or write it again with other settings."""
+    def write(
+        self, *, webhooks: bool = False, cert_manager: bool = False, metrics: bool = True, source: str = "."
+    ) -> Shop:
+        """Write the project, or write it again with other settings; `source` is the folder its package stands in."""
+        self._imported_from = source
         cart = Resource(
             group=self.group, version="v1", kind="Cart", plural="carts", controller=True, defaulting=webhooks
         )
@@ -72,11 +76,12 @@ class Shop:
             project_name=self.name,
             package=self.package,
             domain="example.com",
+            source=source,
             image=f"{self.name}:v1",
             features=Features(cert_manager=cert_manager, metrics=metrics),
             resources=(cart,),
         )
-        self.source.parent.mkdir(exist_ok=True)
+        self.source.parent.mkdir(parents=True, exist_ok=True)
         (self.source.parent / "__init__.py").touch()
         self.source.write_text(MODULE.format(group=self.group, webhooks=webhooks))
         self.main(MAIN.format(package=self.package))

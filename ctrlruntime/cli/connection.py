@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -65,9 +64,10 @@ def project_here() -> tuple[Path, Settings]:
 
     Its package can be imported from then on. Raises: ConfigError outside a project.
     """
+    from ctrlruntime.project.package import make_importable
     from ctrlruntime.project.settings import find_project, read_settings
 
-    folder = find_project(Path.cwd())
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    return Path(os.path.relpath(folder)), read_settings(folder)
+    folder = Path(os.path.relpath(find_project(Path.cwd())))
+    settings = read_settings(folder)
+    make_importable(folder, settings)
+    return folder, settings

@@ -15,6 +15,7 @@ import click
 
 from ctrlruntime.cli.connection import cluster_options, configuration, project_here, with_client
 from ctrlruntime.errors import ConfigError, CtrlError
+from ctrlruntime.project.package import with_source
 from ctrlruntime.project.running import Operator, install_definitions, source_folder
 from ctrlruntime.project.settings import Settings
 
@@ -80,6 +81,8 @@ def run(
             kubeconfig = str(stack.enter_context(_server(kubeconfig_out, settings)))
         configuration(kubeconfig, context)  # what is wrong with it is told here, and not by the operator
         environ = os.environ | {"PYTHONUNBUFFERED": "1"} | ({"KUBECONFIG": kubeconfig} if kubeconfig else {})
+        if settings is not None:
+            environ = with_source(environ, folder, settings)
         flags = ["--context", context] if context else []
         more = _webhook_flags(settings, webhooks, environ, embedded=embedded)
 

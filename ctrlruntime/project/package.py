@@ -9,18 +9,20 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ctrlruntime.api.object import Object, kind_of
-from ctrlruntime.errors import GenerateError
+from ctrlruntime.errors import ConfigError, GenerateError
 from ctrlruntime.manager.discovery import is_kind, modules_below
 from ctrlruntime.markers import RBACRule, rbac_rules
+from ctrlruntime.project.settings import PYPROJECT, Settings
 from ctrlruntime.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from ctrlruntime.manager.manager import Manager
     from ctrlruntime.webhook import SecretCertificates
 
-__all__ = ["Package", "Setup", "load"]
+__all__ = ["Package", "Setup", "load", "make_importable", "with_source"]
 
 Setup: TypeAlias = "Callable[[Manager], None]"
 
@@ -47,6 +49,35 @@ class Package:
     setup: Setup | None
     election: LeaderElection | None
     certificates: tuple[SecretCertificates, ...] = ()
+
+
+def make_importable(folder: Path, settings: Settings) -> None:
+    """Let the package of the project in `folder` be imported in this process. Raises: ConfigError for a source that is no folder."""
+    source = _source(folder, settings)
+    if source not in sys.path:
+        sys.path.insert(0, source)
+
+
+def with_source(environ: Mapping[str, str], folder: Path, settings: Settings) -> dict[str, str]:
+    """Return the environment of a process that starts in the project's folder and imports its package.
+
+    Raises: ConfigError for a source that is no folder.
+    """
+    source = _source(folder, settings)
+    if source == str(folder.resolve()):
+        return dict(environ)  # `python -m` looks for modules where it is started
+    paths = [source, environ.get("PYTHONPATH", "")]
+    return {**environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+
+
+def _source(folder: Path, settings: Settings) -> str:
+    source = settings.source_in(folder)
+    if PurePath(settings.source) != PurePath() and not source.is_dir():
+        raise ConfigError(
+            f"{folder / PYPROJECT}: [tool.ctrlruntime] source: there is no folder {settings.source} beside it; "
+            "give the one that the package is imported from"
+        )
+    return str(source)
 
 
 def load(name: str) -> Package:

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from ctrlruntime.errors import ConfigError
@@ -103,9 +103,12 @@ class Settings:
     """A DNS label: prefix of the objects in a cluster, `PROJECT-NAME-system` is their namespace."""
 
     package: str
-    """The Python package, importable from the project's folder."""
+    """The Python package, by its dotted name; importable from `source`."""
 
     domain: str
+    source: str = "."
+    """The folder the package is imported from, relative to the project's: `src` in the src layout."""
+
     image: str = ""
     """What the Deployment runs; `PROJECT-NAME:latest` when it is left out."""
 
@@ -122,6 +125,10 @@ class Settings:
 
     features: Features = field(default_factory=Features)
     resources: tuple[Resource, ...] = ()
+
+    def source_in(self, folder: Path) -> Path:
+        """Return the folder that the package of the project in `folder` is imported from."""
+        return (folder / self.source).resolve()
 
     @property
     def namespace(self) -> str:
@@ -185,6 +192,10 @@ def read_settings(folder: Path) -> Settings:
             names.package(part)
     except ConfigError as error:
         raise ConfigError(f"{where}: {str(error).partition(';')[0]}") from error
+    if not settings.source or PurePath(settings.source).is_absolute():
+        raise ConfigError(
+            f"{where} source has to be a folder relative to the project's, like src, not {settings.source!r}"
+        )
     return replace(settings, image=settings.image or f"{settings.project_name}:latest")
 
 

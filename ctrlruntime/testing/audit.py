@@ -44,6 +44,12 @@ _CERTIFICATES: Final = {
 }
 """What a manager that keeps the webhook certificate in a Secret changes, by name."""
 
+_PLACEHOLDER: Final = "system"
+"""The namespace of the operator's own objects in `config/`."""
+
+_ELSEWHERE: Final = "ctrlruntime.dev/namespace"
+"""The annotation by which a Role in `config/` names its namespace, when that is not the operator's."""
+
 
 class Permission(NamedTuple):
     """One thing that was asked for. `resource` is a plural, with `/status` and the like for a subresource."""
@@ -213,7 +219,7 @@ def _grants(roles: Iterable[Mapping[str, Any]]) -> Iterator[Grant]:
         if not _is_role(role):
             continue
         metadata: Mapping[str, Any] = role.get("metadata") or {}
-        namespace = None if role["kind"] == "ClusterRole" else str(metadata.get("namespace", ""))
+        namespace = None if role["kind"] == "ClusterRole" else _namespace(metadata)
         name = f"{role['kind']} {metadata.get('name', '')}"
         for rule in cast("Sequence[Mapping[str, Any]]", role.get("rules") or ()):
             names = tuple(rule.get("resourceNames") or ())
@@ -221,6 +227,13 @@ def _grants(roles: Iterable[Mapping[str, Any]]) -> Iterator[Grant]:
                 for resource in rule.get("resources") or ():
                     for verb in rule.get("verbs") or ():
                         yield Grant(group, resource, verb, name, names, namespace)
+
+
+def _namespace(metadata: Mapping[str, Any]) -> str:
+    """Where a Role of the tree `config/` will be: what stands in it is a placeholder until kustomize puts it there."""
+    elsewhere = (metadata.get("annotations") or {}).get(_ELSEWHERE)
+    namespace = str(elsewhere or metadata.get("namespace", ""))
+    return "" if namespace == _PLACEHOLDER else namespace
 
 
 def _matches(granted: str, asked: str) -> bool:

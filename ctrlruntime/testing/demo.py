@@ -33,6 +33,10 @@ PATIENCE = 10.0
 """Seconds in which the API server must answer. An operator in a cluster waits; whoever starts an example wants to know."""
 
 
+_KUSTOMIZE = "kustomize.config.k8s.io/"
+"""The group of a kustomization, which may stand among the samples: a list of them for kubectl, and no object."""
+
+
 class Demo:
     """Where an example runs. `prepare` lets a manager apply the samples, once it runs on an embedded server."""
 
@@ -95,6 +99,8 @@ class _Samples:
         client = self._manager.cluster.unfenced_client()
         for file in sorted(self._folder.glob("*.yaml")):
             sample = Unstructured.from_yaml(file.read_text(encoding="utf-8"))
+            if sample.api_version.startswith(_KUSTOMIZE):
+                continue
             with contextlib.suppress(AlreadyExists):
                 await client.create(sample)
                 self._log.info("sample applied", kind=sample.kind, name=sample.metadata.name)

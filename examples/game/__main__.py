@@ -28,7 +28,10 @@ def main() -> None:
     parser.add_argument("--long-way", action="store_true", help="build the controller from its parts")
     flags = ctrl.parse_flags(parser=parser, log_options=ctrl.log.Options(devel=True, log_level="info"))
     with demo.cluster(
-        flags, crds=CONFIG / "crd", samples=CONFIG / "samples", shows="games,deployments,services,ingresses,pods"
+        flags,
+        crds=CONFIG / "crd" / "bases",
+        samples=CONFIG / "samples",
+        shows="games,deployments,services,ingresses,pods",
     ) as cluster:
         webhook = webhook_flags.webhook_options(flags, is_embedded=cluster.is_embedded)
         mgr = ctrl.new_manager(

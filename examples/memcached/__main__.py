@@ -24,7 +24,7 @@ def main() -> None:
     demo.add_flags(parser)
     flags = ctrl.parse_flags(parser=parser, log_options=ctrl.log.Options(devel=True, log_level="info"))
     with demo.cluster(
-        flags, crds=CONFIG / "crd", samples=CONFIG / "samples", shows="memcacheds,deployments,pods"
+        flags, crds=CONFIG / "crd" / "bases", samples=CONFIG / "samples", shows="memcacheds,deployments,pods"
     ) as cluster:
         mgr = ctrl.new_manager(
             cluster.config,

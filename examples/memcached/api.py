@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 import ctrlruntime as ctrl
+from ctrlruntime.api import apps, core
 
 
 class MemcachedSpec(ctrl.Wire):
-    size: int = Field(ge=0, le=2**31 - 1, description="Number of memcached pods.")
+    size: Annotated[int, ctrl.Descriptor(x=["podCount"])] = Field(
+        ge=0, le=2**31 - 1, description="Number of memcached pods."
+    )
 
 
 class MemcachedStatus(ctrl.Wire):
-    nodes: list[str] = Field(default_factory=list, description="Names of the memcached pods.")
+    nodes: Annotated[list[str], ctrl.Descriptor()] = Field(
+        default_factory=list, description="Names of the memcached pods."
+    )
 
 
-class Memcached(ctrl.Object, group="cache.example.com", version="v1alpha1", short_names=["mc"]):
+class Memcached(
+    ctrl.Object,
+    group="cache.example.com",
+    version="v1alpha1",
+    short_names=["mc"],
+    olm=ctrl.OLM(resources=[apps.Deployment, core.Pod]),
+):
     """A group of memcached servers."""
 
     spec: MemcachedSpec

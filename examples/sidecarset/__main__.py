@@ -26,7 +26,9 @@ def main() -> None:
     demo.add_flags(parser)
     webhook_flags.add_flags(parser)
     flags = ctrl.parse_flags(parser=parser, log_options=ctrl.log.Options(devel=True, log_level="info"))
-    with demo.cluster(flags, crds=CONFIG / "crd", samples=CONFIG / "samples", shows="sidecarsets,pods") as cluster:
+    with demo.cluster(
+        flags, crds=CONFIG / "crd" / "bases", samples=CONFIG / "samples", shows="sidecarsets,pods"
+    ) as cluster:
         webhook = webhook_flags.webhook_options(flags, is_embedded=cluster.is_embedded)
         mgr = ctrl.new_manager(
             cluster.config,

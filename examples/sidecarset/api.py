@@ -18,8 +18,10 @@ HASH = "chinalhr.github.io/sidecar-hash"
 
 class SidecarSetSpec(ctrl.Wire):
     # What has to be there is the webhook's to say: it says it of each field, in one answer.
-    selector: meta.LabelSelector | None = Field(default=None, description="Which Pods get the containers; required.")
-    containers: Annotated[list[core.Container], ctrl.ListMap("name")] = Field(
+    selector: Annotated[meta.LabelSelector | None, ctrl.Descriptor()] = Field(
+        default=None, description="Which Pods get the containers; required."
+    )
+    containers: Annotated[list[core.Container], ctrl.ListMap("name"), ctrl.Descriptor()] = Field(
         default_factory=list[core.Container], description="The containers that are added to a Pod."
     )
 
@@ -33,7 +35,13 @@ class SidecarSetStatus(ctrl.Wire, always_sent=("matched_pods", "updated_pods", "
 @ctrl.printcolumn("MATCHED", ".status.matchedPods")
 @ctrl.printcolumn("UPDATED", ".status.updatedPods")
 @ctrl.printcolumn("READY", ".status.readyPods")
-class SidecarSet(ctrl.Object, group="apps.chinalhr.github.io", version="v1alpha1", scope="Cluster"):
+class SidecarSet(
+    ctrl.Object,
+    group="apps.chinalhr.github.io",
+    version="v1alpha1",
+    scope="Cluster",
+    olm=ctrl.OLM(resources=[core.Pod]),
+):
     """Containers for Pods that are created from now on."""
 
     spec: SidecarSetSpec = Field(default_factory=SidecarSetSpec)

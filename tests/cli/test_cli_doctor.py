@@ -29,8 +29,9 @@ def test_help_has_examples():
     assert "ctrl doctor --context production --json" in helped.stdout
 
 
-def test_a_healthy_project_is_ok_line_by_line(shop):
-    shop.write()
+@pytest.mark.parametrize("source", [".", "src"])
+def test_a_healthy_project_is_ok_line_by_line(shop, source):
+    shop.write(source=source)
 
     done = doctor("--local")
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -285,10 +286,7 @@ def process(*arguments: str, cwd: Path = ROOT, **environ: str) -> subprocess.Com
 
 @pytest.mark.parametrize("example", ["memcached", "game", "sidecarset"])
 def test_the_committed_files_of_an_example_are_current(example):
-    done = process(
-        "-m", "ctrlruntime", "manifests", "--check", "--module", f"examples.{example}",
-        "--output-dir", f"examples/{example}/config", "--role-name", f"{example}-operator",
-    )  # fmt: skip
+    done = process("-m", "ctrlruntime", "manifests", "--check", "--project", f"examples/{example}")
 
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
@@ -353,6 +351,32 @@ def test_a_project_is_found_from_below_and_named_from_elsewhere(project, tmp_pat
     monkeypatch.chdir(elsewhere)
     assert run("manifests", "--check").exit_code == 1
     assert run("manifests", "--project", project, "--check").exit_code == 0
+
+
+def test_a_package_is_imported_from_the_folder_the_settings_name(project):
+    name = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["ctrlruntime"]["package"]
+    (project / "src").mkdir()
+    (project / name).rename(project / "src" / name)
+
+    assert run("manifests").stderr.startswith(f"error: there is no module {name}: ")
+
+    with (project / "pyproject.toml").open("a") as file:
+        file.write('source = "src"\n')
+    made, checked = run("manifests"), run("manifests", "--check")
+
+    assert (made.exit_code, made.stdout.splitlines()[0]) == (0, f"created config/{CRD}")
+    assert (checked.exit_code, checked.output) == (0, "")
+
+
+def test_a_source_that_is_not_there_is_one_line(project):
+    with (project / "pyproject.toml").open("a") as file:
+        file.write('source = "sources"\n')
+
+    refused = run("manifests")
+
+    assert refused.exit_code == 1
+    assert "[tool.ctrlruntime] source: there is no folder sources beside it" in refused.stderr
+    assert refused.stderr.count("\n") == 1
 
 
 def test_check_of_a_project_names_what_is_stale_and_writes_nothing(project):

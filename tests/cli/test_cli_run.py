@@ -67,6 +67,17 @@ def test_embedded_it_has_the_definitions_and_the_samples_and_ends_with_the_opera
     assert Path("kubeconfig").stat().st_mode & 0o077 == 0
 
 
+def test_a_package_in_the_src_layout_runs_in_the_project_s_folder(shop):
+    shop.write(source="src")
+    shop.main(WAITS_FOR_A_CART.format(package=shop.package))
+
+    done = run("--embedded")
+
+    assert done.exit_code == 3, done.output
+    assert f"installed {shop.crd}" in done.stderr.splitlines()
+    assert (shop.folder / "said").is_file()
+
+
 def test_on_a_cluster_it_gets_the_kubeconfig_and_webhooks_are_off(shop, server):
     shop.write(webhooks=True)
     shop.main(SAYS_ITS_ARGUMENTS)

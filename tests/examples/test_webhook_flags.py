@@ -38,6 +38,20 @@ def test_on_a_cluster_webhooks_are_off_until_there_is_a_certificate(options, tmp
     assert options() == ctrl.WebhookOptions()
 
 
+def test_the_environment_turns_them_off_unless_something_else_is_said(options, tmp_path, monkeypatch):
+    (tmp_path / "tls.crt").touch()
+    monkeypatch.setenv("ENABLE_WEBHOOKS", "false")
+
+    assert options() is None
+    assert options("--webhook-cert-path", str(tmp_path)) is None
+    assert options("--webhooks", "files") == ctrl.WebhookOptions()
+
+
+def test_a_folder_with_a_certificate_is_used_and_an_empty_one_is_none(options, tmp_path):
+    assert options("--webhook-cert-path", str(tmp_path)) == ctrl.WebhookOptions(cert_dir=str(tmp_path))
+    assert options("--webhook-cert-path=") is None
+
+
 def test_what_is_said_wins(options, tmp_path):
     (tmp_path / "tls.crt").touch()
 

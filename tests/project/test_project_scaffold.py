@@ -16,6 +16,7 @@ import yaml
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.scaffold import Container, new_project, scaffold_files, with_api, with_webhook
+from ctrlruntime.project.scaffold.files import kind_files
 from ctrlruntime.project.scaffold.writing import refresh, staged
 from ctrlruntime.project.settings import Resource, Settings
 
@@ -417,3 +418,14 @@ def test_the_program_has_the_flags_of_every_operator(main, monkeypatch, capsys):
         "--zap-devel",
     ):
         assert flag in said
+
+
+def test_nothing_is_scaffolded_for_a_package_that_stands_elsewhere():
+    elsewhere = replace(full(SHOP), source="src")
+
+    with pytest.raises(ConfigError, match=r"beside pyproject.toml, and the source of this one is 'src'"):
+        scaffold_files(elsewhere)
+    with pytest.raises(ConfigError, match=r"write classes by hand"):
+        kind_files(elsewhere, elsewhere.resources[0], ["api"])
+
+    assert scaffold_files(replace(elsewhere, source="./")) == scaffold_files(full(SHOP))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,9 @@ def test_what_is_written_is_read_again(tmp_path):
         (TABLE + "[[tool.ctrlruntime.resources]]\ngroup = 'x'", "resources[0] has no key 'version'"),
         (TABLE + "[[tool.ctrlruntime.resources]]\nspokes = [1]\ngroup=''\nversion='v1'\nkind='K'\nplural='ks'", "spokes[0] has to be a string"),
         (TABLE + "[[tool.ctrlruntime.resources]]\nimage-port=true\ngroup=''\nversion='v1'\nkind='K'\nplural='ks'", "image-port has to be an integer"),
+        (TABLE + "source = ''", "source has to be a folder relative to the project's, like src, not ''"),
+        (TABLE + "source = '/src'", "source has to be a folder relative to the project's, like src, not '/src'"),
+        (TABLE + "source = ['src']", "source has to be a string"),
         (TABLE.replace('"shop"', '"Shop"', 1), "the project name 'Shop' is no DNS label"),
         (TABLE.replace('package = "shop"', 'package = "class"'), "the package 'class' is a keyword of Python"),
         ("[tool]\nctrlruntime = 1", "tool.ctrlruntime has to be a table"),
@@ -89,6 +93,18 @@ def test_what_cannot_be_meant_is_one_line_that_names_it(tmp_path, text, message)
     assert message in str(failed.value)
     assert "\n" not in str(failed.value)
     assert str(tmp_path / "pyproject.toml") in str(failed.value)
+
+
+@pytest.mark.parametrize(("source", "found"), [(".", "shop"), ("src", "shop/src"), ("../..", ".")])
+def test_the_source_is_relative_to_the_project(tmp_path, source, found):
+    folder = tmp_path / "shop"
+    settings = replace(SHOP, source=source)
+
+    text = write_settings("", settings)
+
+    assert settings.source_in(folder) == (tmp_path / found if found != "." else tmp_path.parent)
+    assert tomllib.loads(text)["tool"]["ctrlruntime"].get("source", ".") == source
+    assert ("source" in text) is (source != ".")
 
 
 def test_the_nearest_project_upwards_is_found(tmp_path):

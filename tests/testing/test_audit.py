@@ -97,6 +97,16 @@ def test_a_role_grants_in_its_namespace_and_one_without_wherever_it_is_put():
     assert differences([("", "secrets", "list")], role(rule("", "secrets", "list"), kind="Role"))[0] != []
 
 
+def test_a_role_of_a_project_is_put_where_kustomize_puts_it():
+    used = [("", "secrets", "get", "zoo")]
+    moved = role(rule("", "secrets", "get"), kind="Role", namespace="system")
+    named = {**moved, "metadata": {**moved["metadata"], "annotations": {"ctrlruntime.dev/namespace": "zoo"}}}
+
+    assert differences(used, moved) == ([], [])
+    assert differences(used, named) == ([], [])
+    assert differences([("", "secrets", "get", "park")], named)[0] != []
+
+
 def test_get_is_part_of_reading_through_a_cache():
     granted = role(rule("", "pods", "get list watch"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from ctrlruntime.project.config.files import derived_files, first_files
 from ctrlruntime.project.config.layout import DERIVED_MARK, SERVICE
 from ctrlruntime.project.config.scopes import kept_to
 from ctrlruntime.project.manifests import Manifests, manifests
-from ctrlruntime.project.package import load
+from ctrlruntime.project.package import load, make_importable
 from ctrlruntime.project.settings import Settings
 from ctrlruntime.project.staging import staged
 from ctrlruntime.project.tree import Change, Tree
@@ -88,10 +87,8 @@ def refresh(folder: Path, settings: Settings, *, options: Options | None = None,
 
 
 def made_by(folder: Path, settings: Settings, *, options: Options | None = None, warn: Warn = warn) -> Manifests:
-    """Return the manifests of the project's package, which is imported from `folder`, as the tree wants them."""
-    root = str(folder.resolve())
-    if root not in sys.path:
-        sys.path.insert(0, root)
+    """Return the manifests of the package of the project in `folder`, as the tree wants them."""
+    make_importable(folder, settings)
     package = load(settings.package)
     namespaces: tuple[str, ...] = ()
     if settings.namespaced:

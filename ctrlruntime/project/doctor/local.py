@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Final
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.field import Quantity
 from ctrlruntime.project.doctor.check import Check, Subject, failed, fine, warned
+from ctrlruntime.project.package import with_source
 
 __all__ = ["bytes_of", "local_checks", "mebibytes"]
 
@@ -60,9 +62,10 @@ def _manifests(subject: Subject) -> Check:
 
 def _memory(subject: Subject) -> Check:
     command = [sys.executable, "-m", "ctrlruntime.project.doctor.idle", subject.settings.package]
+    environ = with_source(os.environ, subject.folder, subject.settings)
     try:
         done = subprocess.run(  # noqa: S603 - our own program
-            command, cwd=subject.folder, capture_output=True, text=True, check=False, timeout=_PATIENCE
+            command, cwd=subject.folder, env=environ, capture_output=True, text=True, check=False, timeout=_PATIENCE
         )
     except subprocess.TimeoutExpired:
         return warned("memory", f"the operator was not built within {_PATIENCE:g} s", "look at what its modules do")

@@ -6,9 +6,10 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.scaffold.words import Words
 from ctrlruntime.project.settings import PYPROJECT, Resource, Settings
 
@@ -29,8 +30,10 @@ _NEEDS: Final = ">=0.1,<1"
 def scaffold_files(settings: Settings) -> dict[str, str]:
     """Return the text of each file that a project gets once, by its path in the project's folder.
 
-    `config/` is not among them, nor is the table `[tool.ctrlruntime]` in the text of pyproject.toml.
+    `config/` is not among them, nor is the table `[tool.ctrlruntime]` in the text of pyproject.toml. Raises: ConfigError for a package
+    that stands elsewhere.
     """
+    _refuse_other_source(settings)
     files = dict(_project(settings))
     for resource in settings.resources:
         files.update(kind_files(settings, resource, _parts(resource)))
@@ -65,7 +68,8 @@ def _project(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def kind_files(settings: Settings, resource: Resource, parts: Collection[Part]) -> dict[str, str]:
-    """Return the files of one version of a kind, as far as they belong to these parts."""
+    """Return the files of one version of a kind, as far as they belong to these parts. Raises: as `scaffold_files`."""
+    _refuse_other_source(settings)
     k = Words(settings, resource)
     flavour = "image_" if resource.image else ""
     files: dict[str, str] = {}
@@ -80,6 +84,14 @@ def kind_files(settings: Settings, resource: Resource, parts: Collection[Part]) 
         path = f"tests/{k.test_stem}_{k.version}_webhook.py"
         files[path] = _text(path, "kind/test_webhook.py", settings, k=k)
     return files
+
+
+def _refuse_other_source(settings: Settings) -> None:
+    if PurePath(settings.source) != PurePath():
+        raise ConfigError(
+            f"code is scaffolded for packages beside {PYPROJECT}, and the source of this one is {settings.source!r}: "
+            "write classes by hand; `ctrl manifests` makes config/ of them"
+        )
 
 
 def _parts(resource: Resource) -> list[Part]:
