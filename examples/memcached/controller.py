@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctrlruntime as ctrl
 from ctrlruntime.api import apps, core, meta
 from ctrlruntime.handler import enqueue_requests_from_map_func
+from ctrlruntime.operatorlib import related_image
 from ctrlruntime.predicate import ResourceVersionChangedPredicate
 from examples.memcached.api import Memcached
 
-IMAGE = "memcached:1.6"
+IMAGE = related_image("memcached", default="memcached:1.6")  # a mirrored one, in a cluster without a way out
 INSTANCE = "cache.example.com/memcached"
 
 ELECTION = ctrl.LeaderElection("memcached.cache.example.com")
