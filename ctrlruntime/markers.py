@@ -202,9 +202,9 @@ class MinProperties(Marker):
 class Descriptor(Marker):
     """How a console of the Operator Lifecycle Manager shows a field of spec or status; the schema says nothing of it.
 
-    Fields that hold one value have a descriptor by themselves, named after the field and described by its description. `x` are hints
-    (`podCount`, `fieldGroup:pods`, `Secret`), which stand for their URNs; `order` puts it before those with a higher one or none;
-    `hidden` leaves it out. A field that holds an object or a list has one when this marker stands there.
+    Each field right below spec and status has a descriptor by itself, and each deeper one that holds one value: named after the field,
+    described by its description. `x` are hints (`podCount`, `fieldGroup:pods`, `Secret`), which stand for their URNs; `order` puts it
+    before those with a higher one or none; `hidden` leaves it out, with all below it. An object deeper down has one when this stands there.
     """
 
     display: str = ""
@@ -214,7 +214,7 @@ class Descriptor(Marker):
 
     def __post_init__(self) -> None:
         if isinstance(self.x, str):
-            raise ValueError(f"Descriptor needs a list of hints: Descriptor(x=[{self.x!r}])")
+            raise TypeError(f"Descriptor needs a list of hints: Descriptor(x=[{self.x!r}])")
 
     @override
     def __hash__(self) -> int:

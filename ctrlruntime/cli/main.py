@@ -16,6 +16,8 @@ from ctrlruntime.errors import CtrlError
 __all__ = ["ctrl"]
 
 _COMMANDS: Final = {
+    "bundle": ("ctrlruntime.cli.bundle", "bundle", "Make the bundle of a project for OLM, or check one."),
+    "catalog": ("ctrlruntime.cli.catalog", "catalog", "Write and check a file-based catalog of bundles."),
     "check": ("ctrlruntime.cli.check", "check", "Check manifests without a cluster."),
     "completion": ("ctrlruntime.cli.completion", "completion", "Teach a shell to complete commands."),
     "crd": ("ctrlruntime.cli.crd", "crd", "Look at what changes in definitions."),
@@ -24,6 +26,7 @@ _COMMANDS: Final = {
     "doctor": ("ctrlruntime.cli.doctor", "doctor", "Look for what is wrong here and in the cluster."),
     "edit": ("ctrlruntime.cli.edit", "edit", "Change the project's settings and what follows from them."),
     "explain": ("ctrlruntime.cli.explain", "explain", "Print the fields of a kind, as kubectl explain does."),
+    "generate": ("ctrlruntime.cli.generate", "generate", "Write the base that `ctrl bundle` starts from."),
     "helm": ("ctrlruntime.cli.helm", "helm", "Write a Helm chart of the project."),
     "image": ("ctrlruntime.cli.image", "image", "Build the project's container image."),
     "import": ("ctrlruntime.cli.import_", "import_definitions", "Write classes for the definitions in a file."),
@@ -32,6 +35,7 @@ _COMMANDS: Final = {
     "manifests": ("ctrlruntime.cli.manifests", "manifests", "Write CRDs, roles and webhook configurations."),
     "render": ("ctrlruntime.cli.render", "render", "Print the objects of a kustomization, without kubectl."),
     "run": ("ctrlruntime.cli.run", "run", "Run the operator here, against a cluster or an embedded API server."),
+    "scorecard": ("ctrlruntime.cli.scorecard", "scorecard", "Run the scorecard's tests of a bundle, without a cluster."),
     "storage": ("ctrlruntime.cli.storage", "storage", "Look after stored objects."),
     "undeploy": ("ctrlruntime.cli.deploy", "undeploy", "Take the project out of a cluster."),
     "uninstall": ("ctrlruntime.cli.install", "uninstall", "Remove the definitions of your kinds, and every object of them."),

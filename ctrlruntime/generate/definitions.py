@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_documents
+from ctrlruntime.generate.documents import opened, read_documents
 from ctrlruntime.generate.options import Document
 
 __all__ = ["DefinitionSource", "definitions_in", "read_definitions"]
@@ -54,21 +54,13 @@ def _text(file: Path) -> str:
 
 
 def _definitions(documents: Iterable[Any], where: str) -> Iterator[Document]:
-    for document in _opened(documents):
+    for document in opened(documents):
+        if not isinstance(document, Mapping):
+            continue
+        document = cast("Mapping[str, Any]", document)
         group = str(document.get("apiVersion") or "").rpartition("/")[0]
         if document.get("kind") == _KIND and group in {"", _GROUP}:
             yield _whole(cast("Document", _without_nulls(document)), where)
-
-
-def _opened(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    for document in documents:
-        if not isinstance(document, Mapping):
-            continue
-        known = cast("Mapping[str, Any]", document)
-        if str(known.get("kind") or "").endswith("List") and isinstance(known.get("items"), list):
-            yield from _opened(known["items"])
-        else:
-            yield known
 
 
 def _without_nulls(tree: Any, *, is_named: bool = False) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.generate.text import dump
 
-__all__ = ["plain", "read_documents", "read_one", "scalar", "written"]
+__all__ = ["opened", "plain", "read_documents", "read_one", "scalar", "written"]
 
 _BOOL = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 _NULL = re.compile(r"(?:~|null|Null|NULL|)$")
@@ -56,6 +56,16 @@ def read_one(text: str, where: str) -> Any:
     if len(documents) > 1:
         raise ConfigError(f"{where}: {len(documents)} documents where one is expected")
     return documents[0] if documents else None
+
+
+def opened(trees: Iterable[Any]) -> Iterator[Any]:
+    """Yield the documents, and in the place of a list (as kubectl prints several objects) what is in it."""
+    for tree in trees:
+        items: Any = tree.get("items") if isinstance(tree, Mapping) else None
+        if isinstance(items, list) and str(cast("Mapping[str, Any]", tree).get("kind") or "").endswith("List"):
+            yield from opened(items)
+        else:
+            yield tree
 
 
 def scalar(text: str) -> Any:

@@ -28,6 +28,7 @@ __all__ = [
     "MEDIA_TYPE",
     "METADATA",
     "PACKAGE",
+    "SUPPORTED",
     "Bundle",
     "BundleObject",
     "Unreadable",
@@ -45,6 +46,34 @@ MEDIA_TYPE: Final = f"{_BUNDLE}.mediatype.v1"
 PACKAGE: Final = f"{_BUNDLE}.package.v1"
 CHANNELS: Final = f"{_BUNDLE}.channels.v1"
 DEFAULT_CHANNEL: Final = f"{_BUNDLE}.channel.default.v1"
+
+SUPPORTED: Final = frozenset(
+    {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ClusterServiceVersion",
+        "ConfigMap",
+        "ConsoleCLIDownload",
+        "ConsoleLink",
+        "ConsolePlugin",
+        "ConsoleQuickStart",
+        "ConsoleYAMLSample",
+        "CustomResourceDefinition",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+        "PodMonitor",
+        "PriorityClass",
+        "PrometheusRule",
+        "Role",
+        "RoleBinding",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+        "ServiceMonitor",
+        "VerticalPodAutoscaler",
+    }
+)
+"""The kinds that a bundle may hold; OLM installs no others."""
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 

@@ -7,14 +7,14 @@ values and CEL rules are checked, one object at a time; not what an object refer
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.errors import APIStatusError, StatusCause
-from ctrlruntime.generate.documents import read_documents
+from ctrlruntime.generate.documents import opened, read_documents
 
 __all__ = ["Checked", "Problem", "check"]
 
@@ -59,7 +59,7 @@ def check(texts: Iterable[tuple[str, str]]) -> Checked:
     registry = Registry(Store())
     registry.plugins.checks_namespaces = False
     checked = Checked()
-    found = [(name, tree) for name, text in texts for tree in _flat(read_documents(text, name))]
+    found = [(name, tree) for name, text in texts for tree in opened(read_documents(text, name))]
     # Definitions first: objects of their kinds may stand before them.
     found.sort(key=lambda each: _field(each[1], "kind") != _DEFINITION)
     seen: dict[tuple[str, ...], str] = {}
@@ -67,15 +67,6 @@ def check(texts: Iterable[tuple[str, str]]) -> Checked:
         checked.objects += 1
         _check(registry, name, tree, seen, checked)
     return checked
-
-
-def _flat(trees: Sequence[Any]) -> Iterator[Any]:
-    for tree in trees:
-        items = tree.get("items") if isinstance(tree, dict) else None
-        if isinstance(items, list) and _field(tree, "kind").endswith("List"):
-            yield from _flat(items)
-        else:
-            yield tree
 
 
 def _check(registry: Registry, file: str, tree: Any, seen: dict[tuple[str, ...], str], checked: Checked) -> None:

@@ -17,9 +17,7 @@ class MemcachedSpec(ctrl.Wire):
 
 
 class MemcachedStatus(ctrl.Wire):
-    nodes: Annotated[list[str], ctrl.Descriptor()] = Field(
-        default_factory=list, description="Names of the memcached pods."
-    )
+    nodes: list[str] = Field(default_factory=list, description="Names of the memcached pods.")
 
 
 class Memcached(

@@ -18,10 +18,8 @@ HASH = "chinalhr.github.io/sidecar-hash"
 
 class SidecarSetSpec(ctrl.Wire):
     # What has to be there is the webhook's to say: it says it of each field, in one answer.
-    selector: Annotated[meta.LabelSelector | None, ctrl.Descriptor()] = Field(
-        default=None, description="Which Pods get the containers; required."
-    )
-    containers: Annotated[list[core.Container], ctrl.ListMap("name"), ctrl.Descriptor()] = Field(
+    selector: meta.LabelSelector | None = Field(default=None, description="Which Pods get the containers; required.")
+    containers: Annotated[list[core.Container], ctrl.ListMap("name")] = Field(
         default_factory=list[core.Container], description="The containers that are added to a Pod."
     )
 

@@ -46,7 +46,7 @@ class Quantity:
         return self.is_exact and self.amount.denominator == 1 and -(2**63) <= self.amount < 2**63
 
 
-_QUANTITY = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?\d+)?\Z")
+_QUANTITY = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?[0-9]+)?\Z")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _SUFFIXES = {name: Fraction(1024) ** power for power, name in enumerate(_BINARY)} | {
@@ -118,7 +118,7 @@ class Semver:
         return (self.numbers, not self.stages, self.stages)
 
 
-_NUMBER = r"(0|[1-9]\d*)"
+_NUMBER = r"(0|[1-9][0-9]*)"
 _SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?\Z")
 
 

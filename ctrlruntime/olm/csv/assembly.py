@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.api.object import Object
+from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.generate.options import Document, Warn, warn
+from ctrlruntime.olm.api import ClusterServiceVersion
+from ctrlruntime.olm.csv.definitions import owned_definitions
+from ctrlruntime.olm.csv.deployments import deployments, manager_of
+from ctrlruntime.olm.csv.examples import ANNOTATION, examples
+from ctrlruntime.olm.csv.images import related_images
+from ctrlruntime.olm.csv.objects import Objects, mapping, maps, namespace_of
+from ctrlruntime.olm.csv.others import others
+from ctrlruntime.olm.csv.permissions import Granted, granted
+from ctrlruntime.olm.csv.profile import Certificates, profile, without_strangers
+from ctrlruntime.olm.csv.webhooks import webhooks
 
 __all__ = ["Assembled", "Sources", "assemble"]
+
+_BUILDER: Final = "operators.operatorframework.io/builder"
+_LAYOUT: Final = "operators.operatorframework.io/project_layout"
+_OF_LISTS: Final = ("apiservicedefinitions", "customresourcedefinitions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +41,7 @@ class Sources:
     base: Document
     """The base a person wrote; what it says is kept where nothing follows from the rest."""
 
-    objects: Sequence[Document]
+    objects: Sequence[Mapping[str, Any]]
     """All objects of the project as kustomize renders them, without the base: with their final names and namespaces."""
 
     kinds: Sequence[type[Object]] = ()
@@ -54,4 +70,86 @@ def assemble(sources: Sources, *, warn: Warn = warn) -> Assembled:
 
     `warn` takes the text of each warning. Raises: GenerateError, of one line, for what cannot become a bundle.
     """
-    raise NotImplementedError
+    base = copy.deepcopy(sources.base)
+    objects = Objects(sources.objects)
+    without_strangers(objects)
+    home = next((namespace_of(each) for each in objects.deployments), "")
+    spec = mapping(base.get("spec"))
+    certificates = Certificates.of(objects)
+    webhook_entries = _with_said(webhooks(objects, warn), maps(spec.get("webhookdefinitions")))
+    profile(objects, certificates, _serving(spec, webhook_entries))
+    allowed = granted(objects, sources.extra_service_accounts, warn)
+    running = deployments(objects)
+    shown = examples(objects)
+    said = mapping(spec.get("customresourcedefinitions"))
+    owned = owned_definitions(objects, maps(said.get("owned")), sources.kinds, sources.owns, warn)
+    made: Document = {
+        **spec,
+        "version": sources.version,
+        "install": _install(running, allowed),
+        "customresourcedefinitions": {**said, "owned": owned},
+        "webhookdefinitions": webhook_entries,
+        "relatedImages": related_images(running, maps(spec.get("relatedImages")), warn),
+        "icon": [each for each in maps(spec.get("icon")) if each.get("base64data")],
+    }
+    _warn_of_modes(made, warn)
+    csv = {
+        "apiVersion": kind_of(ClusterServiceVersion).api_version,
+        "kind": kind_of(ClusterServiceVersion).kind,
+        "metadata": _metadata(sources, mapping(base.get("metadata")), running, shown),
+        "spec": _without_empty(made),
+    }
+    return Assembled(csv=csv, others=others(objects, home, warn))
+
+
+def _with_said(found: Sequence[Document], said: Sequence[Document]) -> list[Document]:
+    """Return the webhooks of the objects, and those the base alone has."""
+    known = {(each["type"], each["generateName"]) for each in found}
+    kept = [each for each in said if (each.get("type"), each.get("generateName")) not in known]
+    return sorted([*found, *kept], key=lambda each: (str(each.get("generateName")), str(each.get("type"))))
+
+
+def _serving(spec: Document, webhook_entries: Sequence[Document]) -> set[str]:
+    """Return the names of the Deployments that answer the API server."""
+    services = mapping(spec.get("apiservicedefinitions"))
+    return {str(each.get("deploymentName")) for each in (*webhook_entries, *maps(services.get("owned")))}
+
+
+def _install(running: Sequence[Document], allowed: Granted) -> Document:
+    spec = {
+        "deployments": list(running),
+        "permissions": allowed.permissions,
+        "clusterPermissions": allowed.cluster_permissions,
+    }
+    return {"strategy": "deployment", "spec": {word: value for word, value in spec.items() if value}}
+
+
+def _metadata(sources: Sources, said: Document, running: Sequence[Document], shown: str) -> Document:
+    annotations = dict(mapping(said.get("annotations")))
+    annotations |= {
+        ANNOTATION: shown or annotations.get(ANNOTATION) or "[]",
+        _BUILDER: "ctrlruntime",  # without its version, with which a release would make every bundle stale
+        _LAYOUT: annotations.get(_LAYOUT) or "python.ctrlruntime.dev/v1",
+    }
+    image = manager_of(running).get("image")
+    if image and not annotations.get("containerImage"):
+        annotations["containerImage"] = image
+    return {**said, "name": f"{sources.package}.v{sources.version}", "annotations": annotations}
+
+
+def _without_empty(tree: Mapping[str, Any]) -> Document:
+    """Leave out what says nothing. Empty texts stay: they are a person's to fill, and checks tell of them."""
+    pruned = {word: _without_empty(mapping(value)) if word in _OF_LISTS else value for word, value in tree.items()}
+    return {word: value for word, value in pruned.items() if value not in (None, {}, [])}
+
+
+def _warn_of_modes(spec: Mapping[str, Any], warn: Warn) -> None:
+    """Tell of install modes that a conversion does not allow: definitions belong to the whole cluster."""
+    if not any(each.get("type") == "ConversionWebhook" for each in spec["webhookdefinitions"]):
+        return
+    supported = {str(each.get("type")) for each in maps(spec.get("installModes")) if each.get("supported")}
+    if supported != {"AllNamespaces"}:
+        warn(
+            "a conversion webhook is installed only where AllNamespaces is the one supported install mode: set it in the base, "
+            "spec.installModes"
+        )

@@ -1,4 +1,4 @@
-"""What a validator is, and what it looks at."""
+"""What a validator is, what it looks at, and how it says what it found."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from pydantic import ValidationError
-
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.bundle import Bundle, BundleObject
 from ctrlruntime.olm.finding import Check, Finding
 
-__all__ = ["Run", "Subject", "Validator"]
+__all__ = ["Run", "Subject", "Validator", "about"]
 
 
 @dataclass(frozen=True)
 class Subject:
     """A bundle under validation.
 
-    `values` are those of `--optional-values`: `k8s-version` (the newest Kubernetes the bundle shall run on), `index-path` and what
-    else a validator names.
+    `values` are those of `--optional-values`: `k8s-version` (the newest Kubernetes the bundle shall run on) and what else a validator
+    names.
     """
 
     bundle: Bundle
@@ -35,13 +33,16 @@ class Subject:
 
     @cached_property
     def csv(self) -> ClusterServiceVersion | None:
-        """The ClusterServiceVersion, decoded; None when there is none, or it cannot be decoded (which the format's checks tell)."""
+        """The ClusterServiceVersion, decoded as OLM does: a field that is missing is empty.
+
+        None when there is none, or it cannot be decoded; which other checks tell.
+        """
         found = self.bundle.csv
-        if found is None:
+        if found is None or not found.spec:
             return None
         try:
-            return ClusterServiceVersion.model_validate(found.document)
-        except (CtrlError, ValidationError, ValueError):
+            return ClusterServiceVersion.from_wire(found.document)
+        except (CtrlError, ValueError, TypeError):
             return None
 
 
@@ -60,3 +61,10 @@ class Validator:
     run: Run
     suite: str = ""
     """As `--select-optional suite=SUITE` has it; empty for one that is in no suite, or always runs."""
+
+
+def about(check: Check, found: BundleObject | None, text: str, path: str = "") -> Finding:
+    """Return what a check found in an object, or in the bundle as a whole."""
+    if found is None:
+        return Finding(check=check, text=text, path=path)
+    return Finding(check=check, text=text, file=found.file, object=str(found), path=path)

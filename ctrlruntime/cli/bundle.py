@@ -1,0 +1,273 @@
+"""`ctrl bundle`: the bundle of a project for the Operator Lifecycle Manager; and, below it, what is done with a bundle."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.core import ParameterSource
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from ctrlruntime.olm.making import Material, Plan
+    from ctrlruntime.project.settings import Settings
+
+__all__ = ["bundle"]
+
+_HELP = """Make the bundle of a project: what the Operator Lifecycle Manager (OLM) installs it by.
+
+    \b
+      DIR/manifests/*.yaml            the ClusterServiceVersion, definitions, and what else is installed
+      DIR/metadata/annotations.yaml   the package and its channels
+      DIR/tests/scorecard/config.yaml
+      DIR.Dockerfile                  its image: docker build -f bundle.Dockerfile .
+
+    It is made from config/manifests, rendered, and from your classes. What people see in a catalog is said in
+    config/manifests/bases (`ctrl generate kustomize-manifests`); a warning names each field that is missing there.
+
+    Version, channels and package stay as the bundle has them when they are not named. Files with our mark in their first line are written
+    anew, and removed when nothing stands behind them any more. Files you put into manifests/ without one, metadata/dependencies.yaml, and
+    annotations you add are kept.
+
+    \b
+    Examples:
+      ctrl bundle --version 0.1.0
+      ctrl bundle --version 0.2.0 --channels candidate,stable --default-channel stable
+      ctrl bundle --check
+      kubectl kustomize config/manifests | ctrl bundle --input - --package shop --version 0.1.0
+    """
+
+_BELOW: Final = {
+    "validate": ("ctrlruntime.cli.bundle_validate", "validate", "Check a bundle, without a cluster or a registry."),
+}
+"""Module, attribute and summary of each command below; the help loads none."""
+
+
+class _Bundle(click.Group):
+    """Makes a bundle when no command below is named."""
+
+    @override
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_BELOW)
+
+    @override
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _BELOW:
+            return None
+        module, attribute, _ = _BELOW[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    @override
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _BELOW[name][2]) for name in self.list_commands(ctx)])
+
+
+def _words(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str] | None:
+    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+@click.group(cls=_Bundle, invoke_without_command=True, help=_HELP)
+@click.option("--version", metavar="VERSION", help="The operator's, like 0.1.0; a new bundle needs it.")
+@click.option(
+    "--channels", metavar="NAME[,NAME]", callback=_words,
+    help="Where it stands in a catalog.  [default: those it has, or candidate]",
+)  # fmt: skip
+@click.option("--default-channel", metavar="NAME", help="The channel people get who name none.")
+@click.option("--package", metavar="NAME", help="Its name in a catalog.  [default: the one it has, or the project's]")
+@click.option(
+    "--output-dir", "folder", default="bundle", show_default=True, metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path), help="Where the bundle is, from the project's folder.",
+)  # fmt: skip
+@click.option(
+    "--project", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+    help="The project's folder; default: this folder or the next above that is one.",
+)  # fmt: skip
+@click.option(
+    "--input-dir", metavar="DIR", type=click.Path(path_type=Path),
+    help="Make it from the objects in this folder, and not from config/manifests.",
+)  # fmt: skip
+@click.option(
+    "--input", "input_file", metavar="FILE|-", help="Make it from the objects in a file (-: the standard input)."
+)
+@click.option(
+    "--base", metavar="FILE", type=click.Path(path_type=Path),
+    help="With --input and --input-dir: the ClusterServiceVersion to start from, when it is not among the objects.",
+)  # fmt: skip
+@click.option(
+    "--extra-service-accounts", metavar="NAME[,NAME]", callback=_words,
+    help="ServiceAccounts that no Deployment runs as, whose permissions OLM shall grant, too.",
+)  # fmt: skip
+@click.option(
+    "--pin", "digests", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+    help='Name images by their digests: a JSON file, like {"quay.io/me/shop:v1": "sha256:..."}.',
+)  # fmt: skip
+@click.option(
+    "--check", is_flag=True, help="Write nothing; print what is stale as a diff and exit with 1 if anything is."
+)
+@click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
+@click.option("--stdout", is_flag=True, help="Write nothing; print the objects of manifests/.")
+@click.pass_context
+def bundle(
+    context: click.Context,
+    *,
+    version: str | None,
+    channels: list[str] | None,
+    default_channel: str | None,
+    package: str | None,
+    folder: Path,
+    project: Path | None,
+    input_dir: Path | None,
+    input_file: str | None,
+    base: Path | None,
+    extra_service_accounts: list[str] | None,
+    digests: Path | None,
+    check: bool,
+    diff: bool,
+    stdout: bool,
+) -> None:
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
+    if check + diff + stdout > 1:
+        raise click.UsageError("give one of --check, --diff and --stdout")
+    if input_dir is not None and input_file is not None:
+        raise click.UsageError("give --input-dir or --input, and not both")
+    if base is not None and input_dir is None and input_file is None:
+        raise click.UsageError(
+            "--base goes with --input-dir or --input; in a project the base is in config/manifests/bases"
+        )
+    from ctrlruntime.olm.making import Given, Request, planned, read_digests
+
+    is_read = input_dir is not None or input_file is not None
+    root, settings = _project(project, is_needed=not is_read)
+    request = Request(
+        given=Given(package=package, version=version, channels=channels, default_channel=default_channel),
+        name=settings.project_name if settings is not None else "",
+        extra_service_accounts=extra_service_accounts or (),
+        digests=None if digests is None else read_digests(digests),
+        digests_file=str(digests or ""),
+    )
+    _refuse_project(root, folder)
+    material = _material(root, settings, input_dir, input_file, base)
+    plan = planned(root / folder, material, request, environ=os.environ, warn=_warn, is_renewed=not (check or diff))
+    if stdout:
+        _print(plan)
+    elif check or diff:
+        _show(plan, fail=check)
+    else:
+        plan.refresh.apply()
+        _tell(plan, material, settings)
+
+
+def _refuse_options(context: click.Context) -> None:
+    for parameter in context.command.params:
+        if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"{parameter.opts[0]} is for making a bundle; `ctrl bundle {context.invoked_subcommand} --help` has its own options"
+            )
+
+
+def _project(folder: Path | None, *, is_needed: bool) -> tuple[Path, Settings | None]:
+    """Return the project's folder, relative to here as a person would name files, and its settings."""
+    from ctrlruntime.errors import ConfigError
+    from ctrlruntime.project.settings import find_project, has_table, read_settings
+
+    if folder is None:
+        try:
+            folder = Path(os.path.relpath(find_project(Path.cwd())))
+        except ConfigError:
+            if is_needed:
+                raise
+            return Path(), None
+    # A project of another tool has no classes to ask.
+    return folder, read_settings(folder) if is_needed or has_table(folder) else None
+
+
+def _refuse_project(root: Path, folder: Path) -> None:
+    from ctrlruntime.errors import ConfigError
+
+    if root.resolve().is_relative_to((root / folder).resolve()):
+        raise ConfigError(f"{folder} holds the project; give the bundle a folder of its own")
+
+
+def _material(
+    root: Path, settings: Settings | None, input_dir: Path | None, input_file: str | None, base: Path | None
+) -> Material:
+    from ctrlruntime.olm.making import of_folder, of_project, of_text, read_base, with_classes
+
+    if settings is not None and input_dir is None and input_file is None:
+        return of_project(root, settings, warn=_warn)
+    start = None if base is None else read_base(base)
+    if input_dir is not None:
+        found = of_folder(input_dir, base=start)
+    else:
+        name = input_file or "-"
+        found = of_text(_read(name), "the standard input" if name == "-" else name, base=start)
+    return found if settings is None else with_classes(found, root, settings)
+
+
+def _read(name: str) -> str:
+    from ctrlruntime.errors import ConfigError
+
+    try:
+        with click.open_file(name, encoding="utf-8") as file:
+            return str(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name} cannot be read: {error}") from error
+
+
+# Telling
+
+
+def _print(plan: Plan) -> None:
+    from ctrlruntime.generate.text import dump_all
+
+    click.echo(dump_all([plan.assembled.csv, *plan.assembled.others]), nl=False)
+
+
+def _show(plan: Plan, *, fail: bool) -> None:
+    for diff in plan.refresh.diffs():
+        click.echo(diff, nl=False)
+    if plan.refresh.stale and fail:
+        names = ", ".join(map(str, plan.refresh.stale))
+        click.echo(f"error: stale: {names}; run ctrl bundle without --check", err=True)
+        click.get_current_context().exit(1)
+
+
+def _tell(plan: Plan, material: Material, settings: Settings | None) -> None:
+    for line in plan.refresh.lines():
+        click.echo(line)
+    if not plan.refresh.stale:
+        click.echo(f"{plan.refresh.files} files in {plan.refresh.tree.folder}: up to date")
+    _report(plan.strangers, "not written by `ctrl bundle`; it is kept, and is part of the bundle")
+    _report(plan.replaced, "was not written by `ctrl bundle`; ours took its place")
+    if plan.is_rewritten:
+        _report(
+            [plan.refresh.tree.folder / "metadata"], "the annotations were written anew, and comments in them are lost"
+        )
+    for line in _unsaid(plan, material, settings):
+        _warn(line)
+
+
+def _unsaid(plan: Plan, material: Material, settings: Settings | None) -> Iterable[str]:
+    from ctrlruntime.generate.documents import read_one
+    from ctrlruntime.olm.making import unsaid
+    from ctrlruntime.project.config.olm import base_text
+
+    scaffold = None if settings is None else read_one(base_text(settings), "the scaffold")
+    return unsaid(plan.assembled.csv, origin=material.origin, scaffold=scaffold)
+
+
+def _report(paths: Iterable[Path], text: str) -> None:
+    for path in paths:
+        _warn(f"{path}: {text}")
+
+
+def _warn(text: str) -> None:
+    click.echo(f"warning: {text}", err=True)

@@ -1,0 +1,141 @@
+"""`ctrl bundle validate`: every check of a bundle, without a cluster or a registry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from ctrlruntime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ctrlruntime.olm.finding import Finding
+
+__all__ = ["validate"]
+
+_HELP: Final = """Check a bundle, without a cluster or a registry.
+
+    DIR is its folder. Its files, its annotations and dependencies, every object as kube-apiserver would take it, and the
+    ClusterServiceVersion as the Operator Lifecycle Manager reads it. A line for each finding says the file, the object, the field, what is
+    wrong and, in brackets, the code of the check. Codes stay; docs/olm-checks.md explains each.
+
+    Checks that not every bundle has to pass run when they are selected; --list-optional names them.
+
+    \b
+    With -o json:
+      {"passed": false,
+       "outputs": [{"type": "error", "code": "csv-replaces", "checkType": "CSVFileNotValid", "message": …,
+                    "file": …, "object": "ClusterServiceVersion/shop.v0.1.0", "path": "spec.replaces"}]}
+    `type` is error or warning, `checkType` the word of operator-framework's validator.
+
+    Exits with 1 when there is an error; warnings alone pass.
+
+    \b
+    Examples:
+      ctrl bundle validate
+      ctrl bundle validate ./bundle --select-optional suite=operatorframework
+      ctrl bundle validate --select-optional name=alpha-deprecated-apis --optional-values k8s-version=1.36
+    """
+_COLOURS: Final = {"error": "red", "warning": "yellow"}
+
+
+def _pairs(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for each in given:
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise click.BadParameter(f"{each!r} is not NAME=VALUE")
+        pairs[name] = value
+    return pairs
+
+
+@click.command(help=_HELP)
+@click.argument("folder", default="bundle", metavar="[DIR]", type=click.Path(path_type=Path))
+@click.option(
+    "--select-optional",
+    "selectors",
+    multiple=True,
+    metavar="name=NAME|suite=SUITE",
+    help="Run optional checks, too. Can be given again.",
+)
+@click.option("--list-optional", is_flag=True, help="Name the optional checks and look at no bundle.")
+@click.option(
+    "--optional-values",
+    "values",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_pairs,
+    help="What an optional check may ask for. Can be given again.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("text", "json", "json-alpha1")),
+    default="text",
+    show_default=True,
+    help="How findings are printed; json-alpha1 is json, as operator-sdk calls it.",
+)
+def validate(
+    *, folder: Path, selectors: tuple[str, ...], list_optional: bool, values: dict[str, str], output: str
+) -> None:
+    from ctrlruntime.olm.bundle import read_bundle
+    from ctrlruntime.olm.validation import validate as find
+
+    is_json = output != "text"
+    if list_optional:
+        _list(is_json=is_json)
+        return
+    bundle = read_bundle(folder)
+    try:
+        findings = find(bundle, optional=selectors, values=values)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
+    errors = sum(finding.level == "error" for finding in findings)
+    if is_json:
+        document = {"passed": not errors, "outputs": [_document(finding) for finding in findings]}
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        for finding in findings:
+            level = click.style(finding.level.value, fg=_COLOURS[finding.level.value])
+            click.echo(f"{level}: {finding} [{finding.code}]")
+        click.echo(_closing(folder, errors, len(findings) - errors), err=True)
+    if errors:
+        click.get_current_context().exit(1)
+
+
+def _list(*, is_json: bool) -> None:
+    from ctrlruntime.olm.validation import OPTIONAL
+
+    if is_json:
+        listed = [{"name": each.name, "suite": each.suite, "summary": each.summary} for each in OPTIONAL]
+        click.echo(json.dumps(listed, indent=2))
+        return
+    width = max(len(each.name) for each in OPTIONAL)
+    for each in OPTIONAL:
+        suite = f" (suite={each.suite})" if each.suite else ""
+        click.echo(f"name={each.name:<{width}}  {each.summary}{suite}")
+
+
+def _document(finding: Finding) -> dict[str, Any]:
+    return {
+        "type": finding.level.value,
+        "code": finding.code,
+        "checkType": finding.check.type,
+        "message": finding.text,
+        "file": finding.file,
+        "object": finding.object,
+        "path": finding.path,
+    }
+
+
+def _closing(folder: Path, errors: int, warnings: int) -> str:
+    if not errors and not warnings:
+        return f"{folder} is valid"
+    return f"{folder}: {_count(errors, 'error')}, {_count(warnings, 'warning')}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,157 @@
+"""`ctrl generate`: the base of a bundle, which people write what a catalog shows into."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    from ctrlruntime.olm.making import Answers
+
+__all__ = ["generate"]
+
+_HELP = """Write the base of a bundle, and set in it what people see in a catalog.
+
+    The base is config/manifests/bases/PROJECT.clusterserviceversion.yaml, a file of yours: it is written where it is missing, and else only
+    the fields that are named here, or asked for, change. Comments stay. Everything that follows from your classes and manifests is added by
+    `ctrl bundle`, so leave that out.
+
+    At a terminal, and without options that set a field, the six most important ones are asked for, with what they hold now as the default.
+
+    \b
+    Examples:
+      ctrl generate kustomize-manifests
+      ctrl generate kustomize-manifests --display-name Shop --provider "The Shop Authors" \\
+          --maintainer "Ada:ada@example.com" --icon logo.svg --categories "Database, Monitoring"
+    """
+
+
+@click.group()
+def generate() -> None:
+    """Write the base that `ctrl bundle` starts from."""
+
+
+@click.group(hidden=True)
+def kustomize() -> None:
+    """Write the base of a bundle: operator-sdk's spelling."""
+
+
+_LEVELS: Final = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
+
+
+def _words(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str] | None:
+    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _several(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> list[str] | None:
+    return list(texts) or None
+
+
+@generate.command("kustomize-manifests", help=_HELP, short_help="Write the base, and set what a catalog shows.")
+@click.option(
+    "--project", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+    help="The project's folder; default: this folder or the next above that is one.",
+)  # fmt: skip
+@click.option("--interactive/--no-interactive", default=None, help="Ask for what people see; default: as said above.")
+@click.option("--display-name", metavar="TEXT", help="The operator's name for people.")
+@click.option("--description", metavar="TEXT", help="What it does, in Markdown.")
+@click.option(
+    "--description-file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The description, as the text of a file.",
+)  # fmt: skip
+@click.option("--short-description", metavar="TEXT", help="One sentence, for lists.")
+@click.option("--provider", metavar="NAME", help="Who publishes it.")
+@click.option("--provider-url", metavar="URL", help="Their site.")
+@click.option("--keywords", metavar="WORD[,WORD]", callback=_words, help="The words it is found by.")
+@click.option(
+    "--maintainer", "maintainers", multiple=True, metavar="NAME:EMAIL", callback=_several,
+    help="Who answers questions (again for each).",
+)  # fmt: skip
+@click.option(
+    "--link", "links", multiple=True, metavar="NAME=URL", callback=_several,
+    help="Where there is more to read (again for each).",
+)  # fmt: skip
+@click.option(
+    "--icon", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A picture: SVG, PNG, JPEG or GIF.",
+)  # fmt: skip
+@click.option("--min-kube-version", metavar="VERSION", help="The lowest Kubernetes it works on, like 1.28.0.")
+@click.option("--maturity", metavar="WORD", help="Like alpha, beta or stable.")
+@click.option("--capabilities", type=click.Choice(_LEVELS), help="The operator's level.")
+@click.option("--categories", metavar="TEXT", help='Where a catalog lists it, like "Database, Monitoring".')
+@click.option("--container-image", metavar="IMAGE", help="The operator's image.")
+@click.option("--repository", metavar="URL", help="Where its source is.")
+@click.option("--support", metavar="TEXT", help="Who supports it: a name, or a URL.")
+def kustomize_manifests(
+    *, project: Path | None, interactive: bool | None, description_file: Path | None, **answers: Any
+) -> None:
+    from ctrlruntime.olm.making import Answers, base_of
+    from ctrlruntime.project.settings import find_project, read_settings
+    from ctrlruntime.project.tree import Tree
+
+    if description_file is not None:
+        if answers["description"] is not None:
+            raise click.UsageError("give --description or --description-file, and not both")
+        answers["description"] = _text(description_file)
+    folder = project if project is not None else Path(os.path.relpath(find_project(Path.cwd())))
+    settings = read_settings(folder)
+    said = Answers(**answers)
+    if interactive or (interactive is None and said.is_empty and sys.stdin.isatty()):
+        from ctrlruntime.olm.making import current_answers
+
+        said = _asked(said, current_answers(folder, settings))
+    base = base_of(folder, settings, said)
+    if base.change is None:
+        click.echo(f"{base.path}: up to date")
+        return
+    Tree(base.path.parent).write([base.change])
+    click.echo(f"{'created' if base.change.before is None else 'changed'} {base.path}")
+    if base.is_rewritten:
+        click.echo(f"warning: {base.path} was written anew, and the comments in it are lost", err=True)
+
+
+kustomize.add_command(kustomize_manifests, "manifests")
+generate.add_command(kustomize)
+
+
+def _text(path: Path) -> str:
+    from ctrlruntime.errors import ConfigError
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+# Asking
+
+
+def _asked(said: Answers, now: Answers) -> Answers:
+    """Ask for what was not said. What a person leaves as it is stays unsaid."""
+    return replace(
+        said,
+        display_name=said.display_name or _ask("Display name", now.display_name),
+        description=said.description or _ask("Description", now.description),
+        provider=said.provider or _ask("Name of the provider", now.provider),
+        provider_url=said.provider_url or _ask("URL of the provider", now.provider_url, is_required=False),
+        keywords=said.keywords or _ask_list("Keywords (comma between them)", now.keywords or ()),
+        maintainers=said.maintainers
+        or _ask_list("Maintainers (name:email, comma between them)", now.maintainers or ()),
+    )
+
+
+def _ask(what: str, now: str | None, *, is_required: bool = True) -> str | None:
+    # A text of several lines is shown by its first one.
+    shown = now.strip().splitlines()[0] if now and now.strip() else None
+    answer = str(click.prompt(what, default=shown if shown or is_required else "", show_default=bool(shown)))
+    return None if answer == (shown or "") else answer
+
+
+def _ask_list(what: str, now: Any) -> list[str] | None:
+    answer = _ask(what, ", ".join(now), is_required=False)
+    return None if answer is None else [part.strip() for part in answer.split(",") if part.strip()]

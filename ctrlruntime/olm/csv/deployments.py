@@ -1,0 +1,67 @@
+"""Deployments as the install strategy of a ClusterServiceVersion has them: name, labels, spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ctrlruntime.errors import GenerateError
+from ctrlruntime.generate.options import Document
+from ctrlruntime.olm.csv.objects import Objects, labels_of, maps, name_of, pod_of
+
+__all__ = ["account_of", "containers_of", "deployments", "manager_of"]
+
+_TARGETS: Final = "metadata.annotations['olm.targetNamespaces']"
+_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+
+
+def deployments(objects: Objects) -> list[Document]:
+    """Return the entries of the Deployments, which are taken out. WATCH_NAMESPACE follows the namespaces an OperatorGroup targets.
+
+    Raises: GenerateError when there is none: the Operator Lifecycle Manager installs Deployments and nothing else that runs.
+    """
+    found = objects.deployments
+    if not found:
+        raise GenerateError(
+            "there is no Deployment among the objects, and the Operator Lifecycle Manager starts an operator by its Deployment; "
+            "see config/manager, or give the whole tree"
+        )
+    objects.take(found)
+    return [_entry(each) for each in found]
+
+
+def containers_of(deployment: Mapping[str, Any]) -> Iterator[Document]:
+    """Yield the init containers and the containers of a Deployment."""
+    pod = pod_of(deployment)
+    yield from maps(pod.get("initContainers"))
+    yield from maps(pod.get("containers"))
+
+
+def manager_of(found: Sequence[Mapping[str, Any]]) -> Document:
+    """Return the operator's container: of the first Deployment the one called manager, the default one for kubectl, or the first."""
+    first = found[0]
+    template = first["spec"].get("template") or {}
+    said = ((template.get("metadata") or {}).get("annotations") or {}).get(_DEFAULT_CONTAINER)
+    containers = maps(pod_of(first).get("containers"))
+    by_name = {each.get("name"): each for each in reversed(containers)}
+    return by_name.get("manager") or by_name.get(said) or (containers[0] if containers else {})
+
+
+def account_of(deployment: Mapping[str, Any]) -> str:
+    """Return the name of the ServiceAccount its Pods run as."""
+    pod = pod_of(deployment)
+    return str(pod.get("serviceAccountName") or pod.get("serviceAccount") or "default")
+
+
+def _entry(deployment: Document) -> Document:
+    for container in containers_of(deployment):
+        for variable in maps(container.get("env")):
+            if variable.get("name") == "WATCH_NAMESPACE":
+                variable.pop("value", None)
+                variable["valueFrom"] = {"fieldRef": {"fieldPath": _TARGETS}}
+    labels = dict(labels_of(deployment))
+    return {
+        "name": name_of(deployment),
+        **({"label": labels} if labels else {}),
+        "spec": deployment.get("spec") or {},
+    }

@@ -1,0 +1,84 @@
+"""Related images: what the operator starts beyond itself, named by variables RELATED_IMAGE_NAME, for clusters that mirror images."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from ctrlruntime.errors import GenerateError
+from ctrlruntime.generate.options import Document, Warn
+from ctrlruntime.olm.csv.deployments import containers_of
+from ctrlruntime.olm.csv.objects import maps
+
+__all__ = ["related_images"]
+
+_PREFIX: Final = "RELATED_IMAGE_"
+
+
+class _Named(NamedTuple):
+    deployment: str
+    container: str
+    name: str
+    image: str
+
+    def within(self, parts: int) -> str:
+        """The name with so many words before it of where it stands."""
+        return "-".join((*(self.deployment, self.container)[:parts], self.name))
+
+
+def related_images(
+    deployments: Sequence[Mapping[str, Any]], said: Iterable[Mapping[str, Any]], warn: Warn
+) -> list[Document]:
+    """Return the entries: those of the base that no variable names, as they stand, then those of variables, by name.
+
+    A name that stands for different images in two places gets the Deployment, and where need be the container, in front. An image with
+    several names has one entry, without a name. Raises: GenerateError for a variable without a value of its own.
+    """
+    found = _distinct(list(dict.fromkeys(_variables(deployments))))
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, image in found:
+        names[image].append(name)
+    for image, several in names.items():
+        if len(several) > 1:
+            warn(f"the image {image} has several names ({', '.join(sorted(several))}); its related image has none")
+    made = {image: several[0] if len(several) == 1 else "" for image, several in names.items()}
+    entries = [{"name": name, "image": image} for image, name in made.items()]
+    kept = [
+        dict(each) for each in said if each.get("image") not in made and (each.get("name") or None) not in made.values()
+    ]
+    return [*kept, *sorted(entries, key=lambda each: (each["name"], each["image"]))]
+
+
+def _variables(deployments: Sequence[Mapping[str, Any]]) -> Iterator[_Named]:
+    for deployment in deployments:
+        for container in containers_of(deployment):
+            for variable in maps(container.get("env")):
+                name = str(variable.get("name") or "")
+                if not name.startswith(_PREFIX):
+                    continue
+                where = f"Deployment/{deployment['name']}, container {container.get('name')}: {name}"
+                if variable.get("valueFrom"):
+                    raise GenerateError(
+                        f"{where} has a valueFrom, and a related image has to be known here; give it a value"
+                    )
+                if not variable.get("value") or name == _PREFIX:
+                    raise GenerateError(
+                        f"{where} has no value or no name; it is like RELATED_IMAGE_CACHE with an image as its value"
+                    )
+                short = name.removeprefix(_PREFIX).lower().replace("_", "-")
+                yield _Named(str(deployment["name"]), str(container.get("name")), short, str(variable["value"]))
+
+
+def _distinct(found: Sequence[_Named]) -> list[tuple[str, str]]:
+    """Return names and images, each once, a name for one image only."""
+    images: dict[str, set[str]] = defaultdict(set)
+    in_deployment: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for each in found:
+        images[each.name].add(each.image)
+        in_deployment[each.deployment, each.name].add(each.image)
+    pairs: dict[tuple[str, str], None] = {}
+    for each in found:
+        parts = 0 if len(images[each.name]) == 1 else 1 if len(in_deployment[each.deployment, each.name]) == 1 else 2
+        pairs[each.within(parts), each.image] = None
+    return list(pairs)

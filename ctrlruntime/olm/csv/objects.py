@@ -1,0 +1,126 @@
+"""The objects of a project in the hands of who makes a ClusterServiceVersion of them: what became a part of it is taken out."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, cast
+
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.errors import DecodeError, GenerateError
+from ctrlruntime.generate.options import Document
+from ctrlruntime.scheme import default_scheme
+
+__all__ = [
+    "Key",
+    "Objects",
+    "gvk_of",
+    "is_a",
+    "labels_of",
+    "listed",
+    "mapping",
+    "maps",
+    "name_of",
+    "namespace_of",
+    "pod_of",
+    "told",
+]
+
+Key: TypeAlias = tuple[str, str]
+"""A namespace (empty: none, or not said) and a name."""
+
+
+class Objects:
+    """Copies of a project's objects; they are the holder's to change."""
+
+    def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
+        """Copy the objects. Raises: GenerateError for what has no apiVersion, kind or name."""
+        self.documents: list[Document] = [_checked(copy.deepcopy(dict(each))) for each in documents]
+
+    def of(self, group: str, *kinds: str) -> list[Document]:
+        """Return the objects of a group and of some of its kinds, in any version; without kinds, of all."""
+        found = ((gvk_of(each), each) for each in self.documents)
+        return [each for gvk, each in found if gvk.group == group and (not kinds or gvk.kind in kinds)]
+
+    @property
+    def deployments(self) -> list[Document]:
+        return self.of("apps", "Deployment")
+
+    @property
+    def definitions(self) -> list[Document]:
+        return self.of("apiextensions.k8s.io", "CustomResourceDefinition")
+
+    def take(self, documents: Iterable[Document]) -> None:
+        """Take objects out: these very ones, not those that are equal."""
+        gone = {id(each) for each in documents}
+        self.documents = [each for each in self.documents if id(each) not in gone]
+
+
+def gvk_of(document: Mapping[str, Any]) -> GroupVersionKind:
+    return GroupVersionKind.parse(str(document["apiVersion"]), str(document["kind"]))
+
+
+def is_a(document: Mapping[str, Any], group: str, kind: str) -> bool:
+    found = gvk_of(document)
+    return (found.group, found.kind) == (group, kind)
+
+
+def name_of(document: Mapping[str, Any]) -> str:
+    return str(document["metadata"]["name"])
+
+
+def namespace_of(document: Mapping[str, Any]) -> str:
+    return str(document["metadata"].get("namespace") or "")
+
+
+def labels_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(document.get("metadata")).get("labels"))
+
+
+def pod_of(deployment: Mapping[str, Any]) -> Document:
+    """Return the spec of the Pods of a Deployment."""
+    return mapping(mapping(mapping(deployment.get("spec")).get("template")).get("spec"))
+
+
+def told(document: Mapping[str, Any]) -> str:
+    """Return how messages name an object: `Deployment/shop-controller-manager`."""
+    return f"{document['kind']}/{name_of(document)}"
+
+
+def mapping(value: Any) -> Document:
+    """Return a map as it is, and an empty one for what is none: other tools' files hold anything."""
+    return cast("Document", value) if isinstance(value, dict) else {}
+
+
+def maps(value: Any) -> list[Document]:
+    """Return the maps of a list; none for what is no list."""
+    return [each for each in listed(value) if isinstance(each, dict)]
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list as it is, and an empty one for what is none."""
+    items: list[Any] = value if isinstance(value, list) else []
+    return items
+
+
+def _checked(document: Document) -> Document:
+    words = (document.get("apiVersion"), document.get("kind"), mapping(document.get("metadata")).get("name"))
+    if not all(isinstance(word, str) and word for word in words):
+        told = ", ".join(str(word) for word in words if word) or "a document"
+        raise GenerateError(
+            f"{told}: an object has to have apiVersion, kind and metadata.name; complete it or leave it out"
+        )
+    _refuse_misfit(document)
+    return document
+
+
+def _refuse_misfit(document: Document) -> None:
+    """Refuse an object of Kubernetes itself that is not what its kind says, so that what reads it can trust its form."""
+    scheme, gvk = default_scheme(), gvk_of(document)
+    if not scheme.knows(gvk):
+        return
+    try:
+        scheme.class_for(gvk).from_json(json.dumps(document))
+    except DecodeError as error:
+        raise GenerateError(f"{told(document)}: {error}") from error

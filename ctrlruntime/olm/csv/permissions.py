@@ -1,0 +1,138 @@
+"""Permissions: what the roles bound to the operator's ServiceAccounts allow, by account.
+
+The Operator Lifecycle Manager makes the accounts, roles and bindings itself, in the namespace it installs into. Roles that are bound to
+nobody here, for people to be given, stay files; so do bindings to roles that are not among the objects, or of other namespaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ctrlruntime.generate.options import Document, Warn
+from ctrlruntime.olm.csv.deployments import account_of
+from ctrlruntime.olm.csv.objects import Key, Objects, gvk_of, mapping, maps, name_of, namespace_of, told
+
+__all__ = ["Granted", "granted"]
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+@dataclass(slots=True)
+class Granted:
+    """What each account may do: `{account: rules}`."""
+
+    in_namespace: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    in_cluster: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+
+    @property
+    def accounts(self) -> set[str]:
+        return {*self.in_namespace, *self.in_cluster}
+
+    @property
+    def permissions(self) -> list[Document]:
+        return _entries(self.in_namespace)
+
+    @property
+    def cluster_permissions(self) -> list[Document]:
+        return _entries(self.in_cluster)
+
+
+def granted(objects: Objects, extra_accounts: Sequence[str], warn: Warn) -> Granted:
+    """Return what the accounts of Deployments and the extra ones may do; roles, bindings and accounts that said it are taken out."""
+    search = _Search(objects, extra_accounts, warn)
+    for binding in objects.of(_RBAC, "RoleBinding", "ClusterRoleBinding"):
+        search.take_in(binding)
+    found = search.result()
+    for account in sorted(set(extra_accounts) - found.accounts):
+        warn(
+            f"the ServiceAccount {account} has no role among the objects that is bound to it, so nothing is granted to it"
+        )
+    return found
+
+
+class _Search:
+    def __init__(self, objects: Objects, extra_accounts: Sequence[str], warn: Warn) -> None:
+        self._objects = objects
+        self._warn = warn
+        self._namespace = next((namespace_of(each) for each in objects.deployments), "")
+        self._running = {account_of(each) for each in objects.deployments}
+        self._accounts = self._running | set(extra_accounts)
+        self._roles = {(each["kind"], _role_key(each)): each for each in objects.of(_RBAC, "Role", "ClusterRole")}
+        self._used: list[Document] = []
+        self._kept: list[Document] = []
+        self._gone: list[Document] = []
+        self._granted = Granted()
+
+    def take_in(self, binding: Document) -> None:
+        """Add what a binding gives to our accounts. One that gives to others, too, stays for those."""
+        subjects = maps(binding.get("subjects"))
+        ours = [each for each in subjects if self._is_ours(each, binding)]
+        role = self._role(binding)
+        if role is None or not ours or not self._can_be_said(binding, role):
+            self._kept.extend([role] if role is not None else [])
+            if ours and self._is_at_home(binding):
+                self._warn_of_file(binding)
+            return
+        others = [each for each in subjects if each not in ours]
+        if others:
+            binding["subjects"] = others
+            self._kept.append(role)
+        else:
+            self._gone.append(binding)
+        self._used.append(role)
+        into = self._granted.in_namespace if binding["kind"] == "RoleBinding" else self._granted.in_cluster
+        for account in dict.fromkeys(str(each.get("name")) for each in ours):
+            into.setdefault(account, []).extend(role.get("rules") or [])
+
+    def result(self) -> Granted:
+        """Take out what is said now, and give each account that runs something an entry: only those of entries are made."""
+        kept = {id(each) for each in self._kept}
+        self._objects.take([*self._gone, *(each for each in self._used if id(each) not in kept)])
+        said = self._granted.accounts
+        for account in sorted(self._running - said - {"default"}):
+            self._granted.in_namespace[account] = []
+        made = {*said, *self._running}
+        self._objects.take(
+            each
+            for each in self._objects.of("", "ServiceAccount")
+            if name_of(each) in made and namespace_of(each) in {"", self._namespace}
+        )
+        return self._granted
+
+    def _is_ours(self, subject: Document, binding: Document) -> bool:
+        namespace = str(subject.get("namespace") or namespace_of(binding))
+        return (
+            subject.get("kind") == "ServiceAccount"
+            and subject.get("name") in self._accounts
+            and (not self._namespace or namespace in {"", self._namespace})
+        )
+
+    def _role(self, binding: Document) -> Document | None:
+        reference = mapping(binding.get("roleRef"))
+        kind, name = str(reference.get("kind")), str(reference.get("name"))
+        namespace = namespace_of(binding) if kind == "Role" else ""
+        return self._roles.get((kind, (namespace, name)))
+
+    def _can_be_said(self, binding: Document, role: Document) -> bool:
+        # The rules of an aggregated role are put together in the cluster; nobody knows them here.
+        return not role.get("aggregationRule") and self._is_at_home(binding)
+
+    def _is_at_home(self, binding: Document) -> bool:
+        return binding["kind"] == "ClusterRoleBinding" or namespace_of(binding) in {"", self._namespace}
+
+    def _warn_of_file(self, binding: Document) -> None:
+        reference = mapping(binding.get("roleRef"))
+        self._warn(
+            f"{told(binding)} stays a file, for the rules of {reference.get('kind')}/{reference.get('name')} are not known here: it "
+            f"grants them in the namespace {self._namespace or 'it names'} and nowhere else; write the rules into a role of your own"
+        )
+
+
+def _role_key(role: Document) -> Key:
+    return (namespace_of(role) if gvk_of(role).kind == "Role" else "", name_of(role))
+
+
+def _entries(rules: dict[str, list[Any]]) -> list[Document]:
+    return [{"serviceAccountName": account, "rules": rules[account]} for account in sorted(rules)]

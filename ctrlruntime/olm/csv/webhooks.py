@@ -1,0 +1,212 @@
+"""Webhooks as a ClusterServiceVersion has them: the Operator Lifecycle Manager makes their configurations, Services and certificates.
+
+For admission, each webhook of a configuration becomes an entry; for conversion, the definitions that one path of one server converts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from ctrlruntime.errors import GenerateError
+from ctrlruntime.generate.options import Document, Warn
+from ctrlruntime.olm.csv.objects import Objects, labels_of, mapping, maps, name_of, namespace_of, told
+
+__all__ = ["webhooks"]
+
+_GROUP: Final = "admissionregistration.k8s.io"
+_TYPES: Final = {
+    "MutatingWebhookConfiguration": "MutatingAdmissionWebhook",
+    "ValidatingWebhookConfiguration": "ValidatingAdmissionWebhook",
+}
+_KEPT: Final = ("failurePolicy", "matchPolicy", "objectSelector", "reinvocationPolicy", "rules", "timeoutSeconds")
+_LONGEST_NAME: Final = 63
+_REFUSED_GROUPS: Final = frozenset({"*", "operators.coreos.com"})
+_NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class _Server(NamedTuple):
+    """Who answers: a Deployment, the port of its Service, and the port of its Pods."""
+
+    deployment: str
+    port: int
+    target: int | str
+
+
+def webhooks(objects: Objects, warn: Warn) -> list[Document]:
+    """Return the entries, by name. Configurations, and Services that only webhooks use, are taken out.
+
+    Definitions that a webhook converts get a client config that names the Service to come. Raises: GenerateError for a webhook no
+    Deployment answers.
+    """
+    servers = _Servers(objects)
+    found = [*_admission(objects, servers, warn), *_conversion(objects, servers)]
+    objects.take(objects.of(_GROUP, *_TYPES))
+    objects.take(servers.used_up())
+    return sorted(found, key=lambda each: (each["generateName"], each["type"], each.get("webhookPath", "")))
+
+
+# For admission
+
+
+def _admission(objects: Objects, servers: _Servers, warn: Warn) -> Iterator[Document]:
+    for configuration in objects.of(_GROUP, *_TYPES):
+        for webhook in maps(configuration.get("webhooks")):
+            reference = mapping(mapping(webhook.get("clientConfig")).get("service"))
+            where = f"{told(configuration)}: webhook {webhook.get('name')}"
+            if not reference:
+                warn(f"{where} is called by URL, which a ClusterServiceVersion cannot say; it is left out")
+                continue
+            server = servers.of(reference, where)
+            _warn_of_scope(webhook, str(reference.get("namespace") or ""), where, warn)
+            _warn_of_refusal(webhook, where, warn)
+            yield {
+                "type": _TYPES[configuration["kind"]],
+                "generateName": str(webhook.get("name") or name_of(configuration)),
+                **_told(server, reference),
+                **{key: webhook[key] for key in _KEPT if webhook.get(key) not in (None, {}, [], "")},
+                "sideEffects": webhook.get("sideEffects") or "None",
+                "admissionReviewVersions": webhook.get("admissionReviewVersions") or ["v1"],
+            }
+
+
+def _warn_of_scope(webhook: Mapping[str, Any], namespace: str, where: str, warn: Warn) -> None:
+    """Tell what narrows a webhook and has no place in a ClusterServiceVersion."""
+    if webhook.get("matchConditions"):
+        warn(
+            f"{where} has matchConditions, which a ClusterServiceVersion cannot say: it will be asked about more; look at the request "
+            f"in the webhook itself, or use objectSelector"
+        )
+    selector = mapping(webhook.get("namespaceSelector"))
+    if _only_leaves_out(selector, namespace):
+        if webhook.get("failurePolicy") != "Ignore" and not webhook.get("objectSelector"):
+            warn(
+                f"{where} leaves out the operator's namespace, and installed by the Operator Lifecycle Manager it does not: when no Pod "
+                f"of the operator is left, none can be made; give it failure_policy Ignore, or an object_selector that leaves out the "
+                f"operator's Pods"
+            )
+    elif selector:
+        warn(
+            f"{where} has a namespaceSelector, which is left out: the Operator Lifecycle Manager sets it to the namespaces of the "
+            f"OperatorGroup; use objectSelector to narrow it"
+        )
+
+
+def _warn_of_refusal(webhook: Mapping[str, Any], where: str, warn: Warn) -> None:
+    """Tell what makes an installation fail: names are values of labels, and some groups are kept from all webhooks."""
+    if len(str(webhook.get("name"))) > _LONGEST_NAME:
+        warn(
+            f"{where} has a name of more than {_LONGEST_NAME} characters, with which it cannot be installed; give it a shorter one"
+        )
+    groups = {str(group) for rule in maps(webhook.get("rules")) for group in rule.get("apiGroups") or ()}
+    if refused := sorted(groups & _REFUSED_GROUPS):
+        warn(
+            f"{where} has the API group {refused[0]} in a rule, with which it cannot be installed; name the groups it is for"
+        )
+
+
+def _only_leaves_out(selector: Mapping[str, Any], namespace: str) -> bool:
+    """Tell whether a selector is the one of the generated tree, which keeps webhooks for Pods off the operator's own namespace."""
+    own = {"key": _NAMESPACE_LABEL, "operator": "NotIn", "values": [namespace]}
+    return selector == {"matchExpressions": [own]}
+
+
+# For conversion
+
+
+def _conversion(objects: Objects, servers: _Servers) -> Iterator[Document]:
+    groups: dict[tuple[_Server, str], list[tuple[Document, Document]]] = {}
+    for definition in objects.definitions:
+        conversion = mapping(mapping(definition.get("spec")).get("conversion"))
+        webhook = mapping(conversion.get("webhook"))
+        reference = mapping(mapping(webhook.get("clientConfig")).get("service"))
+        if conversion.get("strategy") == "Webhook" and reference:
+            server = servers.of(reference, f"{told(definition)}: its conversion")
+            groups.setdefault((server, str(reference.get("path") or "/")), []).append((definition, reference))
+            webhook["clientConfig"] = _client_config(server, reference)
+    for (server, _), converted in groups.items():
+        definitions = sorted((definition for definition, _ in converted), key=name_of)
+        versions = [_review_versions(definition) for definition in definitions]
+        plurals = "".join(name_of(each).partition(".")[0] for each in definitions)
+        yield {
+            "type": "ConversionWebhook",
+            "generateName": f"c{plurals}.kb.io",
+            **_told(server, converted[0][1]),
+            "conversionCRDs": [name_of(each) for each in definitions],
+            "sideEffects": "None",
+            "admissionReviewVersions": list(dict.fromkeys(each for many in versions for each in many)),
+        }
+
+
+def _client_config(server: _Server, reference: Mapping[str, Any]) -> Document:
+    """Return what stands in a definition until it is installed: the Service that will be made, without a CA that nobody knows yet.
+
+    The strategy stays Webhook all the time. With None, the API server would serve and store objects of one version as they are as
+    those of another while an upgrade runs: the definition comes before the webhook.
+    """
+    service = {
+        "name": f"{server.deployment.replace('.', '-')}-service",
+        "namespace": reference.get("namespace") or "",
+        "path": reference.get("path") or "/",
+        "port": server.port,
+    }
+    return {"service": service}
+
+
+def _review_versions(definition: Document) -> list[str]:
+    return mapping(definition["spec"]["conversion"].get("webhook")).get("conversionReviewVersions") or ["v1"]
+
+
+# Who answers
+
+
+def _told(server: _Server, reference: Mapping[str, Any]) -> Document:
+    path = reference.get("path")
+    return {
+        "deploymentName": server.deployment,
+        "containerPort": server.port,
+        "targetPort": server.target,
+        **({"webhookPath": path} if path else {}),
+    }
+
+
+class _Servers:
+    """Finds who stands behind the Services that webhooks name."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._services = {(namespace_of(each), name_of(each)): each for each in objects.of("", "Service")}
+        self._deployments = objects.deployments
+        self._used: dict[int, tuple[Document, set[int]]] = {}
+
+    def of(self, reference: Mapping[str, Any], where: str) -> _Server:
+        """Return who answers at a Service. Raises: GenerateError when nobody does."""
+        name, port = str(reference.get("name") or ""), reference.get("port") or 443
+        service = self._services.get((str(reference.get("namespace") or ""), name))
+        target: int | str = port
+        if service is not None:
+            self._used.setdefault(id(service), (service, set()))[1].add(port)
+            ports = maps(mapping(service.get("spec")).get("ports"))
+            target = next((each.get("targetPort") or port for each in ports if each.get("port") == port), port)
+        return _Server(self._behind(service, name, where), port, target)
+
+    def used_up(self) -> Iterable[Document]:
+        """Return the Services all of whose ports are webhooks'."""
+        for service, ports in self._used.values():
+            if {each.get("port") for each in maps(service["spec"].get("ports"))} <= ports:
+                yield service
+
+    def _behind(self, service: Document | None, name: str, where: str) -> str:
+        names = [name_of(each) for each in self._deployments]
+        selector = mapping(mapping(service.get("spec")).get("selector")) if service is not None else {}
+        for deployment in self._deployments if selector else ():
+            labels = labels_of(mapping(mapping(deployment.get("spec")).get("template")))
+            if selector.items() <= labels.items():
+                return name_of(deployment)
+        if (guess := name.removesuffix("-service")) in names:
+            return guess
+        if len(names) == 1 and service is None:
+            return names[0]
+        raise GenerateError(
+            f"{where} is at the Service {name}, and no Deployment has the labels it selects; the Operator Lifecycle Manager makes the "
+            f"Service itself and has to know the Deployment"
+        )

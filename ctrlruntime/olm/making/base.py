@@ -1,0 +1,201 @@
+"""The base of a bundle, a file of a person's: written where it is missing, and edited where values are given."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final, cast
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_one
+from ctrlruntime.generate.options import Document
+from ctrlruntime.olm import semver
+from ctrlruntime.olm.csv.objects import mapping, maps
+from ctrlruntime.olm.making.editing import Keys, with_values
+from ctrlruntime.olm.making.presentation import PLACEHOLDERS
+from ctrlruntime.olm.making.sources import MANIFESTS_FOLDER
+from ctrlruntime.project.config.olm import base_file, base_text
+from ctrlruntime.project.settings import Settings
+from ctrlruntime.project.tree import Change
+
+__all__ = ["Answers", "BaseFile", "base_of", "current_answers"]
+
+_PICTURES: Final = {
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+}
+_EMAIL: Final = re.compile(r"[^@\s:]+@[^@\s:]+\.[^@\s:.]+")
+_URL: Final = re.compile(r"https?://[^\s/]+\S*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What a person says of the operator; None for what they leave as it is."""
+
+    display_name: str | None = None
+    description: str | None = None
+    provider: str | None = None
+    provider_url: str | None = None
+    keywords: Sequence[str] | None = None
+    maintainers: Sequence[str] | None = None
+    """Each as `name:email`."""
+
+    links: Sequence[str] | None = None
+    """Each as `name=url`."""
+
+    icon: Path | None = None
+    min_kube_version: str | None = None
+    maturity: str | None = None
+    capabilities: str | None = None
+    categories: str | None = None
+    short_description: str | None = None
+    container_image: str | None = None
+    repository: str | None = None
+    support: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return all(getattr(self, each.name) is None for each in fields(self))
+
+    def values(self) -> dict[Keys, Any]:
+        """Return what they come to, by the way to each field. Raises: ConfigError for what its field cannot hold."""
+        found: dict[Keys, Any] = {
+            ("metadata", "annotations", "capabilities"): self.capabilities,
+            ("metadata", "annotations", "categories"): self.categories,
+            ("metadata", "annotations", "containerImage"): self.container_image,
+            ("metadata", "annotations", "description"): self.short_description,
+            ("metadata", "annotations", "repository"): self.repository,
+            ("metadata", "annotations", "support"): self.support,
+            ("spec", "description"): self.description,
+            ("spec", "displayName"): self.display_name,
+            ("spec", "icon"): None if self.icon is None else [_icon(self.icon)],
+            ("spec", "keywords"): None if self.keywords is None else list(self.keywords),
+            ("spec", "links"): None if self.links is None else [_link(text) for text in self.links],
+            ("spec", "maintainers"): None
+            if self.maintainers is None
+            else [_maintainer(each) for each in self.maintainers],
+            ("spec", "maturity"): self.maturity,
+            ("spec", "minKubeVersion"): None if self.min_kube_version is None else _version(self.min_kube_version),
+            ("spec", "provider", "name"): self.provider,
+            ("spec", "provider", "url"): None if self.provider_url is None else _url(self.provider_url),
+        }
+        return {keys: value for keys, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseFile:
+    """The base as it shall be. `change` is None when it is so already."""
+
+    path: Path
+    change: Change | None
+    is_rewritten: bool
+    """It could not be edited in its place: comments in it are lost."""
+
+
+def base_of(folder: Path, settings: Settings, answers: Answers) -> BaseFile:
+    """Return the base of the project in `folder` with these answers; nothing is written.
+
+    Raises: ConfigError for an answer that its field cannot hold, and for a base that is no ClusterServiceVersion.
+    """
+    path, before = _text(folder, settings)
+    edited = with_values(before or base_text(settings), answers.values(), str(path))
+    change = None if edited.text == before else Change(path, before, edited.text)
+    return BaseFile(path=path, change=change, is_rewritten=edited.is_rewritten and "#" in (before or ""))
+
+
+def current_answers(folder: Path, settings: Settings) -> Answers:
+    """Return what the base says now of what people are asked for, without the scaffold's placeholders. Raises: ConfigError."""
+    path, before = _text(folder, settings)
+    spec: Mapping[str, Any] = _read(before or base_text(settings), path)["spec"]
+    provider = mapping(spec.get("provider"))
+    keywords: Any = spec.get("keywords")
+    first = _read(base_text(settings), path)["spec"]
+    return Answers(
+        display_name=_said(spec.get("displayName")),
+        description=None if spec.get("description") == first["description"] else _said(spec.get("description")),
+        provider=_said(provider.get("name")),
+        provider_url=_said(provider.get("url")),
+        keywords=[str(each) for each in keywords] if isinstance(keywords, list) else [],
+        maintainers=[
+            f"{each.get('name', '')}:{each.get('email', '')}"
+            for each in maps(spec.get("maintainers"))
+            if not any(word in (each.get("name"), each.get("email")) for word in PLACEHOLDERS)
+        ],
+    )
+
+
+def _text(folder: Path, settings: Settings) -> tuple[Path, str | None]:
+    path = folder / MANIFESTS_FOLDER / base_file(settings)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return path, None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    _read(text, path)
+    return path, text
+
+
+def _read(text: str, path: Path) -> Document:
+    tree = read_one(text, str(path))
+    if (
+        not isinstance(tree, dict)
+        or tree.get("kind") != "ClusterServiceVersion"
+        or not isinstance(tree.get("spec"), dict)
+    ):
+        raise ConfigError(
+            f"{path} is no ClusterServiceVersion with a spec; mend it, or delete it to have a new one written"
+        )
+    return cast("Document", tree)
+
+
+def _said(value: Any) -> str | None:
+    return value if isinstance(value, str) and value and value not in PLACEHOLDERS else None
+
+
+# What a field can hold
+
+
+def _maintainer(text: str) -> Document:
+    name, _, email = (part.strip() for part in text.rpartition(":"))
+    if not name or not _EMAIL.fullmatch(email):
+        raise ConfigError(f"the maintainer {text!r} has to be name:email, as in 'Ada:ada@example.com'")
+    return {"name": name, "email": email}
+
+
+def _link(text: str) -> Document:
+    name, _, url = (part.strip() for part in text.partition("="))
+    if not name or not url:
+        raise ConfigError(f"the link {text!r} has to be name=url, as in 'Docs=https://example.com'")
+    return {"name": name, "url": _url(url)}
+
+
+def _url(text: str) -> str:
+    if not _URL.fullmatch(text):
+        raise ConfigError(f"{text!r} is no URL; give one that begins with https://")
+    return text
+
+
+def _version(text: str) -> str:
+    if semver.parse(text) is None:
+        raise ConfigError(f"the Kubernetes version {text!r} has to be three numbers, as in 1.28.0")
+    return text
+
+
+def _icon(path: Path) -> Document:
+    mediatype = _PICTURES.get(path.suffix.lower())
+    if mediatype is None:
+        raise ConfigError(f"the icon {path} has to be one of {', '.join(_PICTURES)}")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"the icon {path} cannot be read: {error.strerror or error}") from error
+    if not content:
+        raise ConfigError(f"the icon {path} is empty")
+    return {"base64data": base64.b64encode(content).decode("ascii"), "mediatype": mediatype}

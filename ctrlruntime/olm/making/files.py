@@ -1,0 +1,152 @@
+"""The texts of a bundle's files.
+
+What follows from the project has a mark in its first line. The annotations have none: a person adds to them, and what was added is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ctrlruntime.errors import GenerateError
+from ctrlruntime.generate.documents import read_one
+from ctrlruntime.generate.options import Document
+from ctrlruntime.generate.text import dump, file_name
+from ctrlruntime.olm.bundle import (
+    ANNOTATIONS_FILE,
+    CHANNELS,
+    CONFIG_FILE,
+    DEFAULT_CHANNEL,
+    MANIFESTS,
+    MEDIA_TYPE,
+    METADATA,
+    PACKAGE,
+)
+from ctrlruntime.olm.csv import Assembled
+from ctrlruntime.olm.csv.objects import mapping
+from ctrlruntime.olm.making.editing import REMOVED, Edited, with_values
+from ctrlruntime.olm.making.identity import Identity
+
+__all__ = [
+    "MARK",
+    "annotations_edited",
+    "annotations_in",
+    "dockerfile",
+    "dockerignore",
+    "manifest_files",
+    "marked",
+]
+
+MARK: Final = "# Written by `ctrl bundle`: change what it is made from, not this file.\n"
+
+_CRD: Final = "CustomResourceDefinition"
+_PREFIX: Final = "operators.operatorframework.io."
+_MANIFESTS_KEY: Final = f"{_PREFIX}bundle.manifests.v1"
+_METADATA_KEY: Final = f"{_PREFIX}bundle.metadata.v1"
+_METRICS: Final = {"builder": f"{_PREFIX}metrics.builder", "project_layout": f"{_PREFIX}metrics.project_layout"}
+"""What made the bundle: the end of an annotation of the ClusterServiceVersion, and the bundle's annotation with the same value."""
+
+_SCORECARD: Final[Mapping[str, Any]] = {
+    f"{_PREFIX}test.mediatype.v1": "scorecard+v1",
+    f"{_PREFIX}test.config.v1": "tests/scorecard/",
+}
+_ANNOTATIONS_HEAD: Final = (
+    "# `ctrl bundle` keeps its own lines here up to date. Lines you add are kept, and become labels of the image.\n"
+)
+_PLAIN: Final = re.compile(r"[-A-Za-z0-9._/+:,=@]+")
+
+
+def marked(text: str) -> str:
+    """Return a text with the mark of what is derived."""
+    return MARK + text
+
+
+def manifest_files(assembled: Assembled, package: str) -> dict[str, str]:
+    """Return the text of each file of `manifests/`, one an object, by its path in the bundle.
+
+    Raises: GenerateError for two objects that one file would hold.
+    """
+    names: dict[str, Document] = {f"{package}.clusterserviceversion.yaml": assembled.csv}
+    for each in assembled.others:
+        name = _name_of_definition(each) if each["kind"] == _CRD else _name(each)
+        if name in names:
+            raise GenerateError(
+                f"two objects would be {MANIFESTS}/{name}: all objects of a bundle are in one namespace, "
+                f"so give one {each['kind']} {each['metadata']['name']} another name"
+            )
+        names[name] = each
+    return {f"{MANIFESTS}/{name}": marked(dump(each)) for name, each in names.items()}
+
+
+def _name_of_definition(each: Document) -> str:
+    spec = mapping(each.get("spec"))
+    words = (spec.get("group"), mapping(spec.get("names")).get("plural"))
+    if not all(isinstance(word, str) and word and "/" not in word for word in words):
+        raise GenerateError(f"{_CRD}/{each['metadata']['name']}: spec.group and spec.names.plural have to be DNS names")
+    return file_name(each)
+
+
+def _name(each: Document) -> str:
+    group, _, version = str(each["apiVersion"]).rpartition("/")
+    parts = (each["metadata"]["name"], group, version, each["kind"])
+    return "_".join(str(part) for part in parts if part).lower().replace(":", "-").replace("/", "-") + ".yaml"
+
+
+def annotations_edited(text: str | None, identity: Identity, csv: Document, *, with_tests: bool, where: str) -> Edited:
+    """Return the text of the annotations, with those that follow from the bundle set and all others kept.
+
+    Raises: ConfigError, which names `where`, for a text that holds no annotations.
+    """
+    wanted: dict[str, Any] = {
+        MEDIA_TYPE: "registry+v1",
+        _MANIFESTS_KEY: f"{MANIFESTS}/",
+        _METADATA_KEY: f"{METADATA}/",
+        PACKAGE: identity.package,
+        CHANNELS: ",".join(identity.channels),
+        DEFAULT_CHANNEL: identity.default_channel or REMOVED,
+        **_metrics(csv),
+        **(_SCORECARD if with_tests else dict.fromkeys(_SCORECARD, REMOVED)),
+    }
+    if text is None:
+        annotations = {key: value for key, value in wanted.items() if value is not REMOVED}
+        return Edited(_ANNOTATIONS_HEAD + dump({"annotations": annotations}), is_rewritten=False)
+    return with_values(text, {("annotations", key): value for key, value in wanted.items()}, where)
+
+
+def _metrics(csv: Document) -> Document:
+    made_by = {key: mapping(csv["metadata"].get("annotations")).get(f"{_PREFIX.rstrip('.')}/{key}") for key in _METRICS}
+    found = {_METRICS[key]: value for key, value in made_by.items() if value}
+    return {f"{_PREFIX}metrics.mediatype.v1": "metrics+v1", **found} if found else {}
+
+
+def annotations_in(text: str) -> Mapping[str, Any]:
+    """Return the annotations that such a text holds."""
+    found: Mapping[str, Any] = read_one(text, ANNOTATIONS_FILE)["annotations"]
+    return found
+
+
+def dockerfile(name: str, annotations: Mapping[str, Any], *, with_tests: bool) -> str:
+    """Return the Dockerfile of the bundle in the folder `name`, built from the folder beside which it stands."""
+    labels = "".join(f"LABEL {_quoted(key)}={_quoted(value)}\n" for key, value in annotations.items())
+    tests = Path(CONFIG_FILE).parent.as_posix()
+    copied = (MANIFESTS, METADATA, *((tests,) if with_tests else ()))
+    return (
+        f"{MARK}# Its labels are the annotations of {name}/{ANNOTATIONS_FILE}. Build it beside {name}:\n"
+        f"#   docker build -f {name}.Dockerfile -t IMAGE .\n"
+        f"FROM scratch\n\n{labels}\n" + "".join(f"COPY {name}/{each} /{each}/\n" for each in copied)
+    )
+
+
+def dockerignore(name: str) -> str:
+    """Return what the build of the bundle leaves out: all but the bundle, whatever the operator's own build leaves out."""
+    return f"{MARK}*\n!{name}\n"
+
+
+def _quoted(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    if _PLAIN.fullmatch(text) and "=" not in text:
+        return text
+    escaped = re.sub(r'(["\\$])', r"\\\1", text).replace("\n", " ")
+    return f'"{escaped}"'

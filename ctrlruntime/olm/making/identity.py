@@ -1,0 +1,98 @@
+"""Which bundle it is: its package, its version and its channels; from what was given, or else from the bundle that is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.olm import semver
+from ctrlruntime.olm.bundle import Bundle
+
+__all__ = ["Given", "Identity", "identity_of"]
+
+_FIRST_CHANNEL: Final = "candidate"
+_CHANNEL: Final = re.compile(r"[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?")
+_PACKAGE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What was given; None for what was not."""
+
+    package: str | None = None
+    version: str | None = None
+    channels: Sequence[str] | None = None
+    default_channel: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a bundle is called, and where it stands in a catalog."""
+
+    package: str
+    version: str
+    channels: tuple[str, ...]
+    default_channel: str
+    """Empty: the catalog's stays."""
+
+
+def identity_of(given: Given, existing: Bundle | None, name: str) -> Identity:
+    """Return the identity of a bundle; `name` is the package's when nobody says another one.
+
+    Raises: ConfigError for what is missing or cannot be a version, a channel or a package.
+    """
+    package = given.package or (existing.package if existing else "") or name
+    channels = _channels(given, existing)
+    return Identity(
+        package=_named(package, "package", _PACKAGE),
+        version=_version(given, existing),
+        channels=channels,
+        default_channel=_default_channel(given, existing, channels),
+    )
+
+
+def _version(given: Given, existing: Bundle | None) -> str:
+    if given.version is None:
+        found = _version_of(existing)
+        if not found:
+            raise ConfigError("the bundle has no version yet: give one, as in --version 0.1.0")
+        return found
+    if semver.parse(given.version) is not None:
+        return given.version
+    bare = given.version.lstrip("vV")
+    hint = f"without its v: {bare}" if semver.parse(bare) is not None else "three numbers, as in 0.1.0 or 1.2.0-rc.1"
+    raise ConfigError(f"the version {given.version!r} is no semantic version; give one {hint}")
+
+
+def _version_of(existing: Bundle | None) -> str:
+    csv = existing.csv if existing else None
+    version: Any = csv.spec.get("version") if csv else None
+    return version if isinstance(version, str) and semver.parse(version) is not None else ""
+
+
+def _channels(given: Given, existing: Bundle | None) -> tuple[str, ...]:
+    if given.channels is None:
+        return (existing.channels if existing else ()) or (_FIRST_CHANNEL,)
+    if not given.channels:
+        raise ConfigError("no channel is named: give one or more, as in --channels stable,fast")
+    return tuple(dict.fromkeys(_named(channel, "channel", _CHANNEL) for channel in given.channels))
+
+
+def _default_channel(given: Given, existing: Bundle | None, channels: tuple[str, ...]) -> str:
+    if given.default_channel is not None:
+        return _named(given.default_channel, "channel", _CHANNEL)
+    before = existing.default_channel if existing else ""
+    # One outside of the bundle's channels was meant so; one that was among them goes with them.
+    if before and existing and (before in channels or before not in existing.channels):
+        return before
+    return channels[0] if len(channels) == 1 else ""
+
+
+def _named(name: str, what: str, rule: re.Pattern[str]) -> str:
+    if not rule.fullmatch(name):
+        letters = "lower-case letters" if rule is _PACKAGE else "letters"
+        raise ConfigError(f"the {what} {name!r} has to be {letters}, digits, dots and dashes, as in stable-v1")
+    return name

@@ -1,0 +1,100 @@
+"""Images pinned to digests: what a bundle names is then what was tested, and can be mirrored to where no registry is reached.
+
+The digests are given, in a file: `{"quay.io/me/shop:v1": "sha256:…"}`, or a full reference in the place of the digest. Nothing asks a
+registry.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ctrlruntime.errors import ConfigError, GenerateError
+from ctrlruntime.generate.options import Document
+from ctrlruntime.olm.csv.objects import mapping, maps, pod_of
+
+__all__ = ["containers_of", "pinned", "read_digests"]
+
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_RELATED: Final = "RELATED_IMAGE_"
+_CONTAINER_IMAGE: Final = "containerImage"
+
+
+def read_digests(path: Path) -> dict[str, str]:
+    """Return the reference with a digest for each image of a file. Raises: ConfigError for a file that holds something else."""
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is no JSON: {error}") from error
+    if not isinstance(tree, dict):
+        raise ConfigError(f'{path} has to be a map, as in {{"quay.io/me/shop:v1": "sha256:…"}}')
+    return {image: _reference(image, value, path) for image, value in tree.items()}
+
+
+def _reference(image: str, value: Any, path: Path) -> str:
+    name, at, digest = value.rpartition("@") if isinstance(value, str) else ("", "", "")
+    if not _DIGEST.fullmatch(digest) or (at and not name):
+        raise ConfigError(f"{path}: {image} has to have a digest, sha256: and 64 hexadecimal digits")
+    return f"{name or _without_tag(image)}@{digest}"
+
+
+def pinned(csv: Document, digests: Mapping[str, str], *, where: str = "the file") -> Document:
+    """Return the ClusterServiceVersion with each image by its digest: of containers, of RELATED_IMAGE_ variables, and what else it names.
+
+    An image that has a digest stays. Raises: GenerateError that names all images without one.
+    """
+    found = copy.deepcopy(csv)
+    missing: dict[str, None] = {}
+    for holder, key in _places(found):
+        image = holder[key]
+        if "@" in image:
+            continue
+        reference = digests.get(image) or digests.get(f"{image}:latest")
+        if reference is None:
+            missing[image] = None
+        else:
+            holder[key] = reference
+    if missing:
+        raise GenerateError(
+            f"{where} has no digest for {', '.join(missing)}; add each as a line that "
+            "`docker buildx imagetools inspect IMAGE` or `skopeo inspect docker://IMAGE` tells"
+        )
+    return found
+
+
+def _places(csv: Document) -> Iterator[tuple[Document, str]]:
+    """Yield each map that names an image, and its key for it."""
+    for container in containers_of(csv):
+        yield from _named(container, "image")
+        for variable in maps(container.get("env")):
+            if str(variable.get("name", "")).startswith(_RELATED):
+                yield from _named(variable, "value")
+    for related in maps(mapping(csv["spec"]).get("relatedImages")):
+        yield from _named(related, "image")
+    yield from _named(mapping(csv["metadata"].get("annotations")), _CONTAINER_IMAGE)
+
+
+def _named(holder: Document, key: str) -> Iterator[tuple[Document, str]]:
+    if isinstance(holder.get(key), str) and holder[key]:
+        yield holder, key
+
+
+def containers_of(csv: Mapping[str, Any]) -> Iterator[Document]:
+    """Yield the containers of all Deployments, those that run at the start too."""
+    install = mapping(mapping(csv["spec"]).get("install"))
+    for deployment in maps(mapping(install.get("spec")).get("deployments")):
+        pod = pod_of(deployment)
+        yield from maps(pod.get("initContainers"))
+        yield from maps(pod.get("containers"))
+
+
+def _without_tag(image: str) -> str:
+    # A colon before the last slash belongs to the registry's port.
+    path, slash, last = image.partition("@")[0].rpartition("/")
+    return f"{path}{slash}{last.partition(':')[0]}"

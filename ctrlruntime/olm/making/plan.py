@@ -1,0 +1,207 @@
+"""What is to be done to a folder so that it holds a bundle, and what a person did to it that stays."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.options import Document, Warn
+from ctrlruntime.generate.text import dump
+from ctrlruntime.olm.bundle import ANNOTATIONS_FILE, CONFIG_FILE, MANIFESTS, METADATA, Bundle, read_bundle
+from ctrlruntime.olm.csv import Assembled, Sources, assemble
+from ctrlruntime.olm.making.files import (
+    MARK,
+    annotations_edited,
+    annotations_in,
+    dockerfile,
+    dockerignore,
+    manifest_files,
+    marked,
+)
+from ctrlruntime.olm.making.identity import Given, Identity, identity_of
+from ctrlruntime.olm.making.pinning import pinned
+from ctrlruntime.olm.making.sources import Material
+from ctrlruntime.project.config import Refresh
+from ctrlruntime.project.tree import Change, Tree
+
+__all__ = ["EPOCH", "Plan", "Request", "planned"]
+
+EPOCH: Final = "SOURCE_DATE_EPOCH"
+"""The environment variable with the seconds since 1970 that stand for now, so that a build can be repeated."""
+
+_CREATED: Final = "createdAt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What was asked for."""
+
+    given: Given
+    name: str = ""
+    """The package's when neither `given` nor the bundle that is there names it: that of the project. Empty: the base's."""
+
+    extra_service_accounts: Sequence[str] = ()
+    digests: Mapping[str, str] | None = None
+    digests_file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A bundle that is made, and its folder."""
+
+    refresh: Refresh
+    """What is to be written and removed. A time of creation alone is no change."""
+
+    assembled: Assembled
+    strangers: tuple[Path, ...]
+    """Files of `manifests/` that are not ours: they are kept, and are part of the bundle."""
+
+    replaced: tuple[Path, ...]
+    """Files of other origin that ours take the place of."""
+
+    is_rewritten: bool
+    """The annotations could not be edited in their place: comments in them are lost."""
+
+
+def planned(
+    folder: Path,
+    material: Material,
+    request: Request,
+    *,
+    environ: Mapping[str, str],
+    warn: Warn,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    is_renewed: bool = True,
+) -> Plan:
+    """Return what makes `folder` hold the bundle; nothing is written.
+
+    The time of creation stays as long as nothing else changes; without `is_renewed` it stays anyway, as a comparison wants it.
+    Raises: ConfigError for what was asked for and for files that cannot be read; GenerateError for what cannot become a bundle.
+    """
+    existing = read_bundle(folder) if folder.is_dir() else None
+    identity = identity_of(request.given, existing, request.name or material.name)
+    assembled = _assembled(material, identity, request, warn)
+    now = _moment(environ, clock)
+    before = _created_at(existing)
+    plan = _plan(folder, _created(assembled, before or now), material, identity, existing)
+    if before and is_renewed and plan.refresh.stale:
+        return _plan(folder, _created(assembled, now), material, identity, existing)
+    return plan
+
+
+def _assembled(material: Material, identity: Identity, request: Request, warn: Warn) -> Assembled:
+    sources = Sources(
+        package=identity.package,
+        version=identity.version,
+        base=copy.deepcopy(material.base),
+        objects=material.objects,
+        kinds=material.kinds,
+        owns=material.owns,
+        extra_service_accounts=request.extra_service_accounts,
+    )
+    assembled = assemble(sources, warn=warn)
+    if request.digests is None:
+        return assembled
+    return replace(assembled, csv=pinned(assembled.csv, request.digests, where=request.digests_file))
+
+
+def _plan(
+    folder: Path,
+    assembled: Assembled,
+    material: Material,
+    identity: Identity,
+    existing: Bundle | None,
+) -> Plan:
+    files = manifest_files(assembled, identity.package)
+    if material.scorecard is not None:
+        files[CONFIG_FILE] = marked(dump(_without_namespace(material.scorecard)))
+    with_tests = CONFIG_FILE in files or _has_own_tests(folder / Path(CONFIG_FILE).parent)
+    name, text = _annotations(folder, existing)
+    edited = annotations_edited(text, identity, assembled.csv, with_tests=with_tests, where=str(folder / name))
+    files[name] = edited.text
+    image = f"{folder.resolve().name}.Dockerfile"
+    beside = {
+        image: dockerfile(folder.resolve().name, annotations_in(edited.text), with_tests=with_tests),
+        f"{image}.dockerignore": dockerignore(folder.resolve().name),
+    }
+    changes = [*Tree(folder).changes(files), *Tree(folder.parent).changes(beside)]
+    others = [path for path in _manifests(folder) if str(path.relative_to(folder)) not in files]
+    leftovers = [path for path in others if _is_ours(path)]
+    return Plan(
+        refresh=Refresh(tree=Tree(folder), files=len(files) + len(beside), changes=changes, leftovers=leftovers),
+        assembled=assembled,
+        strangers=tuple(path for path in others if path not in leftovers),
+        replaced=tuple(_replaced(changes, folder / name)),
+        is_rewritten=edited.is_rewritten,
+    )
+
+
+def _annotations(folder: Path, existing: Bundle | None) -> tuple[str, str | None]:
+    """The file of the annotations below the bundle, and its text; None when there is none. Raises: ConfigError for a broken one."""
+    name = (existing.annotations_file if existing else "") or ANNOTATIONS_FILE
+    for broken in existing.unreadable if existing else ():
+        if broken.file.startswith(f"{METADATA}/"):
+            raise ConfigError(f"{folder / broken.file}: {broken.text}")
+    path = folder / name
+    return name, path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def _manifests(folder: Path) -> Iterator[Path]:
+    root = folder / MANIFESTS
+    yield from sorted(path for path in root.iterdir() if path.is_file()) if root.is_dir() else ()
+    config = folder / CONFIG_FILE
+    if config.is_file() and _is_ours(config):
+        yield config
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.readline() == MARK.encode()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _replaced(changes: Sequence[Change], annotations: Path) -> Iterator[Path]:
+    for change in changes:
+        if change.path != annotations and change.before is not None and not change.before.startswith(MARK):
+            yield change.path
+
+
+def _has_own_tests(folder: Path) -> bool:
+    return folder.is_dir() and any(path.is_file() and not _is_ours(path) for path in folder.iterdir())
+
+
+def _without_namespace(document: Document) -> Document:
+    metadata = {key: value for key, value in document["metadata"].items() if key != "namespace"}
+    return {**document, "metadata": metadata}
+
+
+# The time of creation
+
+
+def _created(assembled: Assembled, moment: str) -> Assembled:
+    csv = copy.deepcopy(assembled.csv)
+    csv["metadata"]["annotations"] = {**(csv["metadata"].get("annotations") or {}), _CREATED: moment}
+    return replace(assembled, csv=csv)
+
+
+def _created_at(existing: Bundle | None) -> str:
+    csv = existing.csv if existing else None
+    annotations: Any = csv.metadata.get("annotations") if csv else None
+    found: Any = annotations.get(_CREATED) if isinstance(annotations, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _moment(environ: Mapping[str, str], clock: Callable[[], datetime]) -> str:
+    seconds = environ.get(EPOCH)
+    try:
+        moment = datetime.fromtimestamp(int(seconds), UTC) if seconds else clock()
+    except (ValueError, OverflowError, OSError) as error:
+        raise ConfigError(f"{EPOCH} has to be seconds since 1970, and is {seconds!r}") from error
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

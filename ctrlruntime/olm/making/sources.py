@@ -1,0 +1,162 @@
+"""What a bundle is made from: the base, the objects beside it, the scorecard's configuration, and what the classes say.
+
+They come from a project, rendered, or from objects that another tool has made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.object import Object, kind_of
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import opened, read_documents
+from ctrlruntime.generate.options import Document, Warn
+from ctrlruntime.project.config import CONFIG, refresh
+from ctrlruntime.project.config.olm import base_file
+from ctrlruntime.project.kustomize import render
+from ctrlruntime.project.manifests import recorded
+from ctrlruntime.project.package import load, make_importable
+from ctrlruntime.project.settings import Settings
+
+__all__ = ["MANIFESTS_FOLDER", "Material", "of_folder", "of_project", "of_text", "read_base", "with_classes"]
+
+MANIFESTS_FOLDER: Final = f"{CONFIG}/manifests"
+
+_CSV: Final = ("operators.coreos.com", "ClusterServiceVersion")
+_SCORECARD: Final = ("scorecard.operatorframework.io", "Configuration")
+_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_SUFFIXES: Final = {".yaml", ".yml", ".json"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What a bundle is made from, but for its name and version."""
+
+    base: Document
+    origin: str
+    """Where the base can be changed, for messages."""
+
+    objects: tuple[Document, ...]
+    scorecard: Document | None = None
+    kinds: tuple[type[Object], ...] = ()
+    owns: Mapping[GroupVersionKind, Sequence[GroupVersionKind]] = field(
+        default_factory=dict[GroupVersionKind, Sequence[GroupVersionKind]]
+    )
+
+    @property
+    def name(self) -> str:
+        """The package's, as the base is named after it: `shop` for `shop.v0.0.0`."""
+        return str(self.base["metadata"]["name"]).partition(".v")[0]
+
+
+def of_project(folder: Path, settings: Settings, *, warn: Warn) -> Material:
+    """Return what the project in `folder` gives: its `config/manifests`, rendered, and its classes. `warn` is told of a stale tree.
+
+    Raises: ConfigError for a tree that cannot be rendered, or without a base; GenerateError for a package that cannot be loaded.
+    """
+    stale = refresh(folder, settings, warn=_ignore).stale
+    base = folder / MANIFESTS_FOLDER / base_file(settings)
+    if not base.is_file():
+        raise ConfigError(f"there is no base {base}; `ctrl generate kustomize-manifests` writes one")
+    if stale:
+        names = ", ".join(str(path) for path in stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
+        warn(f"{names}: stale, and the bundle is made from what stands there; run `ctrl manifests` first")
+    found = _material(render(folder / MANIFESTS_FOLDER), MANIFESTS_FOLDER, None)
+    return with_classes(replace(found, origin=str(base)), folder, settings)
+
+
+def of_folder(folder: Path, *, base: Document | None = None) -> Material:
+    """Return what the objects below a folder give: rendered when it has a kustomization, else those of all YAML and JSON files.
+
+    `base` stands in for one that is not there. Raises: ConfigError.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {folder}; name one with the operator's manifests")
+    if any((folder / name).is_file() for name in _KUSTOMIZATIONS):
+        return _material(render(folder), str(folder), base)
+    files = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
+    return _material([each for file in files for each in _read(file)], str(folder), base)
+
+
+def of_text(text: str, where: str, *, base: Document | None = None) -> Material:
+    """Return what the objects of a text give. `base` stands in for one that is not there. Raises: ConfigError, which names `where`."""
+    return _material(read_documents(text, where), where, base)
+
+
+def read_base(path: Path) -> Document:
+    """Return the base in a file. Raises: ConfigError for a file without exactly one ClusterServiceVersion."""
+    found = [each for each in _objects(_read(path), str(path)) if _key(each) == _CSV]
+    if len(found) != 1:
+        raise ConfigError(f"{path} has to hold one ClusterServiceVersion, and holds {len(found)}")
+    return found[0]
+
+
+def with_classes(material: Material, folder: Path, settings: Settings) -> Material:
+    """Return the material with the kinds of a project's package, and which of them bring along which others. Raises: GenerateError."""
+    make_importable(folder, settings)
+    package = load(settings.package)
+    watches = recorded(package).declarations.watches
+    owns: dict[GroupVersionKind, list[GroupVersionKind]] = {}
+    for reconciled in (watch for watch in watches if watch.reason == "for"):
+        of_kind = owns.setdefault(kind_of(reconciled.kind).gvk, [])
+        for watch in watches:
+            gvk = kind_of(watch.kind).gvk
+            if watch.controller == reconciled.controller and watch.reason == "owns" and gvk not in of_kind:
+                of_kind.append(gvk)
+    return replace(material, kinds=package.kinds, owns=owns)
+
+
+def _material(trees: Iterable[Any], where: str, base: Document | None) -> Material:
+    objects = _objects(trees, where)
+    bases = [each for each in objects if _key(each) == _CSV]
+    scorecards = [each for each in objects if _key(each) == _SCORECARD]
+    for kind, several in (("ClusterServiceVersions", bases), ("configurations of the scorecard", scorecards)):
+        if len(several) > 1:
+            names = ", ".join(str(each["metadata"]["name"]) for each in several)
+            raise ConfigError(f"{where} has several {kind} ({names}); a bundle is made from one")
+    if base is None and not bases:
+        raise ConfigError(f"{where} has no ClusterServiceVersion to start from; name the file of one with --base")
+    start = bases[0] if base is None else base
+    if not isinstance(start.get("spec"), dict):
+        raise ConfigError(f"{where}: the ClusterServiceVersion {start['metadata']['name']} has no spec; give it one")
+    return Material(
+        base=start,
+        origin=where,
+        objects=tuple(each for each in objects if _key(each) not in {_CSV, _SCORECARD}),
+        scorecard=scorecards[0] if scorecards else None,
+    )
+
+
+def _objects(trees: Iterable[Any], where: str) -> list[Document]:
+    found: list[Document] = []
+    for tree in opened(trees):
+        metadata = tree.get("metadata") if isinstance(tree, dict) else None
+        texts = (
+            (tree.get("apiVersion"), tree.get("kind"), metadata.get("name")) if isinstance(metadata, dict) else ("",)
+        )
+        if not all(isinstance(text, str) and text for text in texts):
+            raise ConfigError(
+                f"{where} holds a document that is no object: it has no apiVersion, kind or metadata.name"
+            )
+        found.append(cast("Document", tree))
+    return found
+
+
+def _key(each: Document) -> tuple[str, str]:
+    return str(each["apiVersion"]).rpartition("/")[0], str(each["kind"])
+
+
+def _read(path: Path) -> list[Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    return read_documents(text, str(path))
+
+
+def _ignore(_text: str) -> None:
+    """`ctrl manifests` tells these."""

@@ -1,0 +1,112 @@
+"""A bundle as a whole: its size, its accounts, its images and the name of a release."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from ctrlruntime.olm.api import ClusterServiceVersion
+from ctrlruntime.olm.bundle import MANIFESTS, BundleObject
+from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.validation.validator import Subject, Validator, about
+
+__all__ = ["VALIDATOR"]
+
+_MOST: Final = 1_048_576
+"""Bytes of the compressed manifests: a bundle is unpacked into a ConfigMap, which holds no more."""
+_MANY: Final = _MOST * 85 // 100
+_RELEASE: Final = re.compile(
+    r"(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*\Z"
+)
+_IMAGE: Final = re.compile(
+    r"(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-9]+)?/)?"
+    r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
+    r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?\Z"
+)
+"""A reference to an image: host and port, path, tag, digest."""
+
+_error = partial(Check, level=Level.ERROR, type="BundleNotValid")
+_ACCOUNT: Final = _error(
+    code="service-account-in-bundle", summary="a ServiceAccount of the bundle is one that OLM makes, too"
+)
+_TOO_LARGE: Final = _error(code="bundle-too-large", summary=f"the compressed manifests take more than {_MOST:,} bytes")
+_LARGE: Final = Check(
+    code="bundle-large",
+    level=Level.WARNING,
+    type="BundleNotValid",
+    summary="the compressed manifests take more than 85 % of what a bundle may",
+)
+_RELEASE_NAME: Final = _error(
+    code="release-name", summary="a ClusterServiceVersion with a release is not named PACKAGE-vVERSION-RELEASE"
+)
+_RELEASE_TEXT: Final = _error(code="release-not-valid", summary="the release is no list of identifiers with dots")
+_NO_IMAGE: Final = _error(code="related-image-empty", summary="an entry of relatedImages names no image")
+_BAD_IMAGE: Final = _error(
+    code="related-image-not-valid", summary="an image of relatedImages is no reference to an image"
+)
+
+
+def _run(subject: Subject) -> Iterator[Finding]:
+    yield from _size(subject)
+    csv, found = subject.csv, subject.csv_object
+    if csv is None or found is None:
+        return
+    yield from _accounts(subject, csv)
+    yield from _release(subject, csv, found)
+    for index, related in enumerate(csv.spec.related_images):
+        path = f"spec.relatedImages[{index}].image"
+        if not related.image.strip():
+            yield about(_NO_IMAGE, found, "is empty; name the image, or take the entry out", path)
+        elif not _IMAGE.match(related.image):
+            text = f"{related.image!r} is no reference to an image; write it as HOST/PATH@sha256:DIGEST"
+            yield about(_BAD_IMAGE, found, text, path)
+
+
+def _size(subject: Subject) -> Iterator[Finding]:
+    root = subject.bundle.folder / MANIFESTS
+    files = sorted({each.file for each in subject.bundle.objects})
+    content = b"".join((root.parent / file).read_bytes() for file in files)
+    size = len(gzip.compress(content, mtime=0))
+    advice = "shorten descriptions, or take out what the operator can make itself"
+    if size > _MOST:
+        text = f"takes {size:,} bytes compressed, more than {_MOST:,}, which no ConfigMap holds; {advice}"
+        yield Finding(check=_TOO_LARGE, text=text, file=MANIFESTS)
+    elif size > _MANY:
+        yield Finding(check=_LARGE, text=f"takes {size:,} bytes compressed, of {_MOST:,}; {advice}", file=MANIFESTS)
+
+
+def _accounts(subject: Subject, csv: ClusterServiceVersion) -> Iterator[Finding]:
+    strategy = csv.spec.install.spec
+    if strategy is None:
+        return
+    made = {each.spec.template.spec.service_account_name for each in strategy.deployments}
+    made |= {each.service_account_name for each in (*strategy.permissions, *strategy.cluster_permissions)}
+    for each in subject.bundle.of_kind("", "ServiceAccount"):
+        if each.name in made:
+            text = "OLM makes this account for spec.install, and would lose it to this file; take the file out"
+            yield about(_ACCOUNT, each, text)
+
+
+def _release(subject: Subject, csv: ClusterServiceVersion, found: BundleObject) -> Iterator[Finding]:
+    release, package = csv.spec.release, subject.bundle.package
+    if not release:
+        return
+    if not _RELEASE.match(release):
+        text = f"{release!r} is no release; write identifiers of letters, digits and -, with dots between: 1, 2.rc-1"
+        yield about(_RELEASE_TEXT, found, text, "spec.release")
+        return
+    expected = f"{package}-v{csv.spec.version}-{release}"
+    if package and found.name != expected:
+        yield about(_RELEASE_NAME, found, f"{found.name} has release {release}; name it {expected}", "metadata.name")
+
+
+VALIDATOR: Final = Validator(
+    name="content",
+    summary="Size, accounts, images and release",
+    checks=(_TOO_LARGE, _LARGE, _ACCOUNT, _NO_IMAGE, _BAD_IMAGE, _RELEASE_NAME, _RELEASE_TEXT),
+    run=_run,
+)

@@ -1,0 +1,130 @@
+"""The dependencies of a bundle: packages, kinds, labels and constraints that have to be there before it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from ctrlruntime.olm.bundle import DEPENDENCIES_FILE
+from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.semver import parse_range
+from ctrlruntime.olm.validation.validator import Subject, Validator
+
+__all__ = ["VALIDATOR"]
+
+_error = partial(Check, level=Level.ERROR, type="ValidationFailed")
+_NO_LIST: Final = _error(code="dependencies-no-list", summary="the file of dependencies has no list of them")
+_TYPE: Final = _error(code="dependency-type", summary="a dependency is of no known type")
+_PACKAGE: Final = _error(code="dependency-package", summary="an olm.package lacks a name or a range of versions")
+_GVK: Final = _error(code="dependency-gvk", summary="an olm.gvk lacks group, version or kind")
+_LABEL: Final = _error(code="dependency-label", summary="an olm.label has no label")
+_CONSTRAINT: Final = _error(code="dependency-constraint", summary="an olm.constraint is none that OLM can read")
+
+_PROPERTIES: Final = ("olm.maxOpenShiftVersion", "olm.gvk.required", "olm.package.required")
+"""Types of properties, which are no dependencies."""
+
+_COMPOUND: Final = ("all", "any", "not", "none")
+_KINDS: Final = ("cel", "package", "gvk", *_COMPOUND)
+_LARGEST: Final = 2 << 16
+
+
+def _run(subject: Subject) -> Iterator[Finding]:
+    bundle = subject.bundle
+    if not bundle.dependencies_file:
+        is_unreadable = any(each.file == DEPENDENCIES_FILE for each in bundle.unreadable)
+        if (bundle.folder / DEPENDENCIES_FILE).is_file() and not is_unreadable:
+            text = "has no list `dependencies:`; remove the file when the operator needs nothing"
+            yield Finding(check=_NO_LIST, text=text, file=DEPENDENCIES_FILE)
+        return
+    for index, dependency in enumerate(bundle.dependencies):
+        for check, path, text in _problems(dependency):
+            where = f"dependencies[{index}]{path}"
+            yield Finding(check=check, text=text, file=bundle.dependencies_file, path=where)
+
+
+def _problems(dependency: Any) -> Iterator[tuple[Check, str, str]]:
+    """Yield check, path and text."""
+    known = dependency if isinstance(dependency, dict) else {}
+    kind, value = known.get("type"), known.get("value")
+    match kind:
+        case "olm.package":
+            yield from ((_PACKAGE, f".value{path}", text) for path, text in _package(value, "version"))
+        case "olm.gvk":
+            yield from ((_GVK, f".value{path}", text) for path, text in _missing(value, "group", "version", "kind"))
+        case "olm.label":
+            yield from ((_LABEL, f".value{path}", text) for path, text in _missing(value, "label"))
+        case "olm.constraint":
+            yield from ((_CONSTRAINT, f".value{path}", text) for path, text in _constraint(value))
+        case str() if kind in _PROPERTIES:
+            yield _TYPE, ".type", f"{kind} is a property and no dependency; move it to metadata/properties.yaml"
+        case _:
+            yield _TYPE, ".type", f"{kind!r} is not known; there are olm.package, olm.gvk, olm.label and olm.constraint"
+
+
+def _missing(value: Any, *names: str) -> Iterator[tuple[str, str]]:
+    """Yield path and text for what is no text, or empty."""
+    known = value if isinstance(value, dict) else {}
+    for name in names:
+        if not isinstance(known.get(name), str) or not known[name]:
+            yield f".{name}", "is missing; it has to be a text that is not empty"
+
+
+def _package(value: Any, version: str) -> Iterator[tuple[str, str]]:
+    missing = list(_missing(value, "packageName", version))
+    yield from missing
+    if f".{version}" not in dict(missing) and parse_range(value[version]) is None:
+        yield f".{version}", f"{value[version]!r} is no range of versions; write it like >=1.0.0 <2.0.0"
+
+
+def _constraint(value: Any) -> Iterator[tuple[str, str]]:
+    if len(str(value)) > _LARGEST:
+        yield "", f"is larger than {_LARGEST} bytes, the most OLM reads"
+        return
+    known = value if isinstance(value, dict) else {}
+    for name in known.keys() - {*_KINDS, "failureMessage"}:
+        yield f".{name}", f"is not known; a constraint is one of {', '.join(_KINDS)}"
+    given = [name for name in _KINDS if name in known]
+    if len(given) != 1:
+        yield "", f"has to have one of {', '.join(_KINDS)}, and has {' and '.join(given) or 'none'}"
+    for name in given:
+        yield from ((f".{name}{path}", text) for path, text in _one(name, known[name]))
+
+
+def _one(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    match name:
+        case "cel":
+            yield from _rule(value)
+        case "package":
+            yield from _package(value, "versionRange")
+        case "gvk":
+            yield from _missing(value, "group", "version", "kind")
+        case _:
+            several: Any = value.get("constraints") if isinstance(value, dict) else None
+            if not isinstance(several, list) or not several:
+                yield ".constraints", "is missing; it has to be a list of constraints"
+                return
+            for index, each in enumerate(several):
+                yield from ((f".constraints[{index}]{path}", text) for path, text in _constraint(each))
+
+
+def _rule(value: Any) -> Iterator[tuple[str, str]]:
+    missing = list(_missing(value, "rule"))
+    yield from missing
+    if missing:
+        return
+    from ctrlruntime.cel import CompileError
+    from ctrlruntime.cel.syntax import parse  # types are not checked: OLM's functions and variables are its own
+
+    try:
+        parse(value["rule"])
+    except CompileError as error:
+        yield ".rule", f"is no CEL expression: {' '.join(str(error).split())}"
+
+
+VALIDATOR: Final = Validator(
+    name="dependencies",
+    summary="What has to be installed before",
+    checks=(_NO_LIST, _TYPE, _PACKAGE, _GVK, _LABEL, _CONSTRAINT),
+    run=_run,
+)

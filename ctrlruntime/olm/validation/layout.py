@@ -1,0 +1,75 @@
+"""The folders and files of a bundle: what has to be there, and what may not be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from ctrlruntime.olm.bundle import MANIFESTS, METADATA
+from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.validation.validator import Subject, Validator
+
+__all__ = ["VALIDATOR"]
+
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+_error = partial(Check, level=Level.ERROR, type="ManifestStructureNotValid")
+_NO_MANIFESTS: Final = _error(code="manifests-missing", summary="there is no folder `manifests`")
+_NO_METADATA: Final = _error(code="metadata-missing", summary="there is no folder `metadata`")
+_FOLDER: Final = _error(code="manifests-subfolder", summary="`manifests` has a folder in it, which catalogs refuse")
+_HIDDEN: Final = _error(code="manifests-hidden-file", summary="`manifests` has a file whose name starts with a dot")
+_FOREIGN: Final = _error(code="manifests-foreign-file", summary="`manifests` has a file that is neither YAML nor JSON")
+_SEVERAL: Final = _error(
+    code="manifest-several-documents",
+    summary="a file of `manifests` has more than one document; OLM reads the first alone",
+)
+_MANIFEST: Final = Check(
+    code="manifest-unreadable",
+    level=Level.ERROR,
+    type="ParseError",
+    summary="a file of `manifests` cannot be read, or holds what is no object",
+)
+_METADATA: Final = Check(
+    code="metadata-unreadable",
+    level=Level.ERROR,
+    type="ParseError",
+    summary="a file beside `manifests` cannot be read",
+)
+
+
+def _run(subject: Subject) -> Iterator[Finding]:
+    folder = subject.bundle.folder
+    for name, check in ((MANIFESTS, _NO_MANIFESTS), (METADATA, _NO_METADATA)):
+        if not (folder / name).is_dir():
+            yield Finding(check=check, text=f"{folder} has no folder {name}; `ctrl bundle` writes it")
+    yield from _entries(subject)
+    for unreadable in subject.bundle.unreadable:
+        check = _MANIFEST if unreadable.file.startswith(f"{MANIFESTS}/") else _METADATA
+        yield Finding(check=check, text=unreadable.text, file=unreadable.file)
+    for file, number in Counter(each.file for each in subject.bundle.objects).items():
+        if number > 1:
+            text = f"has {number} documents, of which OLM reads the first; give each object a file of its own"
+            yield Finding(check=_SEVERAL, text=text, file=file)
+
+
+def _entries(subject: Subject) -> Iterator[Finding]:
+    root = subject.bundle.folder / MANIFESTS
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        file = f"{MANIFESTS}/{path.name}"
+        if path.is_dir():
+            yield Finding(check=_FOLDER, text="is a folder; move its files up", file=file)
+        elif path.name.startswith("."):
+            yield Finding(check=_HIDDEN, text="is hidden; remove it, or name it without the dot", file=file)
+        elif path.suffix not in _SUFFIXES:
+            text = f"is no manifest; remove it, or let its name end with one of {', '.join(_SUFFIXES)}"
+            yield Finding(check=_FOREIGN, text=text, file=file)
+
+
+VALIDATOR: Final = Validator(
+    name="layout",
+    summary="Folders and files",
+    checks=(_NO_MANIFESTS, _NO_METADATA, _FOLDER, _HIDDEN, _FOREIGN, _MANIFEST, _METADATA, _SEVERAL),
+    run=_run,
+)

@@ -1,0 +1,86 @@
+"""What an operator is for: the annotation `categories` names shelves of a catalog, separated by commas.
+
+A catalog with shelves of its own names them in a JSON file, `{"categories": ["…"]}`, by the variable OPERATOR_BUNDLE_CATEGORIES.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.explain.naming import nearest
+from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.validation.optional.suite import INVALID_CSV, OPERATOR_FRAMEWORK
+from ctrlruntime.olm.validation.validator import Subject, Validator, about
+
+__all__ = ["CATEGORIES", "VARIABLE", "validator"]
+
+VARIABLE: Final = "OPERATOR_BUNDLE_CATEGORIES"
+
+CATEGORIES: Final = (
+    "AI/Machine Learning",
+    "Application Runtime",
+    "Big Data",
+    "Cloud Provider",
+    "Database",
+    "Developer Tools",
+    "Integration & Delivery",
+    "Logging & Tracing",
+    "Modernization & Migration",
+    "Monitoring",
+    "Networking",
+    "Observability",
+    "OpenShift Optional",
+    "Security",
+    "Storage",
+    "Streaming & Messaging",
+)
+
+_ANNOTATION: Final = "categories"
+_UNKNOWN: Final = Check(
+    code="category-unknown",
+    level=Level.ERROR,
+    type=INVALID_CSV,
+    suite="categories",
+    summary=f"a category is none of the standard ones, or of those of {VARIABLE}",
+)
+
+
+def validator(environ: Mapping[str, str] = os.environ) -> Validator:
+    """Return the validator; it reads the variable when it runs. It raises ConfigError when the file it names cannot be used."""
+
+    def run(subject: Subject) -> Iterator[Finding]:
+        annotation = subject.csv.metadata.annotations.get(_ANNOTATION) if subject.csv else None
+        if annotation is None:
+            return
+        known = _known(environ.get(VARIABLE, ""))
+        for name in (part.strip() for part in annotation.split(",")):
+            if name not in known:
+                text = f"{name!r} is no category{nearest(name, known)}"
+                yield about(_UNKNOWN, subject.csv_object, text, f"metadata.annotations[{_ANNOTATION}]")
+
+    return Validator(
+        name="categories",
+        suite=OPERATOR_FRAMEWORK,
+        summary=f"the annotation categories, if any, names standard ones, or those of the file that {VARIABLE} names",
+        checks=(_UNKNOWN,),
+        run=run,
+    )
+
+
+def _known(path: str) -> tuple[str, ...]:
+    if not path:
+        return CATEGORIES
+    try:
+        tree: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{VARIABLE} names {path}, which cannot be read: {error}") from error
+    match tree:
+        case {"categories": [*names]} if all(isinstance(name, str) for name in names):
+            return tuple(map(str, names))
+        case _:
+            raise ConfigError(f'{VARIABLE} names {path}, which has to be {{"categories": ["NAME", …]}}')

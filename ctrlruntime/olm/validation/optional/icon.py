@@ -1,0 +1,79 @@
+"""The icon of an operator: one picture in base64, of a kind that browsers show."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from ctrlruntime.explain.naming import nearest
+from ctrlruntime.olm.api import Icon
+from ctrlruntime.olm.bundle import BundleObject
+from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.validation.optional.suite import INVALID_CSV
+from ctrlruntime.olm.validation.validator import Subject, about
+
+__all__ = ["CHECKS", "run"]
+
+
+def _check(code: str, summary: str, level: Level = Level.ERROR) -> Check:
+    return Check(code=code, level=level, type=INVALID_CSV, suite="operatorhubv2", summary=summary)
+
+
+_MISSING: Final = _check("hub-icon-missing", "the ClusterServiceVersion has no icon", Level.WARNING)
+_SEVERAL: Final = _check("hub-icon-several", "the ClusterServiceVersion has more than one icon")
+_INCOMPLETE: Final = _check("hub-icon-incomplete", "the icon lacks its data or its media type")
+_MEDIA_TYPE: Final = _check(
+    "hub-icon-media-type", "the icon's media type is none of image/gif, image/jpeg, image/png and image/svg+xml"
+)
+_NOT_BASE64: Final = _check("hub-icon-not-base64", "the icon's data is not base64")
+_CONTENT: Final = _check("hub-icon-content", "the icon's data is no picture of its media type", Level.WARNING)
+CHECKS: Final = (_MISSING, _SEVERAL, _INCOMPLETE, _MEDIA_TYPE, _NOT_BASE64, _CONTENT)
+
+# What a picture of each media type begins with; text may have a declaration and comments before its first element.
+_BEGINNINGS: Final[Mapping[str, tuple[bytes, ...]]] = {
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/svg+xml": (),
+}
+
+
+def run(subject: Subject) -> Iterator[Finding]:
+    """Yield what is wrong with the icon."""
+    if subject.csv is None:
+        return
+    icons, found = subject.csv.spec.icon, subject.csv_object
+    if not icons:
+        text = "consoles show one: `ctrl generate kustomize-manifests --icon logo.svg` sets it"
+        yield about(_MISSING, found, text, "spec.icon")
+    if len(icons) > 1:
+        text = f"there are {len(icons)} icons and only one is shown: keep one"
+        yield about(_SEVERAL, found, text, "spec.icon")
+    for index, icon in enumerate(icons):
+        yield from _of_one(icon, found, f"spec.icon[{index}]")
+
+
+def _of_one(icon: Icon, found: BundleObject | None, path: str) -> Iterator[Finding]:
+    written = {"base64data": icon.base64data, "mediatype": icon.mediatype}
+    if not all(written.values()):
+        lacking = " and ".join(name for name, value in written.items() if not value)
+        yield about(_INCOMPLETE, found, f"set {lacking}, or take the icon out", path)
+        return
+    if icon.mediatype not in _BEGINNINGS:
+        text = f"{icon.mediatype} is not shown{nearest(icon.mediatype, list(_BEGINNINGS))}"
+        yield about(_MEDIA_TYPE, found, text, f"{path}.mediatype")
+    try:
+        data = base64.b64decode("".join(icon.base64data.split()), validate=True)
+    except ValueError:
+        text = "not base64: encode the picture with `base64 -w 0 FILE`"
+        yield about(_NOT_BASE64, found, text, f"{path}.base64data")
+        return
+    if icon.mediatype in _BEGINNINGS and not _fits(data, icon.mediatype):
+        text = f"the data is no {icon.mediatype}: set the media type it has"
+        yield about(_CONTENT, found, text, f"{path}.base64data")
+
+
+def _fits(data: bytes, media_type: str) -> bool:
+    beginnings = _BEGINNINGS[media_type]
+    return data.startswith(beginnings) if beginnings else b"<svg" in data

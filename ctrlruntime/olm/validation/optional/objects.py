@@ -1,0 +1,88 @@
+"""Objects that change how a whole cluster behaves: what OLM asks them to leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.validation.optional.rules import PlacedRule, csv_rules, role_rules
+from ctrlruntime.olm.validation.validator import Subject, Validator, about
+
+__all__ = ["VALIDATOR"]
+
+_NAME: Final = "object"
+
+
+def _check(code: str, summary: str, level: Level = Level.ERROR) -> Check:
+    return Check(code=code, level=level, type="ObjectFailedValidation", suite=_NAME, summary=summary)
+
+
+_NONE_MAY_GO: Final = _check("pdb-max-unavailable-zero", "a PodDisruptionBudget lets no pod be unavailable")
+_ALL_STAY: Final = _check("pdb-min-available-all", "a PodDisruptionBudget wants all pods available")
+_PRIORITY: Final = _check("priority-class-global-default", "a PriorityClass is the default of the whole cluster")
+_BUDGETS: Final = _check("rbac-writes-pdbs", "the operator may write PodDisruptionBudgets", Level.WARNING)
+_CONSTRAINTS: Final = _check(
+    "rbac-modifies-default-sccs", "the operator may change the SecurityContextConstraints that OpenShift brings"
+)
+
+# Those of OpenShift 4; a cluster that lacks one of them loses nothing by the check.
+_DEFAULT_SCCS: Final = frozenset(
+    {
+        "anyuid",
+        "hostaccess",
+        "hostmount-anyuid",
+        "hostnetwork",
+        "node-exporter",
+        "nonroot",
+        "privileged",
+        "restricted",
+    }
+)
+
+
+def _run(subject: Subject) -> Iterator[Finding]:
+    yield from _disruption_budgets(subject)
+    yield from _priority_classes(subject)
+    for each in chain(csv_rules(subject), role_rules(subject)):
+        yield from _rule(each)
+
+
+def _disruption_budgets(subject: Subject) -> Iterator[Finding]:
+    for each in subject.bundle.of_kind("policy", "PodDisruptionBudget"):
+        if each.spec.get("maxUnavailable") in (0, "0", "0%"):
+            text = "no node can be drained while its pods run: allow at least 1"
+            yield about(_NONE_MAY_GO, each, text, "spec.maxUnavailable")
+        if each.spec.get("minAvailable") == "100%":
+            text = "no node can be drained while its pods run: want less than 100%"
+            yield about(_ALL_STAY, each, text, "spec.minAvailable")
+
+
+def _priority_classes(subject: Subject) -> Iterator[Finding]:
+    for each in subject.bundle.of_kind("scheduling.k8s.io", "PriorityClass"):
+        if each.document.get("globalDefault") is True:
+            text = "pods that are none of the operator's would get it: take globalDefault out"
+            yield about(_PRIORITY, each, text, "globalDefault")
+
+
+def _rule(each: PlacedRule) -> Iterator[Finding]:
+    if each.covers("policy", "poddisruptionbudgets", ("create", "update", "patch")):
+        text = "a PodDisruptionBudget can stop nodes from being drained: see that those it writes allow 1 pod at least"
+        yield about(_BUDGETS, each.found, text, each.path)
+    if each.covers("security.openshift.io", "securitycontextconstraints", ("update", "patch", "delete")):
+        # A rule without names is for each of them.
+        named = _DEFAULT_SCCS.intersection(each.rule.resource_names) if each.rule.resource_names else _DEFAULT_SCCS
+        if named:
+            text = (
+                f"{', '.join(sorted(named))} are OpenShift's own: name by resourceNames only those the operator makes"
+            )
+            yield about(_CONSTRAINTS, each.found, text, each.path)
+
+
+VALIDATOR: Final = Validator(
+    name=_NAME,
+    summary="no object and no permission of the bundle disturbs the cluster: disruption budgets, priorities, OpenShift's constraints",
+    checks=(_NONE_MAY_GO, _ALL_STAY, _PRIORITY, _BUDGETS, _CONSTRAINTS),
+    run=_run,
+)

@@ -1,0 +1,115 @@
+"""Platforms: what the labels of a ClusterServiceVersion promise, what images offer, and where pods may be placed.
+
+What images offer is asked of no registry: a file says it, `{"IMAGE": ["linux/amd64", "linux/arm64"]}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ctrlruntime.api.core import NodeSelectorTerm, PodSpec
+from ctrlruntime.errors import ConfigError
+
+__all__ = ["ARCH_LABEL", "OS_LABEL", "Platform", "Promise", "placed_on", "read_platforms"]
+
+ARCH_LABEL: Final = "operatorframework.io/arch."
+OS_LABEL: Final = "operatorframework.io/os."
+_SUPPORTED: Final = "supported"
+
+
+class Platform(NamedTuple):
+    """An operating system and an architecture, by Go's names."""
+
+    os: str
+    arch: str
+
+    def __str__(self) -> str:
+        return f"{self.os}/{self.arch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the labels say: the architectures and operating systems that are `supported`. Each goes with each."""
+
+    archs: frozenset[str]
+    oses: frozenset[str]
+
+    @classmethod
+    def of(cls, labels: Mapping[str, str]) -> Promise:
+        """Return what these labels promise."""
+        return cls(_named(labels, ARCH_LABEL), _named(labels, OS_LABEL))
+
+    @property
+    def all_archs(self) -> frozenset[str]:
+        """The architectures as OLM takes them: amd64 when no label names one."""
+        return self.archs or frozenset({"amd64"})
+
+    @property
+    def all_oses(self) -> frozenset[str]:
+        """The operating systems as OLM takes them: linux when no label names one."""
+        return self.oses or frozenset({"linux"})
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
+        return tuple(Platform(os, arch) for os in sorted(self.all_oses) for arch in sorted(self.all_archs))
+
+
+def _named(labels: Mapping[str, str], prefix: str) -> frozenset[str]:
+    return frozenset(
+        name.removeprefix(prefix)
+        for name, value in labels.items()
+        if name.startswith(prefix) and value == _SUPPORTED and name != prefix
+    )
+
+
+def read_platforms(path: str) -> dict[str, frozenset[Platform]]:
+    """Return the platforms of each image that a file names. Raises: ConfigError when the file cannot be used."""
+    try:
+        tree: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"image-platforms names {path}, which cannot be read: {error}") from error
+    if not isinstance(tree, dict):
+        raise _unusable(path)
+    images: dict[str, Any] = tree
+    return {image: frozenset(_platforms(offered, path)) for image, offered in images.items()}
+
+
+def _platforms(offered: Any, path: str) -> Iterable[Platform]:
+    if not isinstance(offered, list):
+        raise _unusable(path)
+    written: list[Any] = offered
+    for each in written:
+        # A third part is the variant of an architecture, as in linux/arm64/v8: labels know none.
+        match each.split("/") if isinstance(each, str) else []:
+            case [os, arch, *_] if os and arch:
+                yield Platform(os, arch)
+            case _:
+                raise _unusable(path)
+
+
+def _unusable(path: str) -> ConfigError:
+    return ConfigError(f'image-platforms names {path}, which has to be {{"IMAGE": ["linux/amd64", …], …}}')
+
+
+def placed_on(pod: PodSpec, label: str) -> frozenset[str] | None:
+    """Return the values of a node's label that a pod demands: by its node affinity, or its node selector. None when it takes any."""
+    if label in pod.node_selector:
+        return frozenset({pod.node_selector[label]})
+    affinity = pod.affinity.node_affinity if pod.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    # One of the terms has to hold: one that says nothing of the label lets every node in.
+    found = [_demanded(term, label) for term in required.node_selector_terms] if required else [None]
+    if not found or None in found:
+        return None
+    return frozenset[str]().union(*(values for values in found if values is not None))
+
+
+def _demanded(term: NodeSelectorTerm, label: str) -> frozenset[str] | None:
+    for each in term.match_expressions:
+        if each.key == label and each.operator == "In":
+            return frozenset(each.values)
+    return None

@@ -1,0 +1,94 @@
+"""What makes an operator a good guest: it says what it needs, what its kinds are for, and leaves definitions to OLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ctrlruntime.olm import semver
+from ctrlruntime.olm.api import ClusterServiceVersion
+from ctrlruntime.olm.bundle import CHANNELS, DEFAULT_CHANNEL, Bundle, BundleObject
+from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.validation.optional.images import DEPLOYMENTS, deployments
+from ctrlruntime.olm.validation.optional.rules import csv_rules
+from ctrlruntime.olm.validation.optional.suite import FAILED, OPERATOR_FRAMEWORK
+from ctrlruntime.olm.validation.validator import Subject, Validator, about
+
+__all__ = ["VALIDATOR"]
+
+_NAME: Final = "good-practices"
+_CHANNELS: Final = ("candidate", "fast", "stable")
+_REQUESTED: Final = ("cpu", "memory")
+
+
+def _check(code: str, summary: str, level: Level = Level.WARNING) -> Check:
+    return Check(code=code, level=level, type=FAILED, suite=_NAME, summary=summary)
+
+
+_DEPLOYMENT: Final = _check("practice-deployment-missing", "nothing is deployed", Level.ERROR)
+_REQUESTS: Final = _check("practice-requests-missing", "a container requests no CPU or no memory")
+_DESCRIPTION: Final = _check("practice-crd-description-missing", "an owned or required kind has no description")
+_CHANNEL: Final = _check("practice-channel-name", "a channel's name begins with none of candidate, fast and stable")
+_DEFINITIONS: Final = _check("practice-crd-permission", "the operator may create CustomResourceDefinitions")
+_VERSIONED: Final = _check("practice-csv-name", "the ClusterServiceVersion's name is not NAME.vMAJOR.MINOR.PATCH")
+
+
+def _run(subject: Subject) -> Iterator[Finding]:
+    csv, found = subject.csv, subject.csv_object
+    if csv is None:
+        return
+    yield from _deployments(csv, found)
+    yield from _descriptions(csv, found)
+    yield from _channels(subject.bundle)
+    yield from _permissions(subject)
+    operator, _, version = csv.metadata.name.partition(".v")
+    if not operator or semver.parse(version) is None:
+        text = f"{csv.metadata.name!r} names no version: call it as in kettle.v1.2.0, by its version"
+        yield about(_VERSIONED, found, text, "metadata.name")
+
+
+def _deployments(csv: ClusterServiceVersion, found: BundleObject | None) -> Iterator[Finding]:
+    made = deployments(csv)
+    if not made:
+        yield about(_DEPLOYMENT, found, "there is no Deployment: OLM would install nothing that runs", DEPLOYMENTS)
+    for index, deployment in enumerate(made):
+        for number, container in enumerate(deployment.spec.template.spec.containers):
+            lacking = [name for name in _REQUESTED if name not in container.resources.requests]
+            if lacking:
+                text = f"container {container.name} requests no {' and no '.join(lacking)}: a quota may refuse its pods"
+                path = f"{DEPLOYMENTS}[{index}].spec.template.spec.containers[{number}].resources.requests"
+                yield about(_REQUESTS, found, text, path)
+
+
+def _descriptions(csv: ClusterServiceVersion, found: BundleObject | None) -> Iterator[Finding]:
+    definitions = csv.spec.customresourcedefinitions
+    for name, descriptions in (("owned", definitions.owned), ("required", definitions.required)):
+        for index, each in enumerate(descriptions):
+            if not each.description:
+                path = f"spec.customresourcedefinitions.{name}[{index}].description"
+                text = f"say what a {each.kind} is: an owned kind takes it from the docstring of its class"
+                yield about(_DESCRIPTION, found, text, path)
+
+
+def _channels(bundle: Bundle) -> Iterator[Finding]:
+    for name in dict.fromkeys((*bundle.channels, bundle.default_channel)):
+        if name and not name.startswith(_CHANNELS):
+            text = f"channel {name} tells no one how ready it is: begin its name with {' or '.join(_CHANNELS)}"
+            path = f"annotations[{CHANNELS if name in bundle.channels else DEFAULT_CHANNEL}]"
+            yield Finding(check=_CHANNEL, text=text, file=bundle.annotations_file, path=path)
+
+
+def _permissions(subject: Subject) -> Iterator[Finding]:
+    for each in csv_rules(subject):
+        if each.covers("apiextensions.k8s.io", "customresourcedefinitions", ("create", "patch")):
+            text = "OLM installs and upgrades definitions: take create and patch away, and bring them in the bundle"
+            yield about(_DEFINITIONS, each.found, text, each.path)
+
+
+VALIDATOR: Final = Validator(
+    name=_NAME,
+    suite=OPERATOR_FRAMEWORK,
+    summary="the operator requests what it needs, describes its kinds, and names its channels and versions as is usual",
+    checks=(_DEPLOYMENT, _REQUESTS, _DESCRIPTION, _CHANNEL, _DEFINITIONS, _VERSIONED),
+    run=_run,
+)

@@ -1,0 +1,124 @@
+"""Where a bundle uses an API that Kubernetes no longer serves.
+
+A use is an error when the bundle shall run where the API is gone: by the value `k8s-version`, the newest Kubernetes it shall run on, or by
+`spec.minKubeVersion`. Else it is a warning: the bundle stops at that version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Final, TypeAlias
+
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.olm import semver
+from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.validation.optional.removals import REMOVED, Removal
+from ctrlruntime.olm.validation.optional.rules import csv_rules, role_rules
+from ctrlruntime.olm.validation.optional.suite import FAILED, OPERATOR_FRAMEWORK
+from ctrlruntime.olm.validation.validator import Subject, Validator, about
+
+__all__ = ["CHECKS", "VALIDATOR", "run"]
+
+_NAME: Final = "alpha-deprecated-apis"
+_VALUE: Final = "k8s-version"
+
+_GONE: Final = Check(
+    code="api-removed",
+    level=Level.ERROR,
+    type=FAILED,
+    suite=_NAME,
+    summary=f"an API is used that the Kubernetes of {_VALUE} or minKubeVersion no longer serves",
+)
+_ENDS: Final = Check(
+    code="api-removed-later",
+    level=Level.WARNING,
+    type=FAILED,
+    suite=_NAME,
+    summary="an API is used that newer Kubernetes no longer serves",
+)
+_PERMISSION: Final = Check(
+    code="api-removed-permission",
+    level=Level.WARNING,
+    type=FAILED,
+    suite=_NAME,
+    summary="a permission is for PodSecurityPolicies, which no Kubernetes since 1.25 has",
+)
+CHECKS: Final = (_GONE, _ENDS, _PERMISSION)
+
+_NONE: Final = -1
+
+
+def run(subject: Subject) -> Iterator[Finding]:
+    """Yield each use of such an API. Raises: ConfigError when `k8s-version` is no version."""
+    newest = _newest(subject)
+    for use, removal in chain(_objects(subject), _fields(subject)):
+        yield replace(use, check=_GONE) if newest >= removal.since else use
+    yield from _permissions(subject)
+
+
+_Use: TypeAlias = tuple[Finding, Removal]
+
+
+def _objects(subject: Subject) -> Iterator[_Use]:
+    for each in subject.bundle.objects:
+        removal = REMOVED.get(each.gvk)
+        if removal is not None:
+            yield about(_ENDS, each, f"{each.gvk.api_version} {removal}", "apiVersion"), removal
+
+
+def _fields(subject: Subject) -> Iterator[_Use]:
+    """Yield what the ClusterServiceVersion says that it makes, or needs to be served."""
+    if subject.csv is None:
+        return
+    definitions = subject.csv.spec.customresourcedefinitions
+    for name, descriptions in (("owned", definitions.owned), ("required", definitions.required)):
+        for index, description in enumerate(descriptions):
+            for number, resource in enumerate(description.resources):
+                path = f"spec.customresourcedefinitions.{name}[{index}].resources[{number}]"
+                yield from _field(subject, path, GroupVersionKind.parse(resource.version, resource.kind))
+    for index, api in enumerate(subject.csv.spec.native_apis):
+        yield from _field(subject, f"spec.nativeAPIs[{index}]", GroupVersionKind(api.group, api.version, api.kind))
+
+
+def _field(subject: Subject, path: str, gvk: GroupVersionKind) -> Iterator[_Use]:
+    removal = REMOVED.get(gvk)
+    if removal is not None:
+        yield about(_ENDS, subject.csv_object, f"{gvk.kind} of {gvk.api_version} {removal}", path), removal
+
+
+def _permissions(subject: Subject) -> Iterator[Finding]:
+    # A rule for everything is none for this: only one that names it was written with it in mind.
+    for each in chain(csv_rules(subject), role_rules(subject)):
+        groups, resources = each.rule.api_groups, each.rule.resources
+        if "podsecuritypolicies" in resources and not {"policy", "extensions"}.isdisjoint(groups):
+            text = "there are no PodSecurityPolicies since Kubernetes 1.25: take podsecuritypolicies out"
+            yield about(_PERMISSION, each.found, text, each.path)
+
+
+def _newest(subject: Subject) -> int:
+    """Return the newest minor version of Kubernetes that the bundle is known to be for."""
+    value = subject.values.get(_VALUE, "")
+    asked = _minor(value)
+    if value and asked is None:
+        raise ConfigError(f"{_VALUE} is {value!r}, which is no version of Kubernetes: write it as 1.32 or 1.32.0")
+    least = _minor(subject.csv.spec.min_kube_version if subject.csv else "")
+    return max(_NONE if each is None else each for each in (asked, least))
+
+
+def _minor(text: str) -> int | None:
+    """Return the minor version of `1.32`, `v1.32` or `1.32.0`; None for what is no version of Kubernetes 1."""
+    numbers = text.strip().removeprefix("v")
+    found = semver.parse(f"{numbers}.0" if numbers.count(".") == 1 else numbers)
+    return found.numbers[1] if found is not None and found.numbers[0] == 1 else None
+
+
+VALIDATOR: Final = Validator(
+    name=_NAME,
+    suite=OPERATOR_FRAMEWORK,
+    summary="no API is used that Kubernetes has removed; --optional-values k8s-version=1.32 says for which it shall hold",
+    checks=CHECKS,
+    run=run,
+)

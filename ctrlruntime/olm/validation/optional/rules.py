@@ -1,0 +1,61 @@
+"""What an operator may do, by its bundle: the rules of the ClusterServiceVersion's permissions, and of the roles beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final, cast
+
+from ctrlruntime.api.rbac import PolicyRule
+from ctrlruntime.errors import CtrlError
+from ctrlruntime.olm.bundle import BundleObject
+from ctrlruntime.olm.validation.validator import Subject
+
+__all__ = ["PlacedRule", "csv_rules", "role_rules"]
+
+_ANY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRule:
+    """A rule, the object it stands in, and where."""
+
+    found: BundleObject
+    path: str
+    rule: PolicyRule
+
+    def covers(self, group: str, resource: str, verbs: Collection[str]) -> bool:
+        """Say whether it lets one do one of these verbs, or each, to a resource. `*` is everything, as the API server has it."""
+        return (
+            not {group, _ANY}.isdisjoint(self.rule.api_groups)
+            and not {resource, _ANY}.isdisjoint(self.rule.resources)
+            and not {*verbs, _ANY}.isdisjoint(self.rule.verbs)
+        )
+
+
+def csv_rules(subject: Subject) -> Iterator[PlacedRule]:
+    """Yield the rules of the permissions and cluster permissions."""
+    found = subject.csv_object
+    if found is None or subject.csv is None or subject.csv.spec.install.spec is None:
+        return
+    strategy = subject.csv.spec.install.spec
+    for name, permissions in (
+        ("permissions", strategy.permissions),
+        ("clusterPermissions", strategy.cluster_permissions),
+    ):
+        for index, permission in enumerate(permissions):
+            for number, rule in enumerate(permission.rules):
+                yield PlacedRule(found, f"spec.install.spec.{name}[{index}].rules[{number}]", rule)
+
+
+def role_rules(subject: Subject) -> Iterator[PlacedRule]:
+    """Yield the rules of the Roles and ClusterRoles of the bundle that can be read."""
+    for found in subject.bundle.objects:
+        if found.gvk.group != "rbac.authorization.k8s.io" or found.gvk.kind not in {"Role", "ClusterRole"}:
+            continue
+        rules = found.document.get("rules")
+        for number, rule in enumerate(cast("list[object]", rules) if isinstance(rules, list) else ()):
+            try:
+                yield PlacedRule(found, f"rules[{number}]", PolicyRule.model_validate(rule))
+            except (CtrlError, ValueError):  # what is no rule is told by the checks that always run
+                continue

@@ -1,0 +1,90 @@
+"""Which validators there are, which of them run, and running them."""
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.olm.bundle import Bundle
+from ctrlruntime.olm.finding import Finding, Level
+from ctrlruntime.olm.validation import (
+    annotations,
+    content,
+    csv,
+    definitions,
+    dependencies,
+    examples,
+    fields,
+    installation,
+    layout,
+    manifests,
+    optional,
+)
+from ctrlruntime.olm.validation.validator import Subject, Validator
+
+__all__ = ["ALWAYS", "OPTIONAL", "VALIDATORS", "VALUES", "select", "validate"]
+
+ALWAYS: Final[tuple[Validator, ...]] = (
+    layout.VALIDATOR,
+    annotations.VALIDATOR,
+    dependencies.VALIDATOR,
+    manifests.VALIDATOR,
+    definitions.VALIDATOR,
+    definitions.CONTENT,
+    content.VALIDATOR,
+    fields.VALIDATOR,
+    csv.VALIDATOR,
+    examples.VALIDATOR,
+    installation.VALIDATOR,
+)
+OPTIONAL: Final[tuple[Validator, ...]] = optional.VALIDATORS
+VALIDATORS: Final = ALWAYS + OPTIONAL
+VALUES: Final = ("image-platforms", "k8s-version")
+"""What optional validators may ask for."""
+
+
+def validate(bundle: Bundle, *, optional: Iterable[str] = (), values: Mapping[str, str] | None = None) -> list[Finding]:
+    """Return what is wrong with a bundle, errors first.
+
+    `optional` are selectors of validators that run beside those that always do: `name=NAME` or `suite=SUITE`. `values` are what
+    these may ask for, as `{"k8s-version": "1.36"}`. Raises: ConfigError for a selector that selects nothing, and a value of no name
+    in VALUES.
+    """
+    for name in values or {}:
+        if name not in VALUES:
+            raise ConfigError(f"no optional validator asks for {name!r}; {_known(name, VALUES)}")
+    subject = Subject(bundle, values or {})
+    found = [finding for validator in (*ALWAYS, *select(optional)) for finding in validator.run(subject)]
+    # Two validators may share a check, and each yields what it finds.
+    distinct = dict.fromkeys(map(_in_one_line, found))
+    return sorted(distinct, key=lambda finding: finding.level is not Level.ERROR)
+
+
+def _in_one_line(finding: Finding) -> Finding:
+    """Return the finding without line breaks, which values of the bundle may bring into it."""
+    if "\n" not in str(finding):
+        return finding
+    text, owner, path = (" ".join(part.split()) for part in (finding.text, finding.object, finding.path))
+    return dataclasses.replace(finding, text=text, object=owner, path=path)
+
+
+def select(selectors: Iterable[str]) -> tuple[Validator, ...]:
+    """Return the optional validators that selectors name, each once. Raises: ConfigError, which says what there is."""
+    asked = [_asked(selector) for selector in selectors]
+    return tuple(validator for validator in OPTIONAL if any(getattr(validator, word) == name for word, name in asked))
+
+
+def _asked(selector: str) -> tuple[str, str]:
+    word, _, name = selector.partition("=")
+    if word not in {"name", "suite"}:
+        raise ConfigError(f"{selector!r} selects no validator; write name=NAME or suite=SUITE")
+    known = sorted({each.name if word == "name" else each.suite for each in OPTIONAL} - {""})
+    if name not in known:
+        raise ConfigError(f"there is no optional validator of the {word} {name!r}; {_known(name, known)}")
+    return word, name
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"

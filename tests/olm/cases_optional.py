@@ -1,0 +1,265 @@
+"""The table of the optional checks: one change of the good bundle for each, and the validator under which exactly it fails.
+
+`{folder}` in a value stands for the bundle's folder.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bundles import (
+    IMAGE,
+    PREFIX,
+    ROLE,
+    SIDE_IMAGE,
+    Case,
+    Change,
+    Files,
+    add,
+    annotation,
+    csv,
+    csv_annotation,
+    error,
+    put,
+    several,
+    warning,
+)
+
+PLATFORMS = "platforms.json"
+PNG = "iVBORw0KGgoAAAANSUhEUg=="
+OWNED = "spec.customresourcedefinitions.owned.0"
+RULES = "spec.install.spec.clusterPermissions.0.rules.0"
+CONTAINER = "spec.install.spec.deployments.0.spec.template.spec.containers.0"
+TERM = (
+    "spec.install.spec.deployments.0.spec.template.spec.affinity.nodeAffinity"
+    ".requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.0.matchExpressions"
+)
+
+
+def _under(name: str, *cases: Case) -> tuple[Case, ...]:
+    """Select a validator in each case, beside the values it has."""
+    return tuple(Case(each.code, each.level, each.change, each.name, (f"name={name}",), each.values) for each in cases)
+
+
+def _rule(group: str, resource: str, *verbs: str, **more: Any) -> dict[str, Any]:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs), **more}
+
+
+def _object(api_version: str, kind: str, **rest: Any) -> Change:
+    """Add an object of another kind."""
+    return add("manifests/other.yaml", {"apiVersion": api_version, "kind": kind, "metadata": {"name": "other"}, **rest})
+
+
+# operatorhubv2: what is shown.
+
+HUB = _under(
+    "operatorhubv2",
+    error("hub-provider-missing", csv("spec.provider.name"), "name"),
+    error("hub-provider-missing", csv("spec.provider"), "provider"),
+    error("hub-maintainer-incomplete", csv("spec.maintainers.0.name"), "name"),
+    error("hub-maintainer-incomplete", csv("spec.maintainers.0.email", ""), "email"),
+    error("hub-maintainer-email", csv("spec.maintainers.0.email", "kitchen"), "no-domain"),
+    error("hub-maintainer-email", csv("spec.maintainers.0.email", "kitchen@"), "empty-domain"),
+    error("hub-maintainer-email", csv("spec.maintainers.0.email", "the kitchen@example.com"), "space"),
+    error("hub-link-incomplete", csv("spec.links.0.name"), "name"),
+    error("hub-link-incomplete", csv("spec.links.0.url", ""), "url"),
+    error("hub-link-url", csv("spec.links.0.url", "example.com/kettle"), "no-scheme"),
+    error("hub-link-url", csv("spec.links.0.url", "https:///kettle"), "no-host"),
+    error("hub-link-url", csv("spec.links.0.url", "https://example.com/my kettle"), "space"),
+    error("hub-link-url", csv("spec.links.0.url", "https://[::1/kettle"), "broken-host"),
+    error("hub-version-zero", csv("spec.version"), "missing"),
+    error("hub-version-zero", several(csv("spec.version", "0.0.0"), csv("metadata.name", "kettle.v0.0.0")), "zero"),
+    warning("hub-icon-missing", csv("spec.icon"), "missing"),
+    warning("hub-icon-missing", csv("spec.icon", []), "empty"),
+    error("hub-icon-several", lambda files: files.csv["spec"]["icon"].append(files.csv["spec"]["icon"][0])),
+    error("hub-icon-incomplete", csv("spec.icon.0.base64data", ""), "data"),
+    error("hub-icon-incomplete", csv("spec.icon.0.mediatype"), "mediatype"),
+    error("hub-icon-media-type", csv("spec.icon.0.mediatype", "image/webp")),
+    error("hub-icon-not-base64", csv("spec.icon.0.base64data", "<svg/>")),
+    warning("hub-icon-content", csv("spec.icon.0.base64data", PNG)),
+)
+
+ANNOTATIONS = (
+    *_under(
+        "capabilities",
+        error("capability-level", csv_annotation("capabilities", "Full lifecycle"), "case"),
+        error("capability-level", csv_annotation("capabilities", ""), "empty"),
+    ),
+    *_under(
+        "categories",
+        error("category-unknown", csv_annotation("categories", "Kitchen")),
+        error("category-unknown", csv_annotation("categories", "Database, Kitchen"), "one-of-two"),
+    ),
+)
+
+
+# alpha-deprecated-apis: what Kubernetes no longer serves.
+
+
+def _before(version: str, *changes: Change) -> Change:
+    return several(csv("spec.minKubeVersion", version), *changes)
+
+
+_OLD_BUDGET = _object("policy/v1beta1", "PodDisruptionBudget", spec={"minAvailable": 1})
+_OLD_CRON_JOB = csv(f"{OWNED}.resources", [{"kind": "CronJob", "name": "", "version": "batch/v1beta1"}])
+_OLD_NATIVE = csv("spec.nativeAPIs", [{"group": "storage.k8s.io", "version": "v1beta1", "kind": "CSIStorageCapacity"}])
+_PSP = _rule("policy", "podsecuritypolicies", "use")
+
+REMOVED = _under(
+    "alpha-deprecated-apis",
+    error("api-removed", _OLD_BUDGET, "minKubeVersion"),
+    error("api-removed", _before("1.20.0", _OLD_BUDGET), "value", values={"k8s-version": "1.25"}),
+    error("api-removed", _before("1.20.0", _OLD_BUDGET), "whole-value", values={"k8s-version": "v1.25.3"}),
+    error("api-removed", _OLD_CRON_JOB, "resource"),
+    error("api-removed", _OLD_NATIVE, "native"),
+    error("api-removed", put(ROLE, "apiVersion", "rbac.authorization.k8s.io/v1beta1"), "role"),
+    warning("api-removed-later", _before("1.24.9", _OLD_BUDGET), "minKubeVersion"),
+    warning("api-removed-later", _before("1.20.0", _OLD_BUDGET), "value", values={"k8s-version": "1.24"}),
+    warning("api-removed-later", _before("1.24.0", _OLD_CRON_JOB), "resource"),
+    warning("api-removed-later", several(csv("spec.minKubeVersion"), _OLD_NATIVE), "no-version"),
+    warning(
+        "api-removed-later",
+        _object("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema"),
+        "flow-schema",
+        values={"k8s-version": "1.31"},
+    ),
+    warning("api-removed-permission", csv(RULES, _PSP), "csv"),
+    warning("api-removed-permission", put(ROLE, "rules.0", _PSP), "role"),
+)
+
+PRACTICES = _under(
+    "good-practices",
+    error("practice-deployment-missing", csv("spec.install.spec.deployments", []), "empty"),
+    error("practice-deployment-missing", csv("spec.install.spec"), "no-strategy"),
+    warning("practice-requests-missing", csv(f"{CONTAINER}.resources"), "both"),
+    warning("practice-requests-missing", csv(f"{CONTAINER}.resources.requests.memory"), "memory"),
+    warning("practice-crd-description-missing", csv(f"{OWNED}.description"), "owned"),
+    warning(
+        "practice-crd-description-missing",
+        csv(
+            "spec.customresourcedefinitions.required",
+            [{"name": "taps.water.example.com", "version": "v1", "kind": "Tap"}],
+        ),
+        "required",
+    ),
+    warning("practice-channel-name", annotation("channels.v1", "stable,alpha"), "channel"),
+    warning(
+        "practice-channel-name",
+        lambda files: files.annotations.update({f"{PREFIX}.channel.default.v1": "beta"}),
+        "default",
+    ),
+    warning(
+        "practice-crd-permission", csv(RULES, _rule("apiextensions.k8s.io", "customresourcedefinitions", "create"))
+    ),
+    warning("practice-crd-permission", csv(RULES, _rule("apiextensions.k8s.io", "*", "patch")), "patch-any"),
+    warning("practice-crd-permission", csv(RULES, _rule("*", "*", "*")), "everything"),
+    warning("practice-csv-name", csv("metadata.name", "kettle"), "no-version"),
+    warning("practice-csv-name", csv("metadata.name", "kettle.v1.2"), "short"),
+    warning("practice-csv-name", csv("metadata.name", "kettle-1.2.0"), "hyphen"),
+)
+
+
+# multiarch: a file says what the images offer.
+
+
+def _offer(manager: list[str], side: list[str], *changes: Change) -> Change:
+    return several(add(PLATFORMS, json.dumps({IMAGE: manager, SIDE_IMAGE: side})), *changes)
+
+
+_AMD, _ARM, _WINDOWS = "linux/amd64", "linux/arm64", "windows/amd64"
+_LABEL_ARM = several(
+    lambda files: files.csv["metadata"]["labels"].update({"operatorframework.io/arch.arm64": "supported"}),
+    csv(f"{TERM}.0.values", ["amd64", "arm64"]),
+)
+
+
+def _drop_labels(files: Files) -> None:
+    del files.csv["metadata"]["labels"]
+
+
+MULTIARCH = tuple(
+    Case(each.code, each.level, each.change, each.name, each.select, {"image-platforms": f"{{folder}}/{PLATFORMS}"})
+    for each in _under(
+        "multiarch",
+        error("multiarch-platform-not-offered", _offer([_AMD], [_ARM]), "related"),
+        error("multiarch-platform-not-offered", _offer([_AMD], [_AMD, f"{_ARM}/v8"], _LABEL_ARM), "manager"),
+        warning("multiarch-labels-missing", _offer([_AMD], [_AMD], _drop_labels), "amd64"),
+        warning("multiarch-labels-missing", _offer([_AMD, _ARM], [_AMD, _ARM], _drop_labels), "more"),
+        warning("multiarch-arch-label-missing", _offer([_AMD, f"{_ARM}/v8"], [_AMD, _ARM])),
+        warning("multiarch-os-label-missing", _offer([_AMD, _WINDOWS], [_AMD, _WINDOWS])),
+        warning("multiarch-image-behind", _offer([_AMD, _ARM], [_AMD])),
+        warning("multiarch-image-unknown", add(PLATFORMS, json.dumps({IMAGE: [_AMD]}))),
+        warning("multiarch-affinity-missing", _offer([_AMD], [_AMD], csv(f"{TERM}.0")), "no-expression"),
+        warning("multiarch-affinity-missing", _offer([_AMD], [_AMD], csv(f"{TERM}.0.operator", "Exists")), "exists"),
+        warning(
+            "multiarch-affinity-differs", _offer([_AMD], [_AMD], csv(f"{TERM}.0.values", ["amd64", "arm64"])), "arch"
+        ),
+        warning("multiarch-affinity-differs", _offer([_AMD], [_AMD], csv(f"{TERM}.1.values", ["windows"])), "os"),
+    )
+)
+
+
+# object: what disturbs a cluster.
+
+
+def _budget(**spec: Any) -> Change:
+    return _object("policy/v1", "PodDisruptionBudget", spec={"selector": {}, **spec})
+
+
+_SCC = ("security.openshift.io", "securitycontextconstraints")
+
+OBJECTS = _under(
+    "object",
+    error("pdb-max-unavailable-zero", _budget(maxUnavailable=0), "number"),
+    error("pdb-max-unavailable-zero", _budget(maxUnavailable="0%"), "share"),
+    error("pdb-min-available-all", _budget(minAvailable="100%")),
+    error(
+        "priority-class-global-default", _object("scheduling.k8s.io/v1", "PriorityClass", value=1, globalDefault=True)
+    ),
+    warning("rbac-writes-pdbs", put(ROLE, "rules.0", _rule("policy", "poddisruptionbudgets", "create")), "role"),
+    warning("rbac-writes-pdbs", csv(RULES, _rule("policy", "poddisruptionbudgets", "*")), "csv"),
+    error(
+        "rbac-modifies-default-sccs",
+        put(ROLE, "rules.0", _rule(*_SCC, "patch", resourceNames=["mine", "restricted"])),
+        "role",
+    ),
+    error("rbac-modifies-default-sccs", csv(RULES, _rule(*_SCC, "update")), "csv-all"),
+)
+
+
+# package-manifest: the old format.
+
+
+def _package(text: str) -> Change:
+    return add("kettle.package.yaml", text)
+
+
+_STABLE = "{name: stable, currentCSV: kettle.v1.2.0}"
+_FAST = "{name: fast, currentCSV: kettle.v1.2.0}"
+
+PACKAGE = _under(
+    "package-manifest",
+    error("package-unreadable", _package("channels: ["), "no-yaml"),
+    error("package-unreadable", _package("- channels\n"), "no-map"),
+    error("package-name-missing", _package(f"channels: [{_STABLE}]\n")),
+    error("package-channels-empty", _package("packageName: kettle\n"), "missing"),
+    error("package-channels-empty", _package("packageName: kettle\nchannels: []\n"), "empty"),
+    error("package-channel-name-missing", _package("packageName: kettle\nchannels: [{currentCSV: kettle.v1.2.0}]\n")),
+    error(
+        "package-channel-name-missing",
+        _package("packageName: kettle\nchannels: [{currentCSV: a.v1.0.0, name: ''}]\n"),
+        "empty",
+    ),
+    error("package-channel-csv-missing", _package("packageName: kettle\nchannels: [{name: stable}]\n")),
+    error(
+        "package-channel-duplicate",
+        _package(f"packageName: kettle\nchannels: [{_STABLE}, {_STABLE}]\ndefaultChannel: stable\n"),
+    ),
+    error("package-default-missing", _package(f"packageName: kettle\nchannels: [{_STABLE}, {_FAST}]\n")),
+    error("package-default-unknown", _package(f"packageName: kettle\nchannels: [{_STABLE}]\ndefaultChannel: slow\n")),
+)
+
+OPERATORHUB = _under("operatorhub", warning("operatorhub-deprecated", csv("spec.maturity", "beta")))
+
+CASES: tuple[Case, ...] = (*HUB, *ANNOTATIONS, *REMOVED, *PRACTICES, *MULTIARCH, *OBJECTS, *PACKAGE, *OPERATORHUB)
