@@ -42,6 +42,11 @@ _HELP = """Make the bundle of a project: what the Operator Lifecycle Manager (OL
     """
 
 _BELOW: Final = {
+    "compare": (
+        "ctrlruntime.cli.bundle_compare",
+        "compare",
+        "Say what an upgrade from one bundle to the next changes.",
+    ),
     "validate": ("ctrlruntime.cli.bundle_validate", "validate", "Check a bundle, without a cluster or a registry."),
 }
 """Module, attribute and summary of each command below; the help loads none."""
