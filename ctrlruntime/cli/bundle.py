@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +40,9 @@ _HELP = """Make the bundle of a project: what the Operator Lifecycle Manager (OL
       ctrl bundle --check
       kubectl kustomize config/manifests | ctrl bundle --input - --package shop --version 0.1.0
     """
+
+_REGISTRY: Final = Path("registry")
+"""The word for --pin that is no file."""
 
 _BELOW: Final = {
     "compare": (
@@ -109,8 +112,8 @@ def _words(_context: click.Context, _option: click.Parameter, text: str | None) 
     help="ServiceAccounts that no Deployment runs as, whose permissions OLM shall grant, too.",
 )  # fmt: skip
 @click.option(
-    "--pin", "digests", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-    help='Name images by their digests: a JSON file, like {"quay.io/me/shop:v1": "sha256:..."}.',
+    "--pin", "digests", metavar="FILE|registry", type=click.Path(path_type=Path),
+    help='Name images by their digests: of a JSON file, like {"quay.io/me/shop:v1": "sha256:..."}, or asked from the registries.',
 )  # fmt: skip
 @click.option(
     "--check", is_flag=True, help="Write nothing; print what is stale as a diff and exit with 1 if anything is."
@@ -147,7 +150,7 @@ def bundle(
         raise click.UsageError(
             "--base goes with --input-dir or --input; in a project the base is in config/manifests/bases"
         )
-    from ctrlruntime.olm.making import Given, Request, planned, read_digests
+    from ctrlruntime.olm.making import Given, Request, planned
 
     is_read = input_dir is not None or input_file is not None
     root, settings = _project(project, is_needed=not is_read)
@@ -155,7 +158,7 @@ def bundle(
         given=Given(package=package, version=version, channels=channels, default_channel=default_channel),
         name=settings.project_name if settings is not None else "",
         extra_service_accounts=extra_service_accounts or (),
-        digests=None if digests is None else read_digests(digests),
+        digests=None if digests is None else _digests(digests),
         digests_file=str(digests or ""),
     )
     _refuse_project(root, folder)
@@ -168,6 +171,13 @@ def bundle(
     else:
         plan.refresh.apply()
         _tell(plan, material, settings)
+
+
+def _digests(name: Path) -> Mapping[str, str] | Callable[[Iterable[str]], Mapping[str, str]]:
+    from ctrlruntime.olm.making import Registries, read_digests
+
+    # A file goes before the word.
+    return Registries(os.environ).digests_of if name == _REGISTRY and not name.is_file() else read_digests(name)
 
 
 def _refuse_options(context: click.Context) -> None:

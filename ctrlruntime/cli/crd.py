@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
+from ctrlruntime.cli.changes import as_json as changes_as_json
+from ctrlruntime.cli.changes import breaks, known_codes, print_changes
 from ctrlruntime.errors import ConfigError, GenerateError
 from ctrlruntime.generate.definitions import definitions_in, read_definitions
-from ctrlruntime.project.compatibility import Code, Comparison, Finding, Level, compare_all
+from ctrlruntime.project.compatibility import Code, compare_all
 from ctrlruntime.project.manifests import Choice, manifests
 from ctrlruntime.project.package import load
 
 __all__ = ["crd"]
-
-_ALLOWED: Final = "allowed"
-_COLORS: Final[Mapping[str, str]] = {"breaking": "red", "risky": "yellow", "harmless": "green"}
-_REFUSES: Final = {
-    "": "",
-    "new values": " Who holds such a value keeps it until it is changed (Kubernetes 1.30 on).",
-    "updates": " Updates of existing objects are refused, too.",
-}
-_WIDEST: Final = 60
-"""Characters of a value that are printed; --json has the rest."""
 
 _DIFF_HELP = """Say what changes from OLD to NEW, and refuse what breaks objects or clients.
 
@@ -61,7 +51,7 @@ def crd() -> None:
     "allowed",
     multiple=True,
     metavar="CODE",
-    callback=lambda _, __, codes: _known(codes),
+    callback=lambda _, __, given: known_codes(given, Code),
     help="Let breaking changes of this code pass; may be given several times.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
@@ -72,23 +62,13 @@ def diff(*, old: str, new: str | None, module: str | None, allowed: tuple[str, .
         raise click.UsageError("only one of OLD and NEW can be the standard input")
     before = _read(old)
     after = _read(new) if new is not None else _generated(str(module))
-    comparisons = compare_all(before, after)
+    groups = [(each.name, each.findings) for each in compare_all(before, after)]
     if as_json:
-        findings = [_as_json(each.name, one, allowed) for each in comparisons for one in each.findings]
-        click.echo(json.dumps(findings, indent=2))
+        click.echo(json.dumps(changes_as_json(groups, allowed, name="definition"), indent=2))
     else:
-        _print(comparisons, allowed)
-    if any(one.level is Level.BREAKING and one.code not in allowed for each in comparisons for one in each.findings):
+        print_changes(groups, allowed)
+    if breaks(groups, allowed):
         click.get_current_context().exit(1)
-
-
-def _known(codes: tuple[str, ...]) -> tuple[str, ...]:
-    for code in codes:
-        if code not in set(Code):
-            near = difflib.get_close_matches(code, Code, n=1)
-            hint = f"did you mean {near[0]}?" if near else "take one that the command prints, such as field-removed"
-            raise click.BadParameter(f"there is no code {code!r}; {hint}", param_hint="--allow")
-    return codes
 
 
 def _read(source: str) -> Sequence[Mapping[str, Any]]:
@@ -104,54 +84,3 @@ def _generated(module: str) -> Sequence[Mapping[str, Any]]:
     if not made:
         raise GenerateError(f"{module} declares no kinds")
     return made
-
-
-def _as_json(definition: str, finding: Finding, allowed: Collection[str]) -> Mapping[str, Any]:
-    return {
-        "definition": definition,
-        "code": finding.code,
-        "level": finding.level,
-        "allowed": finding.code in allowed,
-        "version": finding.version,
-        "path": finding.path,
-        "was": finding.was,
-        "now": finding.now,
-        "text": finding.text,
-        "refuses": finding.refuses,
-    }
-
-
-def _print(comparisons: Iterable[Comparison], allowed: Collection[str]) -> None:
-    counts: Counter[str] = Counter()
-    for comparison in comparisons:
-        if comparison.findings:
-            click.echo(comparison.name)
-        for finding in comparison.findings:
-            word = _ALLOWED if finding.level is Level.BREAKING and finding.code in allowed else finding.level.value
-            counts[word] += 1
-            _print_finding(finding, word)
-    said = [
-        f"{counts[word]} {word}" for word in (Level.BREAKING, _ALLOWED, Level.RISKY, Level.HARMLESS) if counts[word]
-    ]
-    click.echo(", ".join(said) or "no changes")
-
-
-def _print_finding(finding: Finding, word: str) -> None:
-    level = click.style(f"{word:<8}", fg=_COLORS.get(word))
-    place = " ".join(part for part in (finding.version, finding.path) if part)
-    click.echo(f"  {level}  {finding.code}{' at ' if place else ''}{place}{_change(finding)}")
-    click.echo(f"            {finding.text}.{_REFUSES[finding.refuses]}")
-
-
-def _change(finding: Finding) -> str:
-    if finding.was is None and finding.now is None:
-        return ""
-    return f": {_value(finding.was)} -> {_value(finding.now)}"
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    text = value if isinstance(value, str) else json.dumps(value)
-    text = " ".join(text.split())
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."

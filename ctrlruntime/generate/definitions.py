@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.documents import opened, read_documents
 from ctrlruntime.generate.options import Document
+from ctrlruntime.generate.shape import misshapen
 
 __all__ = ["DefinitionSource", "definitions_in", "read_definitions"]
 
@@ -96,6 +97,8 @@ def _whole(definition: Document, where: str) -> Document:
     is_list = isinstance(versions, list)
     if not is_list or not all(isinstance(one, Mapping) and _at(one, "name") for one in cast("list[Any]", versions)):
         raise ConfigError(f"{where}: a version in spec.versions of {named} has no name")
+    if wrong := misshapen(definition["spec"]):
+        raise ConfigError(f"{where}: {named}: {wrong}")
     return definition
 
 

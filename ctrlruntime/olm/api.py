@@ -62,7 +62,7 @@ class Permissions(Wire):
 
 
 class StrategyDetails(Wire):
-    deployments: list[NamedDeployment] = Field(default_factory=list[NamedDeployment])
+    deployments: list[NamedDeployment]
     permissions: list[Permissions] = Field(default_factory=list[Permissions])
     cluster_permissions: list[Permissions] = Field(default_factory=list[Permissions])
 

@@ -75,7 +75,7 @@ class _Annotated:
         if annotations.get(OWNER_TYPE) != self._type:
             return None
         namespace, _, name = annotations.get(OWNER, "").rpartition("/")
-        return Request(namespace, name, cluster) if name else None
+        return Request(namespace, name, cluster) if name and "/" not in namespace else None
 
 
 def _type_of(kind: GroupVersionKind) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -21,9 +21,15 @@ from ctrlruntime.client.interfaces import Client
 from ctrlruntime.conditions import ConditionStatus, find_condition, set_condition
 from ctrlruntime.errors import ConfigError, Conflict, CtrlError
 from ctrlruntime.leaderelection.lease import NAMESPACE_FILE
-from ctrlruntime.markers import ListMap
 
-__all__ = ["ConditionNotSetError", "OperatorCondition", "OperatorConditionFactory", "ReportedCondition"]
+__all__ = [
+    "ConditionNotSetError",
+    "OperatorCondition",
+    "OperatorConditionFactory",
+    "OperatorConditionSpec",
+    "OperatorConditionStatus",
+    "ReportedCondition",
+]
 
 NAME_VARIABLE: Final = "OPERATOR_CONDITION_NAME"
 _ATTEMPTS: Final = 5
@@ -34,22 +40,33 @@ class ConditionNotSetError(CtrlError):
 
 
 class OperatorConditionSpec(Wire):
-    conditions: Annotated[list[Condition], ListMap("type")] = Field(
+    service_accounts: list[str] = Field(
+        default_factory=list[str], description="ServiceAccounts that may report conditions."
+    )
+    deployments: list[str] = Field(
+        default_factory=list[str], description="Deployments that are told the name of this object."
+    )
+    conditions: list[Condition] = Field(
         default_factory=list[Condition], description="What the operator says of itself."
     )
-    overrides: Annotated[list[Condition], ListMap("type")] = Field(
+    overrides: list[Condition] = Field(
         default_factory=list[Condition], description="What an administrator says in its place."
     )
 
 
 class OperatorConditionStatus(Wire):
-    conditions: Annotated[list[Condition], ListMap("type")] = Field(
-        default_factory=list[Condition], description="What OLM goes by."
-    )
+    conditions: list[Condition] = Field(default_factory=list[Condition], description="What OLM goes by.")
 
 
-class OperatorCondition(Object, group="operators.coreos.com", version="v2"):
-    """How an operator is, in the eyes of OLM. Fields that are not named here (deployments, serviceAccounts) are kept."""
+class OperatorCondition(
+    Object,
+    group="operators.coreos.com",
+    version="v2",
+    plural="operatorconditions",
+    short_names=["condition"],
+    categories=["olm"],
+):
+    """How an operator is, in the eyes of OLM; it has the name of its ClusterServiceVersion. Fields that are not named here are kept."""
 
     spec: OperatorConditionSpec = Field(default_factory=OperatorConditionSpec)
     status: OperatorConditionStatus | None = None

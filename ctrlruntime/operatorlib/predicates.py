@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
@@ -11,17 +10,17 @@ from typing_extensions import override
 from ctrlruntime import log
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, Snapshot, UpdateEvent
 from ctrlruntime.predicate import Predicate
+from ctrlruntime.selector import label_key_problems
 
 __all__ = ["DependentPredicate", "NoGenerationPredicate", "PausePredicate", "is_paused"]
 
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
-_KEY: Final = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def check_key(key: str) -> str:
     """Return the key of an annotation. Raises: ValueError for what the API server would not take."""
-    if not _KEY.fullmatch(key):
+    if label_key_problems(key.lower()):  # as for labels, but capitals may stand anywhere
         raise ValueError(f"{key!r} is no key of an annotation: write it like example.com/paused")
     return key
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from ctrlruntime.cli import ctrl
 from ctrlruntime.testing import Environment
+
+sys.path.append(str(Path(__file__).parent.parent / "olm"))  # bundles.py: a good bundle, to be changed
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -385,3 +388,61 @@ def test_the_help_says_what_is_written_and_what_is_below_without_loading_it():
     assert shown.exit_code == 0
     assert "ctrl bundle --version 0.2.0 --channels candidate,stable --default-channel stable" in shown.stdout
     assert "validate  Check a bundle" in shown.stdout
+
+
+class _Digests(BaseHTTPRequestHandler):
+    def do_HEAD(self):
+        self.send_response(200)
+        self.send_header("Docker-Content-Digest", DIGEST)
+        self.end_headers()
+
+    def log_message(self, *_):
+        return
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    """Host and port of a registry that has every image."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Digests) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def _name_image(bundle, image: str) -> None:
+    path = Path("config/manager/manager.yaml")
+    path.write_text(path.read_text().replace("image: controller:latest", f"image: {image}"))
+
+
+def test_images_are_pinned_to_what_the_registry_says(bundle, registry):
+    _name_image(bundle, f"{registry}/shop:v1")
+
+    done = run("--pin", "registry")
+
+    assert done.exit_code == 0, done.output
+    deployment = csv_of(bundle)["spec"]["install"]["spec"]["deployments"][0]
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == f"{registry}/shop@{DIGEST}"
+    assert run("--pin", "registry", "--check").exit_code == 0
+
+
+def test_a_file_goes_before_the_word_registry(bundle):
+    Path("registry").write_text(json.dumps({f"{bundle.name}:v1": DIGEST}))
+
+    done = run("--pin", "registry")
+
+    assert done.exit_code == 0, done.output
+    deployment = csv_of(bundle)["spec"]["install"]["spec"]["deployments"][0]
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == f"{bundle.name}@{DIGEST}"
+
+
+def test_a_registry_that_cannot_be_asked_is_one_line_and_nothing_is_written(bundle):
+    _name_image(bundle, "127.0.0.1:1/shop:v1")
+    before = texts(bundle.folder)
+
+    done = run("--version", "0.2.0", "--pin", "registry")
+
+    assert (done.exit_code, done.stdout, texts(bundle.folder)) == (1, "", before)
+    assert done.stderr.startswith("error: 127.0.0.1:1/shop:v1: 127.0.0.1:1 cannot be reached (Connection refused)")
+    assert done.stderr.count("\n") == 1

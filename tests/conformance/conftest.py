@@ -19,6 +19,7 @@ import pytest
 from ctrlruntime.testing import Environment
 
 sys.path.append(str(Path(__file__).parent.parent / "controlplane"))
+sys.path.append(str(Path(__file__).parent.parent / "olm"))  # bundles, and what OLM makes of them
 
 from nodes import NodeSimulator
 from servers import embedded_server, namespace, real_server, server

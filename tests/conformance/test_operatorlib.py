@@ -1,24 +1,15 @@
-"""Pruning and OLM's conditions, on both servers."""
+"""Pruning, on both servers."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 import ctrlruntime as ctrl
-from ctrlruntime.api import batch, core, meta
-from ctrlruntime.errors import ConfigError, NotFound
-from ctrlruntime.generate.crd import crds
-from ctrlruntime.operatorlib import (
-    ConditionNotSetError,
-    OperatorCondition,
-    OperatorConditionFactory,
-    Pruner,
-    keep_newest,
-    older_than,
-)
+from ctrlruntime.api import apps, batch, core, meta
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.operatorlib import Pruner, keep_newest, older_than
 
 LABELS = {"pruned": "yes"}
 
@@ -26,7 +17,6 @@ LABELS = {"pruned": "yes"}
 @pytest.fixture
 async def client(server):
     cluster = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)))
-    cluster.scheme.register(OperatorCondition)
     yield cluster.unfenced_client()
     await cluster.close()
 
@@ -104,17 +94,85 @@ async def test_an_object_that_changed_since_it_was_listed_is_passed_over(client,
     assert await left(client, core.Pod, namespace) == ["p0", "p2", "p3"]
 
 
-async def test_a_job_that_is_not_complete_stays(client, namespace):
-    template = core.PodTemplateSpec(
-        spec=core.PodSpec(containers=[core.Container(name="main", image="x")], restart_policy="Never")
+def template(restart_policy="Always"):
+    return core.PodTemplateSpec(
+        metadata=meta.ObjectMeta(labels=LABELS),
+        spec=core.PodSpec(containers=[core.Container(name="main", image="x")], restart_policy=restart_policy),
     )
-    job = batch.Job(
-        metadata=meta.ObjectMeta(name="j", namespace=namespace, labels=LABELS),
-        spec=batch.JobSpec(template=template, suspend=True),
-    )
-    await client.create(job)
 
-    assert await Pruner(client, batch.Job, keep_newest(0), namespace=namespace, labels=LABELS).prune() == []
+
+async def job(client, namespace, name, *conditions):
+    """Make a Job that the controllers of the cluster leave to us."""
+    made = batch.Job(
+        metadata=meta.ObjectMeta(name=name, namespace=namespace, labels=LABELS),
+        spec=batch.JobSpec(template=template("Never"), managed_by="example.com/test"),
+    )
+    await client.create(made)
+    if conditions:
+        now = ctrl.Time.now()
+        made.status.start_time = now
+        made.status.completion_time = now if "Complete" in conditions else None
+        made.status.conditions = [batch.JobCondition(type=each, status="True", last_transition_time=now)
+                                  for each in conditions]  # fmt: skip
+        await client.status.update(made)
+
+
+async def test_of_jobs_those_that_are_complete_go(client, namespace):
+    await job(client, namespace, "waits")
+    await job(client, namespace, "complete", "SuccessCriteriaMet", "Complete")
+    await job(client, namespace, "failed", "FailureTarget", "Failed")
+    pruner = Pruner(client, batch.Job, keep_newest(0), namespace=namespace, labels=LABELS)
+
+    assert names(await pruner.prune()) == ["complete"]
+    assert await pruner.prune() == []
+    assert await left(client, batch.Job, namespace) == ["failed", "waits"]
+
+
+async def test_of_replica_sets_those_without_pods_go(client, namespace):
+    for name, replicas in (("empty", 0), ("wanted", 1)):
+        made = apps.ReplicaSet(
+            metadata=meta.ObjectMeta(name=name, namespace=namespace, labels=LABELS),
+            spec=apps.ReplicaSetSpec(
+                replicas=replicas, selector=meta.LabelSelector(match_labels=LABELS), template=template()
+            ),
+        )
+        await client.create(made)
+
+    gone = await Pruner(client, apps.ReplicaSet, keep_newest(0), namespace=namespace, labels=LABELS).prune()
+
+    assert names(gone) == ["empty"]
+
+
+async def test_labels_and_the_namespace_bound_what_is_looked_at(client, server, namespace):
+    far = server.create_namespace()
+    for place, name, labels in ((namespace, "ours", LABELS), (namespace, "theirs", {}), (far, "elsewhere", LABELS)):
+        await client.create(core.ConfigMap(metadata=meta.ObjectMeta(name=name, namespace=place, labels=labels)))
+
+    def pruner(where):
+        options = {"namespace": where, "labels": LABELS, "is_prunable": lambda _: True}
+        return Pruner(client, core.ConfigMap, list, **options)
+
+    try:
+        assert sorted(names(await pruner(None).prune(dry_run=True))) == ["elsewhere", "ours"]
+        assert names(await pruner(namespace).prune()) == ["ours"]
+        assert await left(client, core.ConfigMap, far) == ["elsewhere"]
+    finally:
+        server.delete_namespace(far)
+
+
+async def test_what_is_being_deleted_already_is_no_longer_counted(client, namespace):
+    for number in range(3):
+        held = meta.ObjectMeta(name=f"c{number}", namespace=namespace, labels=LABELS, finalizers=["example.com/held"])
+        made = await client.create(core.ConfigMap(metadata=held))
+    await client.delete(made)
+    pruner = Pruner(
+        client, core.ConfigMap, keep_newest(1), namespace=namespace, labels=LABELS, is_prunable=lambda _: True
+    )
+
+    assert names(await pruner.prune()) == ["c0"]
+    assert await pruner.prune() == []
+    for each in await client.list(core.ConfigMap, namespace=namespace, labels=LABELS):
+        await client.patch(each, ctrl.merge_patch({"metadata": {"finalizers": None}}))
 
 
 async def test_kinds_that_cannot_be_made_again_are_refused_unless_they_are_meant(client, namespace):
@@ -142,59 +200,3 @@ async def test_kinds_that_cannot_be_made_again_are_refused_unless_they_are_meant
 def test_strategies_that_cannot_be_meant_are_refused(strategy):
     with pytest.raises(ValueError, match="0"):
         strategy()
-
-
-# --- conditions
-
-
-@pytest.fixture(scope="module")
-def definition(server):
-    (made,) = crds([OperatorCondition])
-    server.install_crds(made)
-    yield
-    server.uninstall_crds(made)
-
-
-@pytest.fixture
-async def ours(client, namespace, definition):
-    """The OperatorCondition that OLM would have made, with fields that our class does not name."""
-    condition = OperatorCondition(metadata=meta.ObjectMeta(name="shop.v1", namespace=namespace))
-    await client.create(condition)
-    return condition
-
-
-def factory(client, namespace, name="shop.v1"):
-    return OperatorConditionFactory(client, environ={"OPERATOR_CONDITION_NAME": name, "POD_NAMESPACE": namespace})
-
-
-async def test_a_condition_is_reported_and_read(client, namespace, ours):
-    upgradeable = factory(client, namespace).condition("Upgradeable")
-    with pytest.raises(ConditionNotSetError, match="no condition Upgradeable yet"):
-        await upgradeable.get()
-
-    await upgradeable.set(False, reason="Migrating", message="wait for it")
-
-    found = await upgradeable.get()
-    assert (found.status, found.reason, found.message) == ("False", "Migrating", "wait for it")
-    version = (await client.get(OperatorCondition, ctrl.key(ours))).metadata.resource_version
-    await upgradeable.set(False, reason="Migrating", message="wait for it")
-    assert (await client.get(OperatorCondition, ctrl.key(ours))).metadata.resource_version == version
-    await upgradeable.set("True", reason="Migrated")
-    assert (await upgradeable.get()).status == "True"
-
-
-async def test_an_operator_condition_that_is_gone_is_not_found(client, namespace, definition):
-    with pytest.raises(NotFound):
-        await factory(client, namespace, "other").condition("Upgradeable").set(True, reason="Fine")
-
-
-async def test_outside_of_olm_it_says_so(client, tmp_path):
-    with pytest.raises(ConfigError, match="was not installed by OLM"):
-        OperatorConditionFactory(client, environ={})
-    with pytest.raises(ConfigError, match="POD_NAMESPACE is not set"):
-        OperatorConditionFactory(client, environ={"OPERATOR_CONDITION_NAME": "a"}, namespace_file=Path(tmp_path / "no"))
-    (tmp_path / "namespace").write_text("there\n")
-    found = OperatorConditionFactory(
-        client, environ={"OPERATOR_CONDITION_NAME": "a"}, namespace_file=tmp_path / "namespace"
-    )
-    assert found.key == ctrl.NamespacedName("there", "a")

@@ -105,8 +105,20 @@ def test_no_definition_is_an_answer():
         ),
         ("kind: CustomResourceDefinition", "a definition is of no apiVersion"),
         (b"\xff", "cannot be read"),
+        (
+            yaml.safe_dump(definition(schema={"properties": {"a": "text"}})),
+            "spec.versions[0].schema.openAPIV3Schema.properties.a has to be a map",
+        ),
+        (yaml.safe_dump(definition(schema={"required": [1]})), "openAPIV3Schema.required[0] has to be a text"),
+        (yaml.safe_dump(definition(schema={"minimum": True})), "openAPIV3Schema.minimum has to be a number"),
+        (yaml.safe_dump(definition(schema={"maxItems": 1.5})), "openAPIV3Schema.maxItems has to be a whole number"),
+        (yaml.safe_dump(definition(schema={"oneOf": [{"not": []}]})), "openAPIV3Schema.oneOf[0].not has to be a map"),
+        (
+            yaml.safe_dump(definition(names={"kind": "A", "plural": "as", "shortNames": "a"})),
+            "shortNames has to be a list",
+        ),
     ],
-    ids=range(9),
+    ids=range(15),
 )
 def test_what_is_not_whole_is_named_in_one_line(tmp_path, text, says):
     file = tmp_path / "crd.yaml"

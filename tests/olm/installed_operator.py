@@ -81,6 +81,8 @@ class InstalledOperator:
 
     async def remove(self) -> None:
         self.stop(signal.SIGKILL)
+        if self.log.exists():
+            print(self.log.read_text())  # shown with a test that fails
         for each in self.made:
             if not each.metadata.namespace:
                 await self.admin.delete(each)

@@ -114,7 +114,9 @@ class Installation:
             "resourceNames": [self.name],
             "verbs": ["get", "update", "patch"],
         }
-        yield from self._grant(self.name, self.namespace, [rule], *self.accounts)
+        role, binding = self._grant(self.name, self.namespace, [rule], *self.accounts)
+        binding["subjects"] = [{"kind": "ServiceAccount", "name": each} for each in self.accounts]  # as OLM has them
+        yield from (role, binding)
 
     def _deployments(self) -> Iterator[Document]:
         for entry in self.strategy.get("deployments", []):

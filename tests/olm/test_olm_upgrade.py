@@ -145,6 +145,41 @@ def test_what_was_granted_by_another_rule_is_nothing_new(tmp_path, had, rule):
     assert between(tmp_path, put_rules(rule), put_rules(had)) == []
 
 
+NEW = {
+    "another name": (GRANT | {"resourceNames": ["one"]}, GRANT | {"resourceNames": ["two"]}),
+    "all names": (GRANT | {"resourceNames": ["one"]}, GRANT),
+    "another group": (GRANT, GRANT | {"apiGroups": ["apps"]}),
+    "a subresource": (GRANT, GRANT | {"resources": ["jobs/status"]}),
+    "every verb": (GRANT, GRANT | {"verbs": ["*"]}),
+}
+
+
+@pytest.mark.parametrize(("had", "rule"), NEW.values(), ids=NEW)
+def test_what_no_rule_granted_is_new(tmp_path, had, rule):
+    assert [each[1] for each in between(tmp_path, put_rules(rule), put_rules(had))] == [Code.PERMISSIONS_GROWN]
+
+
+def test_what_one_account_may_is_new_for_another(tmp_path):
+    change = csv(f"{STRATEGY}.clusterPermissions.0.serviceAccountName", "kettle-helper")
+
+    assert {each[1] for each in between(tmp_path, change)} == {Code.PERMISSIONS_GROWN}
+
+
+def test_what_was_granted_in_a_namespace_is_new_in_the_cluster(tmp_path):
+    def wider(files):
+        rules = files.strategy["permissions"][0]["rules"]
+        files.strategy["clusterPermissions"][0]["rules"].append(rules.pop())
+
+    assert [each[3] for each in between(tmp_path, wider)] == [
+        "clusterPermissions of kettle-manager: leases.coordination.k8s.io"
+    ]
+
+
+@pytest.mark.parametrize("version", ["1.29.0", "1.30.0", "", "1.31"])
+def test_a_kubernetes_that_is_not_newer_asks_nothing_of_anybody(tmp_path, version):
+    assert between(tmp_path, csv("spec.minKubeVersion", version)) == []
+
+
 def test_what_was_granted_in_the_cluster_is_in_the_namespace_too(tmp_path):
     def narrower(files):
         rules = files.strategy["clusterPermissions"][0]["rules"]
@@ -256,6 +291,12 @@ def test_versions_that_are_converted_or_alike_go_together(tmp_path, change):
     assert Code.CONVERSION_MISSING not in [each[1] for each in between(tmp_path, change)]
 
 
+def test_a_version_that_is_not_served_needs_no_conversion(tmp_path):
+    found = between(tmp_path, several(second_version(changed=LID), put(CRD, "spec.versions.1.served", False)))
+
+    assert [each[1] for each in found] == ["version-added"]
+
+
 def test_a_conversion_that_was_missing_before_is_nothing_new(tmp_path):
     assert between(tmp_path, second_version(changed=LID), second_version(changed=LID)) == []
 
@@ -285,6 +326,14 @@ def test_the_examples_of_the_old_release_stand_for_objects(tmp_path):
     assert [(each[3], each[5]) for each in refused] == [
         ("example Kettle/breakfast spec.litres", "Invalid value: 2: spec.litres in body should be less than or equal to 1")
     ]  # fmt: skip
+
+
+def test_objects_are_asked_after_where_a_webhook_converts_them_too(tmp_path):
+    old = several(second_version(changed=LID), conversion_webhook)
+
+    found = between(tmp_path, several(old, crd(f"{SPEC}.litres.maximum", 1)), old)
+
+    assert [each[1] for each in found] == ["bound-tightened", Code.OBJECT_REFUSED]
 
 
 def test_an_example_that_fits_no_longer_is_no_matter_when_its_version_is_gone(tmp_path):

@@ -66,7 +66,7 @@ def test_what_is_not_true_does_not_pause_and_what_is_neither_is_told(value, told
     assert capsys.readouterr().err.count("neither true nor false") == told
 
 
-@pytest.mark.parametrize("key", ["", "a b", "/x", "Example.com/x", "x/"])
+@pytest.mark.parametrize("key", ["", "a b", "/x", "a..b/x", "a/b/x", "x/", "a/" + "x" * 64])
 def test_a_key_that_no_annotation_has_is_refused(key):
     with pytest.raises(ValueError, match="is no key of an annotation"):
         PausePredicate(key)
@@ -143,6 +143,18 @@ def test_a_child_that_changes_hands_concerns_both_owners():
     enqueue_request_for_annotation(apps.Deployment).handle(update(new, new), enqueued)
 
     assert enqueued.requests == [ctrl.Request("", "one"), ctrl.Request("ns", "two"), ctrl.Request("ns", "two")]
+
+
+@pytest.mark.parametrize("named", ["", "ns/", "a/b/c"])
+def test_an_annotation_that_names_nobody_concerns_nobody(named):
+    child = snapshot(
+        annotations={"operator-sdk/primary-resource": named, "operator-sdk/primary-resource-type": "Deployment.apps"}
+    )
+    enqueued = Enqueued()
+
+    enqueue_request_for_annotation(apps.Deployment).handle(CreateEvent(child), enqueued)
+
+    assert enqueued.requests == []
 
 
 def test_an_owner_without_a_name_is_refused():

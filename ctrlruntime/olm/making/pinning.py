@@ -1,14 +1,13 @@
 """Images pinned to digests: what a bundle names is then what was tested, and can be mirrored to where no registry is reached.
 
-The digests are given, in a file: `{"quay.io/me/shop:v1": "sha256:…"}`, or a full reference in the place of the digest. Nothing asks a
-registry.
+The digests are given, in a file: `{"quay.io/me/shop:v1": "sha256:…"}`, or a full reference in the place of the digest; or the registries are
+asked for them (`Registries`).
 """
 
 from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,10 +15,10 @@ from typing import Any, Final
 from ctrlruntime.errors import ConfigError, GenerateError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.olm.csv.objects import mapping, maps, pod_of
+from ctrlruntime.olm.making.reference import DIGEST, Reference
 
-__all__ = ["containers_of", "pinned", "read_digests"]
+__all__ = ["containers_of", "images_of", "pinned", "read_digests"]
 
-_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _RELATED: Final = "RELATED_IMAGE_"
 _CONTAINER_IMAGE: Final = "containerImage"
 
@@ -39,9 +38,9 @@ def read_digests(path: Path) -> dict[str, str]:
 
 def _reference(image: str, value: Any, path: Path) -> str:
     name, at, digest = value.rpartition("@") if isinstance(value, str) else ("", "", "")
-    if not _DIGEST.fullmatch(digest) or (at and not name):
+    if not DIGEST.fullmatch(digest) or (at and not name):
         raise ConfigError(f"{path}: {image} has to have a digest, sha256: and 64 hexadecimal digits")
-    return f"{name or _without_tag(image)}@{digest}"
+    return f"{name or Reference.of(image).name}@{digest}"
 
 
 def pinned(csv: Document, digests: Mapping[str, str], *, where: str = "the file") -> Document:
@@ -68,6 +67,11 @@ def pinned(csv: Document, digests: Mapping[str, str], *, where: str = "the file"
     return found
 
 
+def images_of(csv: Document) -> list[str]:
+    """Return the images that `pinned` wants digests for, and those that have one, each as often as it is named."""
+    return [holder[key] for holder, key in _places(csv)]
+
+
 def _places(csv: Document) -> Iterator[tuple[Document, str]]:
     """Yield each map that names an image, and its key for it."""
     for container in containers_of(csv):
@@ -92,9 +96,3 @@ def containers_of(csv: Mapping[str, Any]) -> Iterator[Document]:
         pod = pod_of(deployment)
         yield from maps(pod.get("initContainers"))
         yield from maps(pod.get("containers"))
-
-
-def _without_tag(image: str) -> str:
-    # A colon before the last slash belongs to the registry's port.
-    path, slash, last = image.partition("@")[0].rpartition("/")
-    return f"{path}{slash}{last.partition(':')[0]}"

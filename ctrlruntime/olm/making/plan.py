@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from ctrlruntime.olm.making.files import (
     marked,
 )
 from ctrlruntime.olm.making.identity import Given, Identity, identity_of
-from ctrlruntime.olm.making.pinning import pinned
+from ctrlruntime.olm.making.pinning import images_of, pinned
 from ctrlruntime.olm.making.sources import Material
 from ctrlruntime.project.config import Refresh
 from ctrlruntime.project.tree import Change, Tree
@@ -46,7 +46,9 @@ class Request:
     """The package's when neither `given` nor the bundle that is there names it: that of the project. Empty: the base's."""
 
     extra_service_accounts: Sequence[str] = ()
-    digests: Mapping[str, str] | None = None
+    digests: Mapping[str, str] | Callable[[Iterable[str]], Mapping[str, str]] | None = None
+    """References with digests by image, or who tells them for images. None: images stay as they are named."""
+
     digests_file: str = ""
 
 
@@ -107,7 +109,8 @@ def _assembled(material: Material, identity: Identity, request: Request, warn: W
     assembled = assemble(sources, warn=warn)
     if request.digests is None:
         return assembled
-    return replace(assembled, csv=pinned(assembled.csv, request.digests, where=request.digests_file))
+    digests = request.digests if isinstance(request.digests, Mapping) else request.digests(images_of(assembled.csv))
+    return replace(assembled, csv=pinned(assembled.csv, digests, where=request.digests_file))
 
 
 def _plan(

@@ -12,19 +12,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.message import Message
 from http.client import HTTPException
-from typing import IO, Final
-
-from typing_extensions import override
+from typing import Final
 
 from ctrlruntime.errors import ConfigError
 
-__all__ = ["MOST", "Answer", "Challenge", "Transport", "base_of", "challenges_of"]
+__all__ = ["MOST", "Answer", "Challenge", "Transport", "challenges_of", "is_local"]
 
 MOST: Final = 4 * 1024 * 1024
 """Bytes that are read of an answer: no registry takes a larger manifest."""
 
-_AUTHORIZATION: Final = "Authorization"
-_PARTS: Final = re.compile(r"(?P<key>[\w-]+)\s*=\s*(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s,\"]+))|(?P<scheme>[A-Za-z]+)")
+_REDIRECTS: Final = 5
+_MOVED: Final = frozenset({301, 302, 303, 307, 308})
+_REPEATABLE: Final = frozenset({"GET", "HEAD"})
+_PARTS: Final = re.compile(
+    r"(?P<key>[\w-]+)\s*=\s*(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s,\"]+))|(?P<scheme>[\w-]+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +57,47 @@ class Transport:
         self._patience = patience
         # What is asked by plain http is on this machine, where no proxy leads.
         proxies = {scheme: url for scheme, url in urllib.request.getproxies().items() if scheme == "https"}
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _Redirects())
+        # Put together by hand: there is none for other protocols, no status is an exception, and redirects are ours.
+        self._opener = urllib.request.OpenerDirector()
+        for handler in (
+            urllib.request.ProxyHandler(proxies),
+            urllib.request.HTTPHandler(),
+            urllib.request.HTTPSHandler(),
+        ):
+            self._opener.add_handler(handler)
 
     def ask(
         self, url: str, *, method: str = "GET", authorization: str = "", accept: str = "*/*", form: bytes | None = None
     ) -> Answer:
-        """Return the answer, whatever its status. Raises: ConfigError, which says whom it could not ask, and why."""
+        """Return the answer, whatever its status. Redirects are followed, and another host is not told what is for the first one.
+
+        Raises: ConfigError, which says whom it could not ask, and why.
+        """
+        headers = {"Accept": accept, "User-Agent": "ctrlruntime"}
+        answer = self._asked(url, method, {**headers, **_authorized(authorization)}, form)
+        for _ in range(_REDIRECTS):
+            place = answer.headers.get("Location")
+            if answer.status not in _MOVED or method not in _REPEATABLE or not place:
+                break
+            target = _target(answer.url, place)
+            authorization = authorization if _base_of(target) == _base_of(answer.url) else ""
+            answer = self._asked(target, method, {**headers, **_authorized(authorization)}, None)
+        return answer
+
+    def _asked(self, url: str, method: str, headers: dict[str, str], form: bytes | None) -> Answer:
         host = _host_of(url)
-        request = urllib.request.Request(  # noqa: S310 - _host_of let the URL pass
-            url, data=form, method=method, headers={"Accept": accept, "User-Agent": "ctrlruntime"}
-        )
-        if authorization:
-            request.add_unredirected_header(_AUTHORIZATION, authorization)
         try:
-            return self._answer(request)
+            request = urllib.request.Request(url, data=form, method=method, headers=headers)  # noqa: S310 - _host_of let it pass
+            with self._opener.open(request, timeout=self._patience) as found:
+                return Answer(found.status, found.headers, found.read(MOST + 1), url)
         except TimeoutError as error:
             raise ConfigError(self._late(host)) from error
         except urllib.error.URLError as error:
             raise ConfigError(self._unreached(host, error.reason)) from error
-        except (HTTPException, ValueError) as error:
+        except (HTTPException, ValueError, OverflowError) as error:
             raise ConfigError(f"what answers at {host} speaks no HTTP; is it a registry?") from error
         except OSError as error:
             raise ConfigError(self._unreached(host, error)) from error
-
-    def _answer(self, request: urllib.request.Request) -> Answer:
-        try:
-            with self._opener.open(request, timeout=self._patience) as found:
-                return Answer(found.status, found.headers, found.read(MOST + 1), found.url)
-        except urllib.error.HTTPError as error:
-            with error:
-                return Answer(error.code, error.headers, error.read(MOST + 1), error.url)
 
     def _unreached(self, host: str, reason: object) -> str:
         if isinstance(reason, TimeoutError):
@@ -92,6 +105,9 @@ class Transport:
         if isinstance(reason, ssl.SSLCertVerificationError):
             why = f"the certificate of {host} is not trusted ({reason.verify_message})"
             return f"{why}: add its authority to the system's, or name a file with it in SSL_CERT_FILE"
+        if isinstance(reason, ssl.SSLError):
+            why = f"{host} speaks no TLS that is understood ({reason.reason or 'no reason given'})"
+            return f"{why}: only registries of this machine are asked without; give the digests in a file"
         why = (reason.strerror if isinstance(reason, OSError) else "") or " ".join(str(reason).split())
         return f"{host} cannot be reached ({why}): check its name and the network, or give the digests in a file"
 
@@ -99,27 +115,11 @@ class Transport:
         return f"{host} does not answer within {self._patience:g} s: check the network, or give the digests in a file"
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Keeps the method, and does not tell another host what is only for the one that was asked."""
-
-    @override
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
-    ) -> urllib.request.Request | None:
-        if req.get_method() not in {"GET", "HEAD"}:
-            return None
-        try:
-            _host_of(newurl)
-        except ConfigError as error:
-            raise urllib.error.URLError(str(error)) from error
-        again = urllib.request.Request(newurl, method=req.get_method(), headers=req.headers)  # noqa: S310 - as above
-        authorization = req.get_header(_AUTHORIZATION)
-        if authorization and base_of(newurl) == base_of(req.full_url):
-            again.add_unredirected_header(_AUTHORIZATION, authorization)
-        return again
+def _authorized(authorization: str) -> dict[str, str]:
+    return {"Authorization": authorization} if authorization else {}
 
 
-def base_of(url: str) -> str:
+def _base_of(url: str) -> str:
     """Return scheme and host of a URL."""
     parts = urllib.parse.urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
@@ -127,11 +127,21 @@ def base_of(url: str) -> str:
 
 def is_local(host: str) -> bool:
     """Whether a host, which may have a port, is this machine."""
-    name = urllib.parse.urlsplit(f"//{host}").hostname or ""
     try:
+        name = urllib.parse.urlsplit(f"//{host}").hostname or ""
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def _target(url: str, place: str) -> str:
+    """Return where a redirect leads. Raises: ConfigError for what is not to be followed."""
+    try:
+        target = urllib.parse.urljoin(url, place)
+        _host_of(target)
+    except (ValueError, ConfigError) as error:
+        raise ConfigError(f"{_host_of(url)} leads to {place!r}, and only https is followed; ask who runs it") from error
+    return target
 
 
 def _host_of(url: str) -> str:
@@ -139,10 +149,10 @@ def _host_of(url: str) -> str:
     try:
         parts = urllib.parse.urlsplit(url)
         is_good = parts.scheme == "https" or (parts.scheme == "http" and is_local(parts.netloc))
-    except ValueError as error:
-        raise ConfigError(f"it points to {url!r}, which is no URL; is it a registry?") from error
-    if not is_good or not parts.hostname:
-        raise ConfigError(f"it points to {url!r}, and only https is safe to follow; ask who runs it")
+    except ValueError:
+        parts, is_good = None, False
+    if parts is None or not is_good or not parts.hostname:
+        raise ConfigError(f"{url!r} is no https, and nothing else is asked; ask who runs it")
     return parts.netloc
 
 

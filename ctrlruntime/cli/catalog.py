@@ -1,0 +1,131 @@
+"""`ctrl catalog`: a file-based catalog of bundles, written and checked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import click
+from typing_extensions import override
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.options import Document
+from ctrlruntime.generate.text import dump_all
+from ctrlruntime.olm.bundle import read_bundle
+from ctrlruntime.olm.catalog import Catalog, blobs_in, read_catalog, render, validate
+from ctrlruntime.olm.finding import Finding, Level
+
+__all__ = ["catalog"]
+
+_HELP: Final = """Write and check a file-based catalog: what the Operator Lifecycle Manager installs from.
+
+    \b
+    Examples:
+      ctrl catalog ./bundle > catalog.yaml
+      ctrl catalog ./releases/1.0.0 ./releases/1.1.0 --image 'ghcr.io/me/shop-bundle:v{version}' > catalog.yaml
+      ctrl catalog validate catalog.yaml
+
+    BUNDLE... is short for render BUNDLE...; a bundle in a folder named validate is ./validate.
+    """
+_RENDER_HELP: Final = """Print the catalog of the bundles in some folders.
+
+    All versions of a package belong into its catalog. Each channel gets an entry for every bundle that names it, with its replaces, skips and
+    olm.skipRange. A catalog that OLM would refuse is not printed: what is wrong with it is.
+
+    A bundle is installed from its image. Without --image it is IMAGE-bundle:vVERSION, after the image of the operator. In the template,
+    {package}, {version} and {name} stand for those of the bundle.
+    """
+_VALIDATE_HELP: Final = """Check the catalog in a FILE, or in all files below a folder; - is the standard input.
+
+    Each problem is a line: level, code, file, blob, field and what is wrong. Exits with 1 when there is an error.
+    """
+
+
+class _Catalog(click.Group):
+    """What names no command is a bundle."""
+
+    @override
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["render", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Catalog, help=_HELP, subcommand_metavar="BUNDLE... | validate FILE")
+def catalog() -> None:
+    pass
+
+
+@catalog.command("render", help=_RENDER_HELP, short_help="Print a catalog of bundles.")
+@click.argument("bundles", nargs=-1, required=True, metavar="BUNDLE...", type=click.Path(path_type=Path))
+@click.option("--image", default="", metavar="TEMPLATE", help="Where the images of the bundles are.")
+@click.option("--default-channel", default="", metavar="CHANNEL", help="Other than that of the newest bundle.")
+@click.option(
+    "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", show_default=True,
+    help="YAML documents, or JSON objects one after the other.",
+)  # fmt: skip
+def render_(*, bundles: tuple[Path, ...], image: str, default_channel: str, output: Literal["yaml", "json"]) -> None:
+    blobs = render([read_bundle(each) for each in bundles], image=image, default_channel=default_channel)
+    text = _text(blobs, output)
+    findings = validate(blobs_in([("", text)]))
+    for each in findings:
+        click.echo(_line(each), err=True)
+    if any(each.level is Level.ERROR for each in findings):
+        raise ConfigError("no catalog was written: the bundles do not make one that OLM takes")
+    click.echo(text, nl=False)
+
+
+def _text(blobs: Sequence[Document], output: str) -> str:
+    return dump_all(blobs) if output == "yaml" else "".join(json.dumps(blob, indent=2) + "\n" for blob in blobs)
+
+
+@catalog.command("validate", help=_VALIDATE_HELP, short_help="Check a catalog.")
+@click.argument("file", metavar="FILE|DIR")
+@click.option(
+    "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True,
+    help="Lines for people, or a JSON object with what was found.",
+)  # fmt: skip
+def validate_(*, file: str, output: Literal["text", "json"]) -> None:
+    found = _read(file)
+    findings = validate(found)
+    passed = not any(each.level is Level.ERROR for each in findings)
+    if output == "json":
+        click.echo(json.dumps({"passed": passed, "outputs": [_document(each) for each in findings]}, indent=2))
+    else:
+        for each in findings:
+            click.echo(_line(each))
+        click.echo(_summary(found, findings), err=True)
+    if not passed:
+        click.get_current_context().exit(1)
+
+
+def _read(name: str) -> Catalog:
+    if name != "-":
+        return read_catalog(Path(name))
+    return blobs_in([("standard input", sys.stdin.read())])
+
+
+def _line(finding: Finding) -> str:
+    level = click.style(f"{finding.level.value:<7}", fg="red" if finding.level is Level.ERROR else "yellow")
+    return f"{level}  {finding.code}  {finding}"
+
+
+def _document(finding: Finding) -> dict[str, Any]:
+    return {
+        "type": finding.level.value,
+        "code": finding.code,
+        "file": finding.file,
+        "object": finding.object,
+        "path": finding.path,
+        "message": finding.text,
+    }
+
+
+def _summary(found: Catalog, findings: Sequence[Finding]) -> str:
+    counts = Counter(each.level for each in findings)
+    words = [(len(found.blobs), "blob"), (counts[Level.ERROR], "error"), (counts[Level.WARNING], "warning")]
+    return ", ".join(f"{number} {word}{'' if number == 1 else 's'}" for number, word in words)

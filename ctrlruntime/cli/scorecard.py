@@ -1,0 +1,104 @@
+"""`ctrl scorecard`: the scorecard's tests of a bundle, without a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import click
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.olm.bundle import read_bundle
+from ctrlruntime.olm.scorecard import (
+    Outcome,
+    State,
+    configuration_of,
+    documents,
+    junit,
+    read_configuration,
+    run,
+    selected,
+)
+from ctrlruntime.selector import LabelSelector, parse_labels
+
+__all__ = ["scorecard"]
+
+_HELP: Final = """Run the scorecard's tests of a bundle here, without a cluster.
+
+    BUNDLE is its folder. The tests are those of its tests/scorecard/config.yaml. The six of the program scorecard-test look at files only and
+    are run; tests of other images need a cluster, and are named as not run. Exits with 1 when a test fails, or cannot be made.
+
+    \b
+    Examples:
+      ctrl scorecard
+      ctrl scorecard ./bundle -l suite=olm -o json
+      ctrl scorecard -l 'test in (basic-check-spec-test, olm-spec-descriptors-test)'
+    """
+_COLOURS: Final = {State.PASS: "green", State.FAIL: "red", State.ERROR: "red", State.NOT_RUN: "yellow"}
+_COUNTED: Final = {State.PASS: "passed", State.FAIL: "failed", State.ERROR: "not made", State.NOT_RUN: "not run"}
+
+
+def _selector(_ctx: click.Context, _param: click.Parameter, text: str) -> LabelSelector:
+    try:
+        return parse_labels(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command(help=_HELP)
+@click.argument("bundle", default="bundle", metavar="[BUNDLE]", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Choice(("text", "json", "xunit")), default="text", show_default=True,
+    help="Lines for people, a TestList as JSON, or XML as test runners write it.",
+)  # fmt: skip
+@click.option(
+    "-l", "--selector", default="", metavar="LABELS", callback=_selector, help="Run the tests with these labels."
+)
+@click.option("-c", "--config", type=click.Path(path_type=Path), help="A configuration other than the bundle's own.")
+@click.option("-L", "--list", "only_list", is_flag=True, help="Name the tests and run none.")
+def scorecard(
+    *,
+    bundle: Path,
+    output: Literal["text", "json", "xunit"],
+    selector: LabelSelector,
+    config: Path | None,
+    only_list: bool,
+) -> None:
+    found = read_bundle(bundle)
+    tests = selected(read_configuration(config) if config else configuration_of(found), selector)
+    if not tests:
+        raise ConfigError(f"no test has the labels {selector}; ctrl scorecard --list names all")
+    outcomes = [Outcome(test, None) for test in tests] if only_list else run(found, tests)
+    match output:
+        case "json":
+            click.echo(json.dumps(documents(outcomes), indent=2))
+        case "xunit":
+            click.echo(junit(outcomes), nl=False)
+        case "text":
+            _print(outcomes)
+    if any(each.is_bad for each in outcomes):
+        click.get_current_context().exit(1)
+
+
+def _print(outcomes: Sequence[Outcome]) -> None:
+    counts: Counter[State] = Counter()
+    width = max(len(each.test.name) for each in outcomes)
+    for each in outcomes:
+        result = each.result
+        if result is None:
+            labels = ",".join(f"{key}={value}" for key, value in sorted(each.test.labels.items()))
+            click.echo(f"{each.test.name:<{width}}  {labels}".rstrip())
+            continue
+        counts[result.state] += 1
+        click.echo(f"{each.test.name:<{width}}  {click.style(result.state.value, fg=_COLOURS[result.state])}")
+        # Of a test that ran, the log says nothing that a person would miss.
+        told: list[Any] = [result.log] if result.state is State.NOT_RUN else []
+        told += [*result.errors, *(f"suggestion: {text}" for text in result.suggestions)]
+        for text in told:
+            click.echo(f"  {text}")
+    if counts:
+        said = ", ".join(f"{counts[state]} {word}" for state, word in _COUNTED.items() if counts[state])
+        click.echo(f"{len(outcomes)} test{'' if len(outcomes) == 1 else 's'}: {said}")

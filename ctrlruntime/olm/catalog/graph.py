@@ -1,0 +1,68 @@
+"""The upgrade graph of a channel: which bundle is its head, and which are reached from there.
+
+An entry is replaced by one edge, its `replaces`, and skipped by any number. Who skips a bundle goes past it: it can be upgraded from, but is
+installed no more, so the chain of `replaces` need not reach it. The last of the chain may replace a bundle that is not in the channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+__all__ = ["Entry", "chain", "cycle", "heads", "stranded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A bundle in a channel, and what can be upgraded to it."""
+
+    name: str
+    replaces: str = ""
+    skips: tuple[str, ...] = ()
+    skip_range: str = ""
+
+
+Entries = Mapping[str, Entry]
+"""The entries of a channel by their names."""
+
+
+def heads(entries: Entries) -> list[str]:
+    """Return the entries that no entry replaces or skips, sorted. A channel has one."""
+    passed = {name for entry in entries.values() for name in (entry.replaces, *entry.skips)}
+    return sorted(entries.keys() - passed)
+
+
+def chain(entries: Entries, start: str) -> Iterator[str]:
+    """Yield the entries that follow from one by `replaces`, that one first, as far as something new comes.
+
+    What the channel skips ends it: nobody is upgraded by way of that.
+    """
+    skipped = _skipped(entries)
+    seen: set[str] = set()
+    name = start
+    while name in entries and name not in seen:
+        yield name
+        seen.add(name)
+        name = entries[name].replaces
+        if name in skipped:
+            return
+
+
+def cycle(entries: Entries) -> list[str]:
+    """Return the entries of one circle of `replaces`, from its least name to that name again; empty when there is none."""
+    for start in sorted(entries):
+        path = [start]
+        while (name := entries[path[-1]].replaces) in entries and name not in path:
+            path.append(name)
+        if name == start:
+            return [*path, start]
+    return []
+
+
+def stranded(entries: Entries, head: str) -> list[str]:
+    """Return the entries that the head does not lead to, and that none skips, sorted."""
+    return sorted(entries.keys() - set(chain(entries, head)) - _skipped(entries))
+
+
+def _skipped(entries: Entries) -> set[str]:
+    return {name for entry in entries.values() for name in entry.skips}

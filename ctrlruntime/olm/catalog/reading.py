@@ -1,0 +1,114 @@
+"""A catalog as it stands in files: blobs, which are documents with a schema. What is wrong with them is kept, not raised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_documents
+
+__all__ = ["BUNDLE", "CHANNEL", "DEPRECATIONS", "PACKAGE", "Blob", "Catalog", "blobs_in", "read_catalog"]
+
+PACKAGE: Final = "olm.package"
+CHANNEL: Final = "olm.channel"
+BUNDLE: Final = "olm.bundle"
+DEPRECATIONS: Final = "olm.deprecations"
+
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A document of a catalog, as it was written."""
+
+    file: str
+    document: Mapping[str, Any]
+
+    def text(self, field: str) -> str:
+        """Return a field; empty when it is missing or no text."""
+        value = self.document.get(field)
+        return value if isinstance(value, str) else ""
+
+    def maps(self, field: str) -> list[Mapping[str, Any]]:
+        """Return the maps in a list; what is no map becomes an empty one, so that places stay."""
+        value = self.document.get(field)
+        items: list[Any] = value if isinstance(value, list) else []
+        return [cast("Mapping[str, Any]", item) if isinstance(item, dict) else {} for item in items]
+
+    @property
+    def schema(self) -> str:
+        return self.text("schema")
+
+    @property
+    def name(self) -> str:
+        return self.text("name")
+
+    @property
+    def package(self) -> str:
+        """The package it belongs to; that of a package is itself."""
+        return self.name if self.schema == PACKAGE else self.text("package")
+
+    def __str__(self) -> str:
+        own = "" if self.schema == PACKAGE else self.name
+        return "/".join(part for part in (self.schema, self.package, own) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    blobs: tuple[Blob, ...]
+
+    def of_schema(self, schema: str, package: str | None = None) -> list[Blob]:
+        """Return the blobs of a schema, all or those of a package."""
+        return [each for each in self.blobs if each.schema == schema and package in {None, each.package}]
+
+
+def read_catalog(path: Path) -> Catalog:
+    """Return the blobs of a file, or of all YAML and JSON files below a folder.
+
+    Raises: ConfigError for a path that is not there, a file that is neither, or a catalog without a blob.
+    """
+    if not path.exists():
+        raise ConfigError(f"there is no file or folder {path}; `ctrl catalog BUNDLE... > {path}` writes a catalog")
+    files = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES) if path.is_dir() else [path]
+    return blobs_in((str(each), _text(each)) for each in files)
+
+
+def blobs_in(texts: Iterable[tuple[str, str]]) -> Catalog:
+    """Return the blobs of texts, given with the names of their files. Raises: ConfigError."""
+    blobs = tuple(
+        Blob(file, cast("Mapping[str, Any]", tree) if isinstance(tree, dict) else {})
+        for file, text in texts
+        for tree in _trees(text, file)
+    )
+    if not blobs:
+        raise ConfigError("there is nothing in the catalog: no document in any YAML or JSON file")
+    return Catalog(blobs)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from error
+
+
+def _trees(text: str, file: str) -> list[Any]:
+    """The documents of a text: YAML, or JSON objects that follow each other with nothing between, as `-o json` prints them."""
+    if text.lstrip().startswith("{"):
+        try:
+            return list(_stream(text))
+        except ValueError:
+            pass  # flow style; or it is neither, which is said below
+    return read_documents(text, file)
+
+
+def _stream(text: str) -> Iterator[Any]:
+    decoder, at = json.JSONDecoder(), 0
+    while rest := text[at:].lstrip():
+        at = len(text) - len(rest)
+        tree, at = decoder.raw_decode(text, at)
+        yield tree

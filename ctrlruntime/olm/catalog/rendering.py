@@ -1,0 +1,181 @@
+"""Bundles as the blobs of a catalog."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.options import Document
+from ctrlruntime.olm.api import ClusterServiceVersion
+from ctrlruntime.olm.bundle import CHANNELS, PACKAGE, Bundle
+from ctrlruntime.olm.catalog import reading
+from ctrlruntime.olm.catalog.properties import properties
+from ctrlruntime.olm.semver import Version, parse
+from ctrlruntime.olm.validation.validator import Subject
+
+__all__ = ["Release", "release_of", "render"]
+
+SKIP_RANGE: Final = "olm.skipRange"
+_TAG: Final = re.compile(r":[\w][\w.-]*\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A bundle that has all a catalog needs of it."""
+
+    bundle: Bundle
+    csv: ClusterServiceVersion
+    version: Version
+
+    @property
+    def package(self) -> str:
+        return self.bundle.package
+
+    @property
+    def name(self) -> str:
+        return self.csv.metadata.name
+
+    @property
+    def images(self) -> list[str]:
+        """The images its Deployments run, in their order."""
+        spec = self.csv.spec.install.spec
+        pods = [each.spec.template.spec for each in spec.deployments] if spec else []
+        containers = [one for pod in pods if pod for one in (*(pod.init_containers or ()), *pod.containers)]
+        return list(dict.fromkeys(one.image for one in containers if one.image))
+
+
+def release_of(bundle: Bundle) -> Release:
+    """Return a bundle with its version. Raises: ConfigError when it lacks what it is known by."""
+    where, csv = bundle.folder, Subject(bundle).csv
+    if csv is None:
+        raise ConfigError(
+            f"{where} has no ClusterServiceVersion that can be read: `ctrl bundle validate {where}` says why"
+        )
+    version = parse(csv.spec.version)
+    if version is None:
+        raise ConfigError(f"{where}: spec.version {csv.spec.version!r} is no semantic version such as 1.2.3")
+    for what, value in (("metadata.name", csv.metadata.name), (PACKAGE, bundle.package), (CHANNELS, bundle.channels)):
+        if not value:
+            raise ConfigError(f"{where} has no {what}: `ctrl bundle validate {where}` says what else it lacks")
+    return Release(bundle, csv, version)
+
+
+def render(bundles: Sequence[Bundle], *, image: str = "", default_channel: str = "") -> list[Document]:
+    """Return the blobs of a catalog: for each package itself, its channels by name, its bundles by version.
+
+    `image` is where the bundles' own images are found, with {package}, {version} and {name} for what differs; without one it is
+    IMAGE-bundle:vVERSION, after the image of the operator. Raises: ConfigError for bundles that cannot be in a catalog.
+    """
+    releases = sorted((release_of(each) for each in bundles), key=lambda each: (each.package, each.version, each.name))
+    _check_names(releases)
+    blobs: list[Document] = []
+    for package in dict.fromkeys(each.package for each in releases):
+        several = [each for each in releases if each.package == package]
+        blobs.append(_package(several, default_channel))
+        blobs.extend(
+            _channel(package, name, several) for name in sorted({c for r in several for c in r.bundle.channels})
+        )
+        blobs.extend(_bundle(each, image) for each in several)
+    _check_images(blobs)
+    return blobs
+
+
+def _check_names(releases: Sequence[Release]) -> None:
+    """Releases are sorted, so that those of one name stand beside each other."""
+    for one, other in pairwise(releases):
+        if (one.package, one.name) == (other.package, other.name):
+            raise ConfigError(
+                f"{one.bundle.folder} and {other.bundle.folder} are both {one.name}: give each release once"
+            )
+
+
+def _package(releases: Sequence[Release], default_channel: str) -> Document:
+    newest = releases[-1]
+    blob: Document = {
+        "schema": reading.PACKAGE,
+        "name": newest.package,
+        "defaultChannel": default_channel or _default_channel(releases),
+    }
+    if newest.csv.spec.description:
+        blob["description"] = newest.csv.spec.description
+    for icon in newest.csv.spec.icon[:1]:
+        if icon.base64data and icon.mediatype:
+            blob["icon"] = {"base64data": icon.base64data, "mediatype": icon.mediatype}
+    return blob
+
+
+def _default_channel(releases: Sequence[Release]) -> str:
+    for each in reversed(releases):
+        if each.bundle.default_channel:
+            return each.bundle.default_channel
+    channels = sorted({name for each in releases for name in each.bundle.channels})
+    if len(channels) > 1:
+        raise ConfigError(
+            f"no bundle of {releases[0].package} names its default channel: give --default-channel with one of {', '.join(channels)}"
+        )
+    return channels[0]
+
+
+def _channel(package: str, name: str, releases: Sequence[Release]) -> Document:
+    entries = [_entry(each) for each in releases if name in each.bundle.channels]
+    return {"schema": reading.CHANNEL, "package": package, "name": name, "entries": entries}
+
+
+def _entry(release: Release) -> Document:
+    spec = release.csv.spec
+    parts = {
+        "replaces": spec.replaces,
+        "skips": spec.skips,
+        "skipRange": release.csv.metadata.annotations.get(SKIP_RANGE, ""),
+    }
+    return {"name": release.name, **{key: value for key, value in parts.items() if value}}
+
+
+def _bundle(release: Release, template: str) -> Document:
+    image = _image(release, template)
+    return {
+        "schema": reading.BUNDLE,
+        "package": release.package,
+        "name": release.name,
+        "image": image,
+        "properties": properties(release.bundle, release.csv),
+        "relatedImages": list(_related(release, image)),
+    }
+
+
+def _image(release: Release, template: str) -> str:
+    version = str(release.version).replace("+", "_")  # which no tag may have
+    if template:
+        words = {"{package}": release.package, "{version}": version, "{name}": release.name}
+        for word, value in words.items():
+            template = template.replace(word, value)
+        return template
+    operator = release.csv.metadata.annotations.get("containerImage") or next(iter(release.images), "")
+    if not operator:
+        raise ConfigError(f"{release.bundle.folder} runs no image that its own could be named after: give --image")
+    repository = _TAG.sub("", operator.partition("@")[0])
+    return f"{repository}-bundle:v{version}"
+
+
+def _related(release: Release, image: str) -> Iterator[Document]:
+    """Yield every image an installation needs, by its name in the ClusterServiceVersion; images that stand in no list have none."""
+    names = {each.image: each.name for each in release.csv.spec.related_images}
+    for each in sorted({*names, *release.images, image}):
+        yield {"image": each, "name": names.get(each, "")}
+
+
+def _check_images(blobs: Sequence[Document]) -> None:
+    seen: dict[str, Any] = {}
+    for blob in blobs:
+        image = blob.get("image")
+        if image is None:
+            continue
+        if image in seen:
+            raise ConfigError(
+                f"{seen[image]} and {blob['name']} would both be {image}: give --image with {{version}} in it"
+            )
+        seen[image] = blob["name"]

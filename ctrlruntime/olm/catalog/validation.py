@@ -1,0 +1,205 @@
+"""The checks of a catalog: what a catalog server refuses, and what strands somebody who wants to upgrade."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from ctrlruntime.olm.catalog.graph import Entry, cycle, heads, stranded
+from ctrlruntime.olm.catalog.reading import BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE, Blob, Catalog
+from ctrlruntime.olm.catalog.rules import CHECKS
+from ctrlruntime.olm.finding import Finding, Level
+from ctrlruntime.olm.semver import Version, parse, parse_range
+
+__all__ = ["validate"]
+
+_SCHEMAS: Final = (PACKAGE, CHANNEL, BUNDLE, DEPRECATIONS)
+_METADATA: Final = frozenset(("olm.csv.metadata", "olm.bundle.object"))
+
+
+def validate(catalog: Catalog) -> list[Finding]:
+    """Return what is wrong with a catalog, errors first, each level in the order of the blobs."""
+    findings = [*_blobs(catalog), *(each for package in _packages(catalog) for each in _package(catalog, package))]
+    return sorted(findings, key=lambda finding: finding.level is not Level.ERROR)
+
+
+def _finding(code: str, blob: Blob, text: str, path: str = "") -> Finding:
+    return Finding(check=CHECKS[code], text=text, file=blob.file, object=str(blob), path=path)
+
+
+def _blobs(catalog: Catalog) -> Iterator[Finding]:
+    """What concerns each blob alone, and pairs of them."""
+    packages = {each.name for each in catalog.of_schema(PACKAGE)}
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for blob in catalog.blobs:
+        if not blob.schema:
+            yield _finding(
+                "blob-without-schema", blob, "a document of a catalog has to have a schema, such as olm.package"
+            )
+            continue
+        if blob.schema not in _SCHEMAS:
+            yield _finding("schema-unknown", blob, f"OLM does not read this schema; it reads {', '.join(_SCHEMAS)}")
+            continue
+        if not blob.name and blob.schema != DEPRECATIONS:
+            yield _finding("blob-without-name", blob, f"give the {blob.schema} its name", "name")
+            continue
+        if blob.package not in packages:
+            named = repr(blob.package) if blob.package else "without a name"
+            yield _finding("package-missing", blob, f"there is no {PACKAGE} {named}", "package")
+        key = (blob.schema, blob.package, blob.name)
+        seen[key] += 1
+        if seen[key] == 2:
+            yield _finding("blob-duplicate", blob, "it is in the catalog already: keep one of the two")
+
+
+def _packages(catalog: Catalog) -> list[Blob]:
+    return [each for each in catalog.of_schema(PACKAGE) if each.name]
+
+
+def _package(catalog: Catalog, package: Blob) -> Iterator[Finding]:
+    channels = [each for each in catalog.of_schema(CHANNEL, package.name) if each.name]
+    bundles = {each.name: each for each in catalog.of_schema(BUNDLE, package.name) if each.name}
+    yield from _default_channel(package, channels)
+    for bundle in bundles.values():
+        yield from _bundle(bundle)
+    versions = {name: version for name, blob in bundles.items() if (version := _version(blob))}
+    yield from _same_versions(bundles, versions)
+    for channel in channels:
+        yield from _channel(channel, bundles.keys(), versions)
+    listed = [entry.get("name") for channel in channels for entry in channel.maps("entries")]
+    for name, blob in bundles.items():
+        if name not in listed:
+            yield _finding("bundle-without-channel", blob, "no channel has an entry for it, so nobody can install it")
+    for blob in catalog.of_schema(DEPRECATIONS, package.name):
+        yield from _deprecations(blob, {each.name for each in channels}, bundles.keys())
+
+
+def _default_channel(package: Blob, channels: Sequence[Blob]) -> Iterator[Finding]:
+    default, names = package.text("defaultChannel"), [each.name for each in channels]
+    if not default:
+        yield _finding("default-channel-missing", package, "name the channel of those who name none", "defaultChannel")
+    elif default not in names:
+        there = f"the channels are {', '.join(names)}" if names else "there is no channel"
+        yield _finding("default-channel-unknown", package, f"{default} does not exist: {there}", "defaultChannel")
+    if not channels:
+        yield _finding("package-without-channels", package, f"it needs an {CHANNEL} to be installed from")
+
+
+def _bundle(bundle: Blob) -> Iterator[Finding]:
+    if not bundle.text("image"):
+        yield _finding("bundle-without-image", bundle, "say where its image is", "image")
+    items = bundle.maps("properties")
+    for index, item in enumerate(items):
+        yield from _property(bundle, item, f"properties[{index}]")
+    packages = [value.get("packageName") for value in _values(bundle, PACKAGE)]
+    if packages != [bundle.package]:
+        named = ", ".join(map(str, packages)) or "none"
+        yield _finding(
+            "bundle-package-property", bundle, f"needs one property {PACKAGE} with packageName {bundle.package}: {named} is there", "properties"
+        )  # fmt: skip
+    elif _version(bundle) is None:
+        found = _values(bundle, PACKAGE)[0].get("version")
+        yield _finding("version-invalid", bundle, f"{found!r} is no semantic version such as 1.2.3", "properties")
+    if not _METADATA & {str(item.get("type")) for item in items}:
+        yield _finding("csv-metadata-missing", bundle, "has no olm.csv.metadata, which consoles show", "properties")
+
+
+def _property(bundle: Blob, item: Mapping[str, Any], path: str) -> Iterator[Finding]:
+    word, value = item.get("type"), item.get("value")
+    if not isinstance(word, str) or not word or value is None:
+        yield _finding("property-invalid", bundle, "a property has to have type and value", path)
+    elif word == "olm.package.required":
+        given = cast("Mapping[str, Any]", value).get("versionRange") if isinstance(value, dict) else None
+        if not isinstance(given, str) or parse_range(given) is None:
+            yield _finding("range-invalid", bundle, f"{given!r} is no range such as >=1.0.0 <2.0.0", f"{path}.value")
+
+
+def _values(bundle: Blob, type: str) -> list[Mapping[str, Any]]:
+    """The values of the properties of a type that are maps."""
+    values = (item.get("value") for item in bundle.maps("properties") if item.get("type") == type)
+    return [cast("Mapping[str, Any]", value) for value in values if isinstance(value, dict)]
+
+
+def _version(bundle: Blob) -> Version | None:
+    values = _values(bundle, PACKAGE)
+    version = values[0].get("version") if values else None
+    return parse(version) if isinstance(version, str) else None
+
+
+def _same_versions(bundles: Mapping[str, Blob], versions: Mapping[str, Version]) -> Iterator[Finding]:
+    first: dict[Version, str] = {}
+    for name, version in versions.items():
+        if version in first:
+            yield _finding("version-duplicate", bundles[name], f"{first[version]} has the version {version}, too")
+        else:
+            first[version] = name
+
+
+def _channel(channel: Blob, bundles: Container[str], versions: Mapping[str, Version]) -> Iterator[Finding]:
+    entries: dict[str, Entry] = {}
+    for index, item in enumerate(channel.maps("entries")):
+        path = f"entries[{index}]"
+        entry = _entry(item)
+        if entry is None:
+            yield _finding("entry-invalid", channel, "an entry has to have a name, and skips names only", path)
+            continue
+        if entry.name in entries:
+            yield _finding("entry-duplicate", channel, f"{entry.name} has an entry already", path)
+            continue
+        entries[entry.name] = entry
+        if entry.name not in bundles:
+            yield _finding("entry-without-bundle", channel, f"there is no {BUNDLE} {entry.name} in the package", path)
+        if entry.skip_range and parse_range(entry.skip_range) is None:
+            text = f"{entry.skip_range!r} is no range such as >=1.0.0 <2.0.0"
+            yield _finding("range-invalid", channel, text, f"{path}.skipRange")
+    if entries:
+        yield from _graph(channel, entries, versions)
+    elif not channel.maps("entries"):
+        yield _finding("channel-empty", channel, "it needs an entry for each of its bundles", "entries")
+
+
+def _entry(item: Mapping[str, Any]) -> Entry | None:
+    name, replaces, skips, skip_range = (item.get(key) for key in ("name", "replaces", "skips", "skipRange"))
+    names: list[Any] = skips if isinstance(skips, list) else [] if skips is None else [None]
+    texts = (name, *names, replaces or "-", skip_range or "-")
+    if not all(isinstance(text, str) and text for text in texts):
+        return None
+    return Entry(str(name), str(replaces or ""), tuple(map(str, names)), str(skip_range or ""))
+
+
+def _graph(channel: Blob, entries: Mapping[str, Entry], versions: Mapping[str, Version]) -> Iterator[Finding]:
+    circle = cycle(entries)
+    if circle:
+        yield _finding("channel-cycle", channel, f"{' -> '.join(circle)}: nothing of it is the newest", "entries")
+        return
+    for entry in entries.values():
+        old, new = versions.get(entry.replaces), versions.get(entry.name)
+        if old and new and new < old:
+            yield _finding(
+                "replaces-newer", channel, f"{entry.name} replaces {entry.replaces}, which is newer", "entries"
+            )
+    found = heads(entries)
+    if not found:
+        yield _finding("channel-without-head", channel, "each entry is replaced or skipped by another one", "entries")
+    elif len(found) > 1:
+        text = f"{', '.join(found)} are replaced by none: let one of them replace or skip the others"
+        yield _finding("channel-several-heads", channel, text, "entries")
+    else:
+        lost = stranded(entries, found[0])
+        if lost:
+            text = f"{', '.join(lost)}: no way of replaces leads there from {found[0]}; let an entry replace or skip it"
+            yield _finding("channel-stranded", channel, text, "entries")
+
+
+def _deprecations(blob: Blob, channels: Container[str], bundles: Container[str]) -> Iterator[Finding]:
+    known: Mapping[str, Container[str]] = {PACKAGE: ("",), CHANNEL: channels, BUNDLE: bundles}
+    for index, item in enumerate(blob.maps("entries")):
+        path, reference = f"entries[{index}]", item.get("reference")
+        named: Mapping[str, Any] = cast("Mapping[str, Any]", reference) if isinstance(reference, dict) else {}
+        schema, name = str(named.get("schema") or ""), str(named.get("name") or "")
+        if not item.get("message"):
+            yield _finding("deprecation-invalid", blob, "say in message what to do instead", path)
+        elif name not in known.get(schema, ()):
+            what = f"{schema} {name}".strip() or "nothing"
+            yield _finding("deprecation-invalid", blob, f"it is of {what}, which the package does not have", path)

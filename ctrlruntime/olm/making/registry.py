@@ -1,0 +1,227 @@
+"""Digests asked from the registries themselves, by the API that OCI describes for all of them: /v2/NAME/manifests/TAG.
+
+An image for several platforms has the digest of the list of its manifests: what is pinned runs on all of them. A registry is asked without a
+login first, and with one when it wants that. Registries of this machine are asked by plain http, all others by https, with certificates the
+system trusts; HTTPS_PROXY and NO_PROXY are heeded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.olm.csv.objects import mapping, maps
+from ctrlruntime.olm.making.logins import Login, Logins
+from ctrlruntime.olm.making.reference import DIGEST, DOCKER_HUB, Reference
+from ctrlruntime.olm.making.transport import MOST, Answer, Challenge, Transport, challenges_of, is_local
+
+__all__ = ["Registries"]
+
+_PATIENCE: Final = 20.0
+_AT_ONCE: Final = 4
+_HUB_HOST: Final = "registry-1.docker.io"
+"""Where Docker Hub answers, which is not where its images are named."""
+
+_ACCEPT: Final = (
+    "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json, "
+    "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json"
+)
+_DIGEST: Final = "Docker-Content-Digest"
+_TOKEN: Final = re.compile(r"[!-~]+")
+_ASK_AGAIN: Final = frozenset({400, 404, 405, 501})
+"""Answers to HEAD that GET is asked after: there are registries without HEAD, and only a body tells what is missing."""
+
+
+class Registries:
+    """Asks registries for digests, each image once. `patience`: seconds to wait for the next bytes of an answer."""
+
+    def __init__(self, environ: Mapping[str, str], *, patience: float = _PATIENCE) -> None:
+        """Take logins from the files that `environ` leads to (see `Logins`); they are read when a registry wants one."""
+        self._environ = environ
+        self._transport = Transport(patience=patience)
+
+    @cached_property
+    def _logins(self) -> Logins:
+        return Logins(self._environ)
+
+    def digests_of(self, images: Iterable[str]) -> dict[str, str]:
+        """Return the reference with a digest for each image, as `read_digests` does; those that have a digest are left out.
+
+        Raises: ConfigError for what is no reference, and for images whose digest no registry tells: why for the first, names for the rest.
+        """
+        references = {image: Reference.of(image) for image in images}
+        wanted = list(dict.fromkeys(each for each in references.values() if not each.digest))
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            found = dict(zip(wanted, threads.map(self._tried, wanted), strict=True))
+        failed = {each.text: result for each, result in found.items() if isinstance(result, ConfigError)}
+        if failed:
+            (first, error), *others = failed.items()
+            rest = f" (no digest either for {', '.join(image for image, _ in others)})" if others else ""
+            raise ConfigError(f"{first}: {error}{rest}") from error
+        return {image: each.pinned_to(str(found[each])) for image, each in references.items() if not each.digest}
+
+    def _tried(self, reference: Reference) -> str | ConfigError:
+        try:
+            return _Question(reference, self._transport, lambda: self._logins).digest()
+        except ConfigError as error:
+            return error
+
+
+class _Question:
+    """What is the digest of this image? Asked by HEAD, and by GET where that is not enough."""
+
+    def __init__(self, reference: Reference, transport: Transport, logins: Callable[[], Logins]) -> None:
+        host = _HUB_HOST if reference.registry == DOCKER_HUB else reference.registry
+        self._reference = reference
+        self._transport = transport
+        self._logins = logins
+        self._login: Login | None = None
+        self._host = host
+        self._url = f"{'http' if is_local(host) else 'https'}://{host}/v2/{reference.path}/manifests/{reference.tag}"
+        self._authorization = ""
+
+    def digest(self) -> str:
+        """Return it. Raises: ConfigError, which does not name the image."""
+        head = self._ask("HEAD")
+        said = head.headers.get(_DIGEST, "")
+        if head.status == 200 and DIGEST.fullmatch(said):
+            return said
+        if head.status == 200 or head.status in _ASK_AGAIN:
+            return self._digest_of(self._ask("GET"))
+        raise self._failure(head)
+
+    def _digest_of(self, answer: Answer) -> str:
+        if answer.status != 200:
+            raise self._failure(answer)
+        if len(answer.body) > MOST or _tree(answer.body).get("schemaVersion") != 2:
+            raise ConfigError(f"what {self._reference.registry} answers is no manifest; is it a registry?")
+        digest = f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
+        said = answer.headers.get(_DIGEST, "")
+        if DIGEST.fullmatch(said) and said != digest:
+            raise ConfigError(f"{self._reference.registry} sends a manifest with {digest} for {said}: do not trust it")
+        return digest
+
+    def _ask(self, method: str) -> Answer:
+        answer = self._send(method)
+        if answer.status != 401 or self._authorization:
+            return answer
+        # Who sent the request elsewhere may not see the login of that place: it is asked there at once.
+        self._url = answer.url
+        self._authorization = self._authorized(answer)
+        return self._send(method) if self._authorization else answer
+
+    def _send(self, method: str) -> Answer:
+        return self._transport.ask(self._url, method=method, accept=_ACCEPT, authorization=self._authorization)
+
+    # Logging in
+
+    def _authorized(self, answer: Answer) -> str:
+        """Return the header that an answer of status 401 wants, empty when there is nothing to put into it."""
+        offers = {challenge.scheme: challenge for challenge in challenges_of(answer.headers)}
+        host = urlsplit(answer.url).netloc
+        self._login = self._logins().of(
+            self._reference if host == self._host else replace(self._reference, registry=host)
+        )
+        if "bearer" in offers:
+            held = self._login.access_token if self._login else ""
+            return f"Bearer {held or self._token(offers['bearer'])}"
+        return f"Basic {self._login.basic}" if "basic" in offers and self._login and self._login.basic else ""
+
+    def _token(self, challenge: Challenge) -> str:
+        """Return what the registry's token service gives for the login, or to anybody."""
+        registry, realm = self._reference.registry, challenge.parameters.get("realm", "")
+        try:
+            answer = self._token_answer(realm, challenge)
+        except ConfigError as error:
+            raise ConfigError(f"{registry} wants a token: {error}") from error
+        if answer.status in {401, 403}:
+            raise self._refusal()
+        tree = _tree(answer.body)
+        token = tree.get("token") or tree.get("access_token")
+        if answer.status != 200 or not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            raise ConfigError(
+                f"{registry} wants a token, and {realm} gives none ({_status(answer.status)}): try again later, or give the digests in a file"
+            )
+        return token
+
+    def _token_answer(self, realm: str, challenge: Challenge) -> Answer:
+        scopes = challenge.parameters.get("scope") or f"repository:{self._reference.path}:pull"
+        said = [(key, value) for key, value in challenge.parameters.items() if key == "service"]
+        if self._login and self._login.refresh_token:
+            grant = [("grant_type", "refresh_token"), ("refresh_token", self._login.refresh_token)]
+            form = [*grant, ("client_id", "ctrlruntime"), *said, ("scope", scopes)]
+            return self._transport.ask(realm, method="POST", form=urlencode(form).encode())
+        query = urlencode([*said, *(("scope", scope) for scope in scopes.split())])
+        authorization = f"Basic {self._login.basic}" if self._login else ""
+        return self._transport.ask(f"{realm}{'&' if '?' in realm else '?'}{query}", authorization=authorization)
+
+    # Failing
+
+    def _failure(self, answer: Answer) -> ConfigError:
+        registry, path, tag = self._reference.registry, self._reference.path, self._reference.tag
+        match answer.status:
+            case 401 | 403:
+                return self._refusal()
+            case 404 if "MANIFEST_UNKNOWN" in _codes(answer.body):
+                return ConfigError(f"{registry} has no tag {tag} of {path}: push the image first, or name another tag")
+            case 404 if "NAME_UNKNOWN" in _codes(answer.body):
+                return ConfigError(
+                    f"{registry} has no {path}: push the image first, or correct its name{self._whose()}"
+                )
+            case 429:
+                return ConfigError(f"{registry} wants fewer requests ({_status(429)}): wait a while, or log in")
+            case status if status >= 500:
+                return ConfigError(
+                    f"{registry} answers {_status(status)}: try again later, or give the digests in a file"
+                )
+            case status:
+                return ConfigError(f"{registry} answers {_status(status)} for {path}: is it a registry? Check the name")
+
+    def _refusal(self) -> ConfigError:
+        registry, path = self._reference.registry, self._reference.path
+        if self._login:
+            return ConfigError(
+                f"{registry} refuses the login in {self._login.file} for {path}: log in again, or ask for the right to pull"
+            )
+        what = f"{registry} shows nobody {path} without a login{self._whose()}"
+        logins = self._logins()
+        helper = logins.helper_of(self._reference)
+        if helper:
+            return ConfigError(
+                f"{what}, and {helper}, which may hold one, is not run here: put the login as auth into a file and name "
+                "that in REGISTRY_AUTH_FILE, or give the digests in a file"
+            )
+        places = " or ".join(map(str, logins.places))
+        return ConfigError(f"{what}, and there is none in {places}: `docker login {registry}`, or correct the name")
+
+    def _whose(self) -> str:
+        is_short = self._reference.registry == DOCKER_HUB and DOCKER_HUB not in self._reference.name
+        return f" (a name without a registry is of {DOCKER_HUB})" if is_short else ""
+
+
+def _tree(body: bytes) -> Mapping[str, Any]:
+    try:
+        return mapping(json.loads(body))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _codes(body: bytes) -> set[str]:
+    """Return what an answer of a registry says went wrong."""
+    return {str(each.get("code")) for each in maps(_tree(body).get("errors"))}
+
+
+def _status(code: int) -> str:
+    try:
+        return f"{code} ({HTTPStatus(code).phrase})"
+    except ValueError:
+        return str(code)

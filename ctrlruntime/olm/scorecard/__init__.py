@@ -1,0 +1,20 @@
+"""The scorecard: six tests of a bundle that need no cluster, run here. Tests of other images are named, and not run."""
+
+from ctrlruntime.olm.scorecard.configuration import Configuration, Stage, Test, configuration_of, read_configuration
+from ctrlruntime.olm.scorecard.outcome import Outcome, Result, State, documents, junit
+from ctrlruntime.olm.scorecard.running import run, selected
+
+__all__ = [
+    "Configuration",
+    "Outcome",
+    "Result",
+    "Stage",
+    "State",
+    "Test",
+    "configuration_of",
+    "documents",
+    "junit",
+    "read_configuration",
+    "run",
+    "selected",
+]

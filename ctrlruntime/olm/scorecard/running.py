@@ -1,0 +1,53 @@
+"""The tests of a configuration: which are wanted, and what comes of them here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import Final
+
+from ctrlruntime.errors import CtrlError
+from ctrlruntime.olm.bundle import Bundle
+from ctrlruntime.olm.scorecard.checks import CHECKS
+from ctrlruntime.olm.scorecard.configuration import Configuration, Test
+from ctrlruntime.olm.scorecard.outcome import Outcome, Result, State
+from ctrlruntime.selector import EVERYTHING, LabelSelector
+
+__all__ = ["run", "selected"]
+
+_PROGRAM: Final = "scorecard-test"
+"""The program of the image whose tests are known here."""
+
+
+def selected(configuration: Configuration, selector: LabelSelector = EVERYTHING) -> list[Test]:
+    """Return the tests whose labels are selected, in the order of the stages. There may be none."""
+    return [test for test in configuration.tests if selector.matches(test.labels)]
+
+
+def run(bundle: Bundle, tests: Iterable[Test]) -> list[Outcome]:
+    """Run tests on a bundle. Nothing is raised for a bundle that is wrong: its results say so."""
+    return [Outcome(test, _result(bundle, test)) for test in tests]
+
+
+def _result(bundle: Bundle, test: Test) -> Result:
+    name = test.name
+    if PurePosixPath(test.entrypoint[0]).name != _PROGRAM:
+        return Result(name=name, state=State.NOT_RUN, log=f"it runs in the image {test.image}, which needs a cluster")
+    check = CHECKS.get(name)
+    if check is None:
+        near = difflib.get_close_matches(name, CHECKS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(CHECKS)}"
+        return Result(name=name, state=State.ERROR, errors=(f"{_PROGRAM} has no test {name!r}; {hint}",))
+    try:
+        notes = list(check(bundle))
+    except CtrlError as error:
+        return Result(name=name, state=State.ERROR, errors=(str(error),))
+    errors = tuple(text for word, text in notes if word == "error")
+    return Result(
+        name=name,
+        state=State.FAIL if errors else State.PASS,
+        log="\n".join(text for word, text in notes if word == "log"),
+        errors=errors,
+        suggestions=tuple(text for word, text in notes if word == "suggestion"),
+    )

@@ -1,0 +1,61 @@
+"""What the tests look at: a bundle's ClusterServiceVersion, its examples, and the definition and description of each example's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.olm.api import ClusterServiceVersion, CRDDescription
+from ctrlruntime.olm.bundle import Bundle
+from ctrlruntime.olm.examples import EXAMPLES, Example, examples_of, mapping
+from ctrlruntime.olm.validation.validator import Subject
+
+__all__ = ["Schema", "Specimen"]
+
+Schema: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A bundle as the tests see it."""
+
+    bundle: Bundle
+
+    @cached_property
+    def csv(self) -> ClusterServiceVersion:
+        """Raises: ConfigError when there is none that can be read."""
+        found = Subject(self.bundle).csv
+        if found is None:
+            raise ConfigError("there is no ClusterServiceVersion that can be read: `ctrl bundle validate` says why")
+        return found
+
+    @cached_property
+    def examples(self) -> tuple[Example, ...]:
+        """Raises: ConfigError when they cannot be read, or kinds are owned and none has an example."""
+        found = examples_of(self.csv)
+        if not found and self.csv.spec.customresourcedefinitions.owned:
+            raise ConfigError(f"the annotation {EXAMPLES[0]} has no object, so there is nothing to look at")
+        return found
+
+    def description(self, example: Example) -> CRDDescription | None:
+        """Return what the ClusterServiceVersion says of an example's kind."""
+        gvk = example.gvk
+        for each in self.csv.spec.customresourcedefinitions.owned:
+            if (each.kind, each.version) == (gvk.kind, gvk.version) and each.name.partition(".")[2] == gvk.group:
+                return each
+        return None
+
+    def schema(self, example: Example) -> Schema | None:
+        """Return the schema of an example's kind in its version; None when no definition of the bundle has it."""
+        gvk = example.gvk
+        for each in self.bundle.definitions:
+            if (each.spec.get("group"), mapping(each.spec.get("names")).get("kind")) != (gvk.group, gvk.kind):
+                continue
+            versions: Any = each.spec.get("versions")
+            for version in versions if isinstance(versions, list) else ():
+                if mapping(version).get("name") == gvk.version:
+                    return mapping(mapping(mapping(version).get("schema")).get("openAPIV3Schema"))
+        return None

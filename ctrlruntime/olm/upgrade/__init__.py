@@ -1,0 +1,7 @@
+"""From one release to the next, as OLM goes there: what an upgrade changes, and whom each change breaks."""
+
+from ctrlruntime.olm.upgrade.change import RULES, Change, Code
+from ctrlruntime.olm.upgrade.comparison import Comparison, compare, stored_versions
+from ctrlruntime.olm.upgrade.objects import given_objects
+
+__all__ = ["RULES", "Change", "Code", "Comparison", "compare", "given_objects", "stored_versions"]

@@ -1,0 +1,168 @@
+"""Two bundles compared: their releases, their definitions as OLM installs them, and the objects that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.definitions import read_definitions
+from ctrlruntime.generate.options import Document
+from ctrlruntime.olm.api import ClusterServiceVersion
+from ctrlruntime.olm.bundle import MANIFESTS, Bundle
+from ctrlruntime.olm.catalog.rendering import Release, release_of
+from ctrlruntime.olm.examples import Example, examples_of
+from ctrlruntime.olm.upgrade.change import Change, Code
+from ctrlruntime.olm.upgrade.objects import UNKNOWN_FIELD, checkable, object_changes
+from ctrlruntime.olm.upgrade.release import release_changes
+from ctrlruntime.project.compatibility import Finding, Level, compare_all
+from ctrlruntime.project.compatibility.schema import compare_schemas
+
+__all__ = ["Comparison", "compare", "stored_versions"]
+
+Definition: TypeAlias = Mapping[str, Any]
+
+_WORST_FIRST: Final = tuple(Level)
+_CONVERSION: Final = "ConversionWebhook"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changes in the release, or in one definition; the worst first, and without findings when nothing does."""
+
+    name: str
+    findings: tuple[Change | Finding, ...]
+
+
+def compare(
+    old: Bundle, new: Bundle, *, stored: Sequence[str] = (), objects: Sequence[Mapping[str, Any]] = ()
+) -> list[Comparison]:
+    """Return what changes from one bundle to the next: the release first, then each definition by its name.
+
+    `stored` are versions that objects are stored in, VERSION or DEFINITION=VERSION; without any, what the old definition stores is known.
+    `objects` exist in a cluster; the examples of the old bundle stand for others. Raises: ConfigError for a bundle that cannot be read.
+    """
+    before, after = release_of(old), release_of(new)
+    was, now = _definitions(before), _definitions(after)
+    was = stored_versions(was, stored)
+    comparisons = [Comparison(f"{before.name} -> {after.name}", tuple(release_changes(before, after)))]
+    own = {each["metadata"]["name"]: each for each in now}
+    origins = {each["metadata"]["name"]: each for each in was}
+    for each in compare_all(was, now):
+        more = list(_life(origins.get(each.name), own.get(each.name)))
+        comparisons.append(Comparison(each.name, (*each.findings, *more)))
+    comparisons.append(Comparison("objects", tuple(_objects(before, now, objects))))
+    return [Comparison(each.name, _sorted(each.findings)) for each in comparisons]
+
+
+def _sorted(findings: Iterable[Change | Finding]) -> tuple[Change | Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.level)))
+
+
+# Definitions
+
+
+def stored_versions(definitions: Sequence[Definition], given: Iterable[str]) -> list[Definition]:
+    """Return definitions whose status says what is stored: VERSION for each that has it, DEFINITION=VERSION for one.
+
+    Raises: ConfigError for a version that none has.
+    """
+    listed: dict[str, list[str]] = {}
+    for text in given:
+        name, _, version = text.rpartition("=")
+        found = [
+            each["metadata"]["name"]
+            for each in definitions
+            if name in {"", each["metadata"]["name"]} and version in _versions(each)
+        ]
+        if not found:
+            there = "; ".join(f"{each['metadata']['name']} has {', '.join(_versions(each))}" for each in definitions)
+            raise ConfigError(f"nothing can be stored in {text}: {there or 'the old bundle has no definitions'}")
+        for each in found:
+            listed.setdefault(each, []).append(version)
+    return [
+        {**each, "status": {"storedVersions": listed[each["metadata"]["name"]]}}
+        if each["metadata"]["name"] in listed
+        else each
+        for each in definitions
+    ]
+
+
+def _definitions(release: Release) -> list[Definition]:
+    """The definitions as OLM installs them: it puts the conversion webhook of the ClusterServiceVersion in.
+
+    Raises: ConfigError for one that no server takes, with which nothing can be compared.
+    """
+    folder = release.bundle.folder
+    found = read_definitions(folder / MANIFESTS)
+    _check(folder, found)
+    return [_installed(each, release.csv) for each in found]
+
+
+def _check(folder: Path, definitions: Sequence[Document]) -> None:
+    from ctrlruntime.project.checking import check  # it brings the embedded API server
+
+    for problem in check([(str(folder / MANIFESTS), checkable(definitions))]).problems:
+        if problem.text != UNKNOWN_FIELD:  # which a server drops, and says so
+            said = " ".join(str(problem).split())
+            raise ConfigError(f"{said}; `ctrl bundle validate {folder}` says what else is wrong")
+
+
+def _installed(definition: Document, csv: ClusterServiceVersion) -> Definition:
+    name = definition["metadata"]["name"]
+    for webhook in csv.spec.webhookdefinitions:
+        if webhook.type == _CONVERSION and name in webhook.conversion_crds:
+            service = {"name": webhook.deployment_name, "path": webhook.webhook_path}
+            reviews = webhook.admission_review_versions
+            converter = {"clientConfig": {"service": service}, "conversionReviewVersions": reviews}
+            conversion = {"strategy": "Webhook", "webhook": converter}
+            return {**definition, "spec": {**definition["spec"], "conversion": conversion}}
+    return definition
+
+
+def _life(old: Definition | None, new: Definition | None) -> Iterator[Change]:
+    """What a definition's own comparison does not say: whether somebody was warned, and whether versions go together."""
+    if old is not None and new is not None:
+        now = _versions(new)
+        for name, version in _versions(old).items():
+            is_left = not now.get(name, {}).get("served")
+            if version.get("served") and is_left and not version.get("deprecated"):
+                yield Change(code=Code.NOT_DEPRECATED, version=name)
+    if new is not None:
+        known = set(_unconverted(old)) if old is not None else set[tuple[str, str]]()
+        for pair in _unconverted(new):
+            if pair not in known:
+                yield Change(code=Code.CONVERSION_MISSING, version=" and ".join(pair))
+
+
+def _unconverted(definition: Definition) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of served versions of which one has what the other has not, where no webhook converts them."""
+    if (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook":
+        return
+    served = {name: version for name, version in _versions(definition).items() if version.get("served")}
+    for one, other in combinations(served, 2):
+        schemas = [((served[each].get("schema") or {}).get("openAPIV3Schema") or {}) for each in (one, other)]
+        changes = [*compare_schemas(*schemas, version=one), *compare_schemas(*reversed(schemas), version=one)]
+        if any(change.level is Level.BREAKING for change in changes):
+            yield one, other
+
+
+def _versions(definition: Definition) -> dict[str, Mapping[str, Any]]:
+    return {version["name"]: version for version in definition["spec"]["versions"]}
+
+
+# Objects
+
+
+def _objects(
+    before: Release, definitions: Sequence[Definition], given: Sequence[Mapping[str, Any]]
+) -> Iterator[Change]:
+    examples: Sequence[Example] = examples_of(before.csv)
+    if examples:
+        documents = [example.document for example in examples]
+        yield from object_changes(definitions, documents, of="example", must_be_known=False)
+    if given:
+        yield from object_changes(definitions, given, of="object", must_be_known=True)
