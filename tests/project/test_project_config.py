@@ -519,3 +519,15 @@ def test_the_package_is_found_from_everywhere(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
 
     assert refresh(folder, settings("found_from_everywhere", resources=())).changes
+
+
+@pytest.mark.parametrize(
+    ("namespaced", "modes"),
+    [(False, {"AllNamespaces"}), (True, {"OwnNamespace", "SingleNamespace", "MultiNamespace"})],
+)
+def test_the_base_of_a_bundle_supports_the_ways_it_can_be_installed(namespaced, modes):
+    wanted = settings("shop", namespaced=namespaced)
+    (text,) = [text for name, text in first_files(wanted).items() if name.startswith("manifests/bases/")]
+    (base,) = read_documents(text, "the base")
+
+    assert {each["type"] for each in base["spec"]["installModes"] if each["supported"]} == modes

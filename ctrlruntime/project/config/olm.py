@@ -48,7 +48,7 @@ def base_text(settings: Settings) -> str:
             "icon": [{"base64data": "", "mediatype": ""}],
             "install": {"spec": {"deployments": None}, "strategy": ""},
             "installModes": [
-                {"type": mode, "supported": mode == _install_mode(settings)}
+                {"type": mode, "supported": (mode != "AllNamespaces") == settings.namespaced}
                 for mode in ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
             ],
             "keywords": [name],
@@ -60,10 +60,6 @@ def base_text(settings: Settings) -> str:
         },
     }
     return dump(document)
-
-
-def _install_mode(settings: Settings) -> str:
-    return "OwnNamespace" if settings.namespaced else "AllNamespaces"
 
 
 def manifests_kustomization(settings: Settings, *, has_samples: bool) -> str:
