@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 from click.core import ParameterSource
-from typing_extensions import override
+
+from ctrlruntime.cli.lazy import Command, LazyGroup
 
 if TYPE_CHECKING:
     from ctrlruntime.olm.making import Material, Plan
@@ -45,42 +45,16 @@ _REGISTRY: Final = Path("registry")
 """The word for --pin that is no file."""
 
 _BELOW: Final = {
-    "compare": (
-        "ctrlruntime.cli.bundle_compare",
-        "compare",
-        "Say what an upgrade from one bundle to the next changes.",
-    ),
-    "validate": ("ctrlruntime.cli.bundle_validate", "validate", "Check a bundle, without a cluster or a registry."),
-}
-"""Module, attribute and summary of each command below; the help loads none."""
-
-
-class _Bundle(click.Group):
-    """Makes a bundle when no command below is named."""
-
-    @override
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_BELOW)
-
-    @override
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _BELOW:
-            return None
-        module, attribute, _ = _BELOW[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
-
-    @override
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _BELOW[name][2]) for name in self.list_commands(ctx)])
+    "compare": Command("ctrlruntime.cli.bundle_compare", "compare", "Say what an upgrade from one bundle to the next changes."),
+    "validate": Command("ctrlruntime.cli.bundle_validate", "validate", "Check a bundle, without a cluster or a registry."),
+}  # fmt: skip
 
 
 def _words(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str] | None:
     return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
 
 
-@click.group(cls=_Bundle, invoke_without_command=True, help=_HELP)
+@click.group(cls=LazyGroup, lazy=_BELOW, invoke_without_command=True, help=_HELP)
 @click.option("--version", metavar="VERSION", help="The operator's, like 0.1.0; a new bundle needs it.")
 @click.option(
     "--channels", metavar="NAME[,NAME]", callback=_words,

@@ -1,7 +1,7 @@
 """Removing objects that have done their work: the oldest of many, or what is older than a time.
 
-What may go is asked of each object first: a Pod that runs, a Job that is not complete, and whatever a function of yours objects to, stay. Kinds
-whose loss cannot be made good are refused unless they are meant by name.
+What may go is asked of each object first: a Pod that runs and a Job that is not complete stay, unless you say what may go of their kind; and
+whatever you object to stays in any case. Kinds whose loss cannot be made good are refused unless they are meant by name.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ class Pruner(Generic[T]):
     """Removes objects of one kind, in one namespace or in all, that bear `labels`.
 
     `strategy` is `keep_newest(n)`, `older_than(age)`, or a function that gets the objects that may go, the newest first, and returns
-    those that go. `is_prunable` says of an object whether it may go; without it Pods that have succeeded, Jobs that are complete, and
-    ReplicaSets without Pods may, and of other kinds it has to be given. `sensitive=True` says that a kind whose loss takes data or access
+    those that go. `is_prunable` says of an object whether it has done its work; without it Pods that have succeeded, Jobs that are
+    complete, and ReplicaSets without Pods have, and for other kinds it has to be given. What `veto` says yes to stays all the same, and
+    is not counted. `sensitive=True` says that a kind whose loss takes data or access
     along (Secret, Namespace, PersistentVolumeClaim and others) is meant. Raises: ConfigError for what is missing of these.
     """
 
@@ -62,6 +63,7 @@ class Pruner(Generic[T]):
         namespace: str | None = None,
         labels: str | dict[str, str] | None = None,
         is_prunable: Callable[[T], bool] | None = None,
+        veto: Callable[[T], bool] | None = None,
         sensitive: bool = False,
     ) -> None:
         found = gvk(kind)
@@ -75,6 +77,7 @@ class Pruner(Generic[T]):
         self._namespace = namespace
         self._labels = labels
         self._is_prunable: Callable[[Any], bool] = is_prunable or _known(found)
+        self._veto: Callable[[T], bool] = veto or (lambda _: False)
 
     async def prune(self, *, dry_run: bool = False) -> list[T]:
         """Remove what is to go and return it; with `dry_run` only return it.
@@ -82,9 +85,12 @@ class Pruner(Generic[T]):
         An object that was changed or removed by somebody else since it was listed is passed over. Raises: what the client raises.
         """
         listed = await self._client.list(self._kind, namespace=self._namespace, labels=self._labels)
-        idle = [each for each in listed if each.metadata.deletion_timestamp is None and self._is_prunable(each)]
+        idle = [each for each in listed if self._may_go(each)]
         ordered = sorted(idle, key=lambda each: (_created(each), str(key(each))), reverse=True)
         return [each for each in self._strategy(ordered) if dry_run or await self._remove(each)]
+
+    def _may_go(self, obj: T) -> bool:
+        return obj.metadata.deletion_timestamp is None and self._is_prunable(obj) and not self._veto(obj)
 
     async def _remove(self, obj: T) -> bool:
         metadata = obj.metadata

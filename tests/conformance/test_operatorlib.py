@@ -61,7 +61,7 @@ async def test_the_newest_that_have_ended_are_kept(client, namespace, pods):
     assert await pruner.prune() == []
 
 
-async def test_what_is_older_than_an_age_goes_unless_it_is_vetoed(client, namespace, pods):
+async def test_what_is_older_than_an_age_goes_and_a_judge_of_ones_own_is_the_only_one(client, namespace, pods):
     later = datetime.now(UTC) + timedelta(hours=2)
 
     def pruner(hours, **options):
@@ -73,6 +73,20 @@ async def test_what_is_older_than_an_age_goes_unless_it_is_vetoed(client, namesp
 
     assert names(gone) == ["p3", "p1"]
     assert await left(client, core.Pod, namespace) == ["p0", "p2"]
+
+
+async def test_a_veto_keeps_what_has_done_its_work_and_does_not_count_it(client, namespace, pods):
+    pruner = Pruner(
+        client,
+        core.Pod,
+        keep_newest(0),
+        namespace=namespace,
+        labels=LABELS,
+        veto=lambda pod: pod.metadata.name == "p1",
+    )
+
+    assert names(await pruner.prune()) == ["p2", "p0"]
+    assert await left(client, core.Pod, namespace) == ["p1", "p3"]  # p3 runs
 
 
 async def test_an_object_that_changed_since_it_was_listed_is_passed_over(client, namespace, pods):
