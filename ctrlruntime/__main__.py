@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
+import os
 import sys
 
 
@@ -14,7 +16,15 @@ def main() -> None:
         sys.exit(1)
     from ctrlruntime.cli import ctrl
 
-    ctrl(prog_name="ctrl")
+    try:
+        ctrl(prog_name="ctrl")
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stderr.write(f"error: the output cannot be written: {error.strerror}\n")
+        # What is still in the buffer would fail once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

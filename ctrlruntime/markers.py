@@ -213,8 +213,12 @@ class Descriptor(Marker):
     hidden: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.x, str):
-            raise TypeError(f"Descriptor needs a list of hints: Descriptor(x=[{self.x!r}])")
+        if not isinstance(cast("object", self.display), str):
+            raise TypeError(f"Descriptor needs a text to display, not {self.display!r}")
+        if isinstance(self.x, str) or not all(isinstance(cast("object", each), str) for each in self.x):
+            raise TypeError(f"Descriptor needs a list of hints, as in Descriptor(x=['podCount']), not {self.x!r}")
+        if self.order is not None and not isinstance(cast("object", self.order), int):
+            raise TypeError(f"Descriptor needs a number for its order, not {self.order!r}")
 
     @override
     def __hash__(self) -> int:

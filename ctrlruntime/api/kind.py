@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 __all__ = [
     "OLM",
@@ -86,6 +86,12 @@ class OLMAction:
     x: Sequence[str] = ()
     value: Any = None
 
+    def __post_init__(self) -> None:
+        _check_texts("OLMAction", path=self.path, display=self.display, description=self.description)
+        if not self.path:
+            raise TypeError("OLMAction needs the path of a field, such as spec.restart")
+        _check_hints("OLMAction", self.x)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OLM:
@@ -104,6 +110,43 @@ class OLM:
     """Where it stands among the operator's kinds, lowest first; None: after those that have one."""
 
     actions: Sequence[OLMAction] = ()
+
+    def __post_init__(self) -> None:
+        _check_texts("OLM", display_name=self.display_name, description=self.description)
+        if self.order is not None and not isinstance(cast("object", self.order), int):
+            raise TypeError(f"OLM needs a number for its order, not {self.order!r}")
+        if isinstance(self.actions, str) or not all(
+            isinstance(cast("object", each), OLMAction) for each in self.actions
+        ):
+            raise TypeError(f"OLM needs a list of OLMAction(…) for its actions, not {self.actions!r}")
+        for each in self.resources or ():
+            if not _is_resource(each):
+                raise TypeError(
+                    f"a resource of OLM(…) is the class of a kind, or (kind, version) as in ('Pod', 'v1'), and {each!r} is neither"
+                )
+
+
+def _is_resource(resource: object) -> bool:
+    if isinstance(resource, type):
+        return getattr(resource, "__kind_info__", None) is not None
+    if not isinstance(resource, tuple):
+        return False
+    parts = cast("tuple[object, ...]", resource)
+    if len(parts) not in {2, 3} or not all(isinstance(part, str) for part in parts):
+        return False
+    kind, version = cast("tuple[str, str]", parts[:2])
+    return kind[:1].isupper() and version[:1].islower()
+
+
+def _check_texts(what: str, **texts: object) -> None:
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{what} needs a text for {name}, not {text!r}")
+
+
+def _check_hints(what: str, hints: object) -> None:
+    if isinstance(hints, str) or not all(isinstance(each, str) for each in cast("Sequence[object]", hints)):
+        raise TypeError(f"{what} needs a list of hints for x, as in x=['podCount'], not {hints!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,6 +99,8 @@ class Object(Wire, always_sent=("api_version", "kind")):
         Raises: TypeError for a keyword that does not exist, with the nearest one, or for a value that cannot be.
         """
         refuse_keywords(cls, unknown, known=_KEYWORDS)
+        if olm is not None and not isinstance(cast("object", olm), OLM):
+            raise TypeError(f"class {cls.__name__}: olm is a ctrl.OLM(…), not {olm!r}")
         super().__init_subclass__(
             always_sent=always_sent,
             at_most_one_of=at_most_one_of,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -38,6 +39,18 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = getattr(importlib.import_module(found.module), found.attribute)
         return command
+
+    @override
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0], self._lazy, n=1)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message.rstrip('.')}; did you mean {near[0]}?", ctx) from error
 
     @override
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

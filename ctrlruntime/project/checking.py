@@ -16,12 +16,15 @@ from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.errors import APIStatusError, StatusCause
 from ctrlruntime.generate.documents import opened, read_documents
 
-__all__ = ["Checked", "Problem", "check"]
+__all__ = ["UNKNOWN_FIELD", "Checked", "Problem", "check"]
+
+UNKNOWN_FIELD: Final = "unknown field"
+"""The text of a problem with a field that the kind does not have, and that is dropped."""
 
 _DEFINITION: Final = "CustomResourceDefinition"
 _KUSTOMIZE: Final = "kustomize.config.k8s.io"
 _FOR_KUSTOMIZE: Final = "is for kustomize; `ctrl render` prints what it stands for"
-_UNKNOWN: Final = 'unknown field "'
+_UNKNOWN: Final = f'{UNKNOWN_FIELD} "'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,7 @@ def _said(registry: Registry, resource: Resource, namespace: str, tree: Any) -> 
             yield "", str(error)
     for warning in options.warnings:
         if warning.startswith(_UNKNOWN):
-            yield warning.removeprefix(_UNKNOWN).rstrip('"'), "unknown field"
+            yield warning.removeprefix(_UNKNOWN).rstrip('"'), UNKNOWN_FIELD
 
 
 def _is_aside(cause: StatusCause) -> bool:

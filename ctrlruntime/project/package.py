@@ -131,7 +131,8 @@ def _imported(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise GenerateError(
-                f"there is no module {error.name}: give the dotted name of your package, and run from the folder it stands in"
+                f"there is no module {error.name}: give the dotted name of your package, and run from the folder it stands in; in a "
+                "project, source of [tool.ctrlruntime] names that folder (src, say)"
             ) from error
         raise what_failed(f"{name} cannot be imported", error, name) from error
     except (Exception, SystemExit) as error:

@@ -1,7 +1,11 @@
-"""The order of API versions."""
+"""The order of API versions, and what a class says for consoles."""
 
 from __future__ import annotations
 
+import pytest
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import meta
 from ctrlruntime.api.kind import version_priority
 
 
@@ -23,3 +27,30 @@ def test_versions_are_ordered_by_stage_then_number_then_name():
     shuffled = ordered[::-1]
 
     assert sorted(shuffled, key=version_priority) == ordered
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: ctrl.OLM(display_name=5), "text for display_name, not 5"),
+        (lambda: ctrl.OLM(order="a"), "number for its order"),
+        (lambda: ctrl.OLM(actions=["x"]), "list of OLMAction"),
+        (lambda: ctrl.OLM(resources=["Pod"]), "'Pod' is neither"),
+        (lambda: ctrl.OLM(resources=[("v1", "Pod")]), "as in \\('Pod', 'v1'\\)"),
+        *(
+            (lambda each=each: ctrl.OLM(resources=[each]), "is neither")
+            for each in (("A",), ("A", ""), (1, 2), ("A", "b", "c", "d"))
+        ),
+        (lambda: ctrl.OLM(resources=[meta.Condition]), "Condition.*is neither"),
+        (lambda: ctrl.OLMAction(path=""), "the path of a field"),
+        (lambda: ctrl.OLMAction(path="spec.a", x="Secret"), "list of hints"),
+        (lambda: type("A", (ctrl.Object,), {}, group="a.b", version="v1", olm="x"), "olm is a ctrl.OLM"),
+        (lambda: ctrl.Descriptor(5), "text to display"),
+        (lambda: ctrl.Descriptor(x="podCount"), "list of hints"),
+        (lambda: ctrl.Descriptor(x=[5]), "list of hints"),
+        (lambda: ctrl.Descriptor(order="a"), "number for its order"),
+    ],
+)
+def test_what_cannot_be_shown_fails_where_it_is_written(make, says):
+    with pytest.raises(TypeError, match=says):
+        make()

@@ -235,3 +235,17 @@ def test_a_fresh_project_passes_its_own_checks(tmp_path, monkeypatch):
     assert {name: said[name] for name, process in checks.items() if process.returncode} == {}
     assert " passed" in said[TESTS]
     assert "skipped" not in said[TESTS]
+
+
+def test_a_package_that_stands_elsewhere_is_not_begun_once_more(shop):
+    (shop / "src").mkdir()
+    (shop / "shop").rename(shop / "src" / "shop")
+
+    done = create("api", "--group", "web", "--version", "v1", "--kind", "Site")
+
+    assert done.exit_code == 1
+    assert (
+        "has no package shop, to which this would be added; if it stands in another folder, say so with source"
+        in done.stderr
+    )
+    assert not (shop / "shop").exists()

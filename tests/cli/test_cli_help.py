@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -91,3 +92,24 @@ def test_help_comes_without_what_only_the_work_needs():
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_command_that_is_misspelt_names_the_nearest():
+    for words, near in ((["manifest"], "manifests"), (["bundle", "validat"], "validate")):
+        done = CliRunner().invoke(ctrl, words)
+        assert (done.exit_code, f"did you mean {near}?" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["check", "--json", "-"]])
+def test_output_that_cannot_be_written_is_one_line(words):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ctrlruntime", *words],
+            input="",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (1, "error: the output cannot be written: No space left on device\n")

@@ -101,11 +101,6 @@ def test_a_marker_that_means_nothing_fails_where_it_is_written(make, words: str)
         make()
 
 
-def test_hints_are_a_list():
-    with pytest.raises(TypeError, match=r"x=\['podCount'\]"):
-        ctrl.Descriptor(x="podCount")
-
-
 def test_a_marker_over_something_else_than_a_class_is_refused():
     with pytest.raises(TypeError, match="is no class"):
         Title("x")(3)

@@ -61,6 +61,11 @@ def add(folder: Path, addition: Addition, *, warn: Callable[[str], None], force:
             "take it over first, by a first `ctrl edit` such as `ctrl edit --image shop:v1`"
         )
     settings = addition.settings
+    if not folder.joinpath(*settings.package.split(".")).is_dir() and settings.source == ".":
+        raise ConfigError(
+            f"{folder} has no package {settings.package}, to which this would be added; if it stands in another folder, say so with "
+            f"source in [tool.ctrlruntime] of {PYPROJECT}"
+        )
     wanted = kind_files(settings, addition.resource, addition.parts)
     # The empty __init__.py of a package that is there stays as it is.
     files = {path: text for path, text in wanted.items() if text or not existing(folder, [path])}
