@@ -41,6 +41,7 @@ _HELP = """Make the bundle of a project: what the Operator Lifecycle Manager (OL
       kubectl kustomize config/manifests | ctrl bundle --input - --package shop --version 0.1.0
     """
 
+_DIGEST: Final = "@sha256:"
 _REGISTRY: Final = Path("registry")
 """The word for --pin that is no file."""
 
@@ -55,7 +56,7 @@ def _words(_context: click.Context, _option: click.Parameter, text: str | None) 
 
 
 @click.group(cls=LazyGroup, lazy=_BELOW, invoke_without_command=True, help=_HELP)
-@click.option("--version", metavar="VERSION", help="The operator's, like 0.1.0; a new bundle needs it.")
+@click.option("-v", "--version", metavar="VERSION", help="The operator's, like 0.1.0; a new bundle needs it.")
 @click.option(
     "--channels", metavar="NAME[,NAME]", callback=_words,
     help="Where it stands in a catalog.  [default: those it has, or candidate]",
@@ -90,6 +91,9 @@ def _words(_context: click.Context, _option: click.Parameter, text: str | None) 
     help='Name images by their digests: of a JSON file, like {"quay.io/me/shop:v1": "sha256:..."}, or asked from the registries.',
 )  # fmt: skip
 @click.option(
+    "--use-image-digests", "is_pinned", is_flag=True, hidden=True, help="operator-sdk's word for --pin registry."
+)
+@click.option(
     "--check", is_flag=True, help="Write nothing; print what is stale as a diff and exit with 1 if anything is."
 )
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
@@ -109,6 +113,7 @@ def bundle(
     base: Path | None,
     extra_service_accounts: list[str] | None,
     digests: Path | None,
+    is_pinned: bool,
     check: bool,
     diff: bool,
     stdout: bool,
@@ -126,6 +131,8 @@ def bundle(
         )
     from ctrlruntime.olm.making import Given, Request, planned
 
+    if is_pinned and digests is None:
+        digests = _REGISTRY
     is_read = input_dir is not None or input_file is not None
     root, settings = _project(project, is_needed=not is_read)
     request = Request(
@@ -141,7 +148,7 @@ def bundle(
     if stdout:
         _print(plan)
     elif check or diff:
-        _show(plan, fail=check)
+        _show(plan, material, fail=check)
     else:
         plan.refresh.apply()
         _tell(plan, material, settings)
@@ -220,20 +227,35 @@ def _print(plan: Plan) -> None:
     click.echo(dump_all([plan.assembled.csv, *plan.assembled.others]), nl=False)
 
 
-def _show(plan: Plan, *, fail: bool) -> None:
+def _show(plan: Plan, material: Material, *, fail: bool) -> None:
     for diff in plan.refresh.diffs():
         click.echo(diff, nl=False)
-    if plan.refresh.stale and fail:
-        names = ", ".join(map(str, plan.refresh.stale))
-        click.echo(f"error: stale: {names}; run ctrl bundle without --check", err=True)
+    _tell_unpinned(plan)
+    if not plan.refresh.stale:
+        _tell_current(plan)
+    if fail and (plan.refresh.stale or material.stale):
+        # What the bundle is made from comes first: it may be the one that is behind.
+        names = ", ".join(map(str, material.stale or plan.refresh.stale))
+        advice = "run ctrl manifests, then ctrl bundle" if material.stale else "run ctrl bundle without --check"
+        click.echo(f"error: stale: {names}; {advice}", err=True)
         click.get_current_context().exit(1)
+
+
+def _tell_current(plan: Plan) -> None:
+    click.echo(f"{plan.refresh.files} files in {plan.refresh.tree.folder}: up to date")
+
+
+def _tell_unpinned(plan: Plan) -> None:
+    if any(_DIGEST in (change.before or "") and _DIGEST not in change.after for change in plan.refresh.changes):
+        _warn("the bundle that is there names images by their digests, and this one does not: give --pin again")
 
 
 def _tell(plan: Plan, material: Material, settings: Settings | None) -> None:
     for line in plan.refresh.lines():
         click.echo(line)
     if not plan.refresh.stale:
-        click.echo(f"{plan.refresh.files} files in {plan.refresh.tree.folder}: up to date")
+        _tell_current(plan)
+    _tell_unpinned(plan)
     _report(plan.strangers, "not written by `ctrl bundle`; it is kept, and is part of the bundle")
     _report(plan.replaced, "was not written by `ctrl bundle`; ours took its place")
     if plan.is_rewritten:

@@ -37,6 +37,7 @@ _HELP: Final = """Check a bundle, without a cluster or a registry.
     Examples:
       ctrl bundle validate
       ctrl bundle validate ./bundle --select-optional suite=operatorframework
+      ctrl bundle validate --select-optional 'name in (capabilities, categories)'
       ctrl bundle validate --select-optional name=alpha-deprecated-apis --optional-values k8s-version=1.36
     """
 _COLOURS: Final = {"error": "red", "warning": "yellow"}
@@ -58,8 +59,8 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
     "--select-optional",
     "selectors",
     multiple=True,
-    metavar="name=NAME|suite=SUITE",
-    help="Run optional checks, too. Can be given again.",
+    metavar="LABELS",
+    help="Run optional checks, too: those with these labels, which are name and suite. Can be given again.",
 )
 @click.option("--list-optional", is_flag=True, help="Name the optional checks and look at no bundle.")
 @click.option(

@@ -36,8 +36,8 @@ _RENDER_HELP: Final = """Print the catalog of the bundles in some folders.
     All versions of a package belong into its catalog. Each channel gets an entry for every bundle that names it, with its replaces, skips and
     olm.skipRange. A catalog that OLM would refuse is not printed: what is wrong with it is.
 
-    A bundle is installed from its image. Without --image it is IMAGE-bundle:vVERSION, after the image of the operator. In the template,
-    {package}, {version} and {name} stand for those of the bundle.
+    A bundle is installed from its image. Without --image it is IMAGE-bundle:vVERSION, after the image of the operator, with -RELEASE at
+    the end when the bundle has a release. In the template, {package}, {version} and {name} stand for those of the bundle.
     """
 _VALIDATE_HELP: Final = """Check the catalog in a FILE, or in all files below a folder; - is the standard input.
 

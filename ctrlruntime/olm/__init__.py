@@ -12,6 +12,12 @@
 | `finding` | what is wrong with one, by a stable code |
 | `examples` | the examples a ClusterServiceVersion brings |
 | `semver` | versions, and ranges of them |
+| `release` | what a bundle is known by: its name, version and release |
+| `reference` | a reference to an image |
+| `refusals` | what OLM refuses of webhooks |
+| `conversion` | definitions as OLM installs them |
+| `capabilities` | the five levels |
+| `trees` | values of YAML that may be anything |
 | `csv/` | the ClusterServiceVersion, assembled |
 | `making/` | the files of a bundle, and the base they start from |
 | `validation/` | every check of `ctrl bundle validate` |

@@ -97,12 +97,9 @@ class DescriptorEntry(Wire):
     value: JSONValue = None
 
 
-class CRDDescription(Wire):
-    """A custom kind in one version. `name` is that of its definition, PLURAL.GROUP."""
+class _Described(Wire):
+    """What a console shows of a kind."""
 
-    name: str
-    version: str
-    kind: str
     display_name: str = ""
     description: str = ""
     resources: list[APIResourceReference] = Field(default_factory=list[APIResourceReference])
@@ -111,12 +108,20 @@ class CRDDescription(Wire):
     action_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
 
 
+class CRDDescription(_Described):
+    """A custom kind in one version. `name` is that of its definition, PLURAL.GROUP."""
+
+    name: str
+    version: str
+    kind: str
+
+
 class CustomResourceDefinitions(Wire):
     owned: list[CRDDescription] = Field(default_factory=list[CRDDescription])
     required: list[CRDDescription] = Field(default_factory=list[CRDDescription])
 
 
-class APIServiceDescription(Wire):
+class APIServiceDescription(_Described):
     """A kind of an aggregated API. `name` is its plural."""
 
     name: str
@@ -125,12 +130,6 @@ class APIServiceDescription(Wire):
     kind: str
     deployment_name: str = ""
     container_port: Int32 = 0
-    display_name: str = ""
-    description: str = ""
-    resources: list[APIResourceReference] = Field(default_factory=list[APIResourceReference])
-    status_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
-    spec_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
-    action_descriptors: list[DescriptorEntry] = Field(default_factory=list[DescriptorEntry])
 
 
 class APIServiceDefinitions(Wire):

@@ -28,6 +28,7 @@ __all__ = [
     "MEDIA_TYPE",
     "METADATA",
     "PACKAGE",
+    "SUFFIXES",
     "SUPPORTED",
     "Bundle",
     "BundleObject",
@@ -40,6 +41,8 @@ METADATA: Final = "metadata"
 ANNOTATIONS_FILE: Final = "metadata/annotations.yaml"
 DEPENDENCIES_FILE: Final = "metadata/dependencies.yaml"
 CONFIG_FILE: Final = "tests/scorecard/config.yaml"
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+"""What the names of files with objects end with."""
 
 _BUNDLE: Final = "operators.operatorframework.io.bundle"
 MEDIA_TYPE: Final = f"{_BUNDLE}.mediatype.v1"
@@ -75,8 +78,6 @@ SUPPORTED: Final = frozenset(
 )
 """The kinds that a bundle may hold; OLM installs no others."""
 
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
-
 
 @dataclass(frozen=True, slots=True)
 class BundleObject:
@@ -109,7 +110,7 @@ class BundleObject:
         return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
     def __str__(self) -> str:
-        return f"{self.gvk.kind}/{self.name}" if self.name else self.gvk.kind
+        return "/".join(part for part in (self.gvk.kind, self.name) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,7 @@ def _documents(folder: Path, below: str, unreadable: list[Unreadable]) -> Iterat
     if not root.is_dir():
         return
     for path in sorted(root.iterdir()):
-        if path.suffix not in _SUFFIXES or not path.is_file():
+        if path.suffix not in SUFFIXES or not path.is_file():
             continue
         name = f"{below}/{path.name}"
         try:

@@ -10,8 +10,9 @@ from typing import Any, Final, cast
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.api import ClusterServiceVersion
+from ctrlruntime.olm.trees import mapping
 
-__all__ = ["EXAMPLES", "Example", "examples_of", "mapping"]
+__all__ = ["EXAMPLES", "Example", "examples_of"]
 
 EXAMPLES: Final = ("alm-examples", "olm.examples")
 """The annotations that hold examples; consoles read the first that is there."""
@@ -49,8 +50,3 @@ def examples_of(csv: ClusterServiceVersion) -> tuple[Example, ...]:
     if not isinstance(trees, list) or not all(isinstance(tree, dict) for tree in trees):
         raise ConfigError(f"the annotation {name} is no list of objects")
     return tuple(Example(tree) for tree in cast("list[Mapping[str, Any]]", trees))
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return a value that should be a map; an empty one when it is none, for a bundle may hold anything."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

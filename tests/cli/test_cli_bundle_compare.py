@@ -47,7 +47,7 @@ def test_what_changes_is_said_below_what_it_changes(old, new):
     assert answer.stdout.splitlines() == [
         "kettle.v1.2.0 -> kettle.v1.3.0",
         "  risky     min-kube-version-raised at spec.minKubeVersion: 1.30.0 -> 1.31.0",
-        "            clusters that are older keep the old release.",
+        "            on older clusters the new ClusterServiceVersion stays Pending, and the subscription is stuck until they are upgraded.",
         "kettles.kitchen.example.com",
         "  breaking  bound-tightened at v1 spec.litres: nothing -> maximum 9",
         "            values outside are refused. Who holds such a value keeps it until it is changed (Kubernetes 1.30 on).",

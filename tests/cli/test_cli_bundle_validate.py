@@ -97,7 +97,7 @@ def test_optional_checks_run_when_they_are_selected(bundles, tmp_path):
     folder = bundles.write(tmp_path, bundles.csv_annotation("capabilities", "Superb"))
 
     assert run(folder).exit_code == 0
-    for selector in ("name=capabilities", "suite=operatorframework"):
+    for selector in ("name=capabilities", "suite=operatorframework", "name in (capabilities, categories)"):
         checked = run(folder, "--select-optional", selector)
         assert checked.exit_code == 1
         assert "Superb" in checked.stdout
@@ -138,7 +138,7 @@ def test_optional_checks_are_listed_without_a_bundle(tmp_path, monkeypatch):
     [
         (("--select-optional", "name=good-practises"), "did you mean good-practices?"),
         (("--select-optional", "suite=operator"), "there is no optional validator of the suite 'operator'"),
-        (("--select-optional", "good-practices"), "write name=NAME or suite=SUITE"),
+        (("--select-optional", "good-practices"), "write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"),
         (("--optional-values", "1.36"), "'1.36' is not NAME=VALUE"),
         (("--optional-values", "k8s-versoin=1.36"), "did you mean k8s-version?"),
         (("-o", "yaml"), "'yaml' is not one of"),

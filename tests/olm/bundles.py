@@ -17,6 +17,7 @@ from ctrlruntime.generate.text import dump
 from ctrlruntime.olm.finding import Level
 
 CSV = "manifests/kettle.clusterserviceversion.yaml"
+THE_CSV = "ClusterServiceVersion/kettle.v1.2.0"
 CRD = "manifests/kitchen.example.com_kettles.yaml"
 SERVICE = "manifests/kettle-webhook-service_v1_service.yaml"
 ROLE = "manifests/kettle-viewer_rbac.authorization.k8s.io_v1_clusterrole.yaml"
@@ -80,6 +81,19 @@ class Case:
     """Optional validators to run: `name=…`, `suite=…`."""
 
     values: Mapping[str, str] = field(default_factory=dict[str, str])
+    path: str | tuple[str, ...] = ""
+    """The field that is told of; several, when as many are."""
+
+    file: str = CSV
+    object: str | None = None
+    """Kind and name. None is the ClusterServiceVersion, if the file is its, and no object for another."""
+
+    @property
+    def places(self) -> set[tuple[str, str, str]]:
+        """File, object and field of each finding."""
+        owner = self.object if self.object is not None else THE_CSV if self.file == CSV else ""
+        paths = (self.path,) if isinstance(self.path, str) else self.path
+        return {(self.file, owner, path) for path in paths}
 
     def __str__(self) -> str:
         return f"{self.code}-{self.name}" if self.name else self.code

@@ -1,7 +1,7 @@
 """What OLM makes of a ClusterServiceVersion, and what a kubelet makes of its Deployment: for servers that have neither.
 
 As documents: accounts and roles, the Deployment with what OLM adds to it, the OperatorCondition, Services and webhook configurations. OLM puts
-hashes into the names of roles and configurations; here a number stands in their place.
+hashes into the names of roles; here a number stands in their place. Webhooks that OLM refuses are refused: nothing is made then.
 """
 
 from __future__ import annotations
@@ -32,6 +32,21 @@ _OF_A_WEBHOOK = (
     "admissionReviewVersions", "failurePolicy", "matchPolicy", "objectSelector", "reinvocationPolicy", "rules", "sideEffects",
     "timeoutSeconds",
 )  # fmt: skip
+
+
+_PORT = 443
+"""That of a webhook without containerPort."""
+
+_GENERATED = "olm.webhook-description-generate-name"
+_KEPT = {
+    "*",
+    *(f"{each}webhookconfiguration{ending}" for each in ("mutating", "validating") for ending in ("", "s")),
+}
+LONGEST_LABEL = 63
+
+
+class InstallationError(Exception):
+    """OLM fails the ClusterServiceVersion."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +82,8 @@ class Installation:
         return sorted({each["serviceAccountName"] for each in granted})
 
     def objects(self) -> list[Document]:
-        """Return all of it, in an order in which it can be created."""
+        """Return all of it, in an order in which it can be created. Raises: InstallationError."""
+        _refuse(self.webhooks)
         return [*self._accounts(), *self._roles(), *self._condition(), *self._deployments(), *self._services(),
                 *self._configurations()]  # fmt: skip
 
@@ -147,9 +163,9 @@ class Installation:
     def _services(self) -> Iterator[Document]:
         selectors = {each["name"]: each["spec"]["selector"] for each in self.strategy.get("deployments", [])}
         for name in dict.fromkeys(each["deploymentName"] for each in self.webhooks):
-            ports = {
-                each["containerPort"]: each["targetPort"] for each in self.webhooks if each["deploymentName"] == name
-            }
+            own = [each for each in self.webhooks if each["deploymentName"] == name]
+            numbers = [each.get("containerPort", _PORT) for each in own]
+            ports = {port: each.get("targetPort", port) for port, each in zip(numbers, own, strict=True)}
             yield {
                 "apiVersion": "v1",
                 "kind": "Service",
@@ -166,7 +182,7 @@ class Installation:
         selector = {
             "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": [*self.targets]}]
         }
-        for number, entry in enumerate(self.webhooks):
+        for entry in self.webhooks:
             if entry["type"] not in _CONFIGURATIONS:
                 continue
             webhook = {
@@ -178,14 +194,17 @@ class Installation:
             yield {
                 "apiVersion": _ADMISSION,
                 "kind": _CONFIGURATIONS[entry["type"]],
-                "metadata": {"name": f"{entry['generateName']}-{self.namespace}-{number}"},
+                "metadata": {
+                    "name": f"{entry['generateName']}-{self.namespace}",
+                    "labels": {"olm.owner": self.name, _GENERATED: entry["generateName"]},
+                },
                 "webhooks": [webhook],
             }
 
     def conversions(self) -> Iterator[tuple[str, Document]]:
         """Yield the definitions that a webhook of the operator converts, by name, and what OLM merges into each."""
         for entry in self.webhooks:
-            for name in entry.get("conversionCRDs", []):
+            for name in entry.get("conversionCRDs") or ():
                 config = self._client_config(entry)
                 webhook = {"clientConfig": config, "conversionReviewVersions": entry["admissionReviewVersions"]}
                 yield name, {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
@@ -194,10 +213,31 @@ class Installation:
         service = {
             "name": _service(entry["deploymentName"]),
             "namespace": self.namespace,
-            "path": entry["webhookPath"],
-            "port": entry["containerPort"],
+            "path": entry.get("webhookPath", "/"),
+            "port": entry.get("containerPort", _PORT),
         }
         return {"service": service, "caBundle": base64.b64encode(self.authority).decode()}
+
+
+def _refuse(webhooks: list[Document]) -> None:
+    """Refuse what OLM does. Raises: InstallationError for the first."""
+    names: set[str] = set()
+    for entry in webhooks:
+        name = entry["generateName"]
+        if name in names:
+            raise InstallationError(f"there are two webhooks {name}")
+        names.add(name)
+        for rule in entry.get("rules", []):
+            groups, resources = set(rule.get("apiGroups", [])), {each.lower() for each in rule.get("resources", [])}
+            if groups & {"*", "operators.coreos.com"}:
+                raise InstallationError(f"{name} is for {sorted(groups)}")
+            if "admissionregistration.k8s.io" in groups and resources & _KEPT:
+                raise InstallationError(f"{name} is for webhooks")
+        if entry["type"] == "ConversionWebhook":
+            if not entry.get("conversionCRDs"):
+                raise InstallationError(f"{name} converts nothing")
+        elif len(name) > LONGEST_LABEL:
+            raise InstallationError(f"{name} is no value of a label")
 
 
 def _service(deployment: str) -> str:

@@ -163,6 +163,50 @@ def test_no_tag_has_a_plus(tmp_path):
     assert of(found, "olm.bundle")[0]["image"] == f"{KETTLE_BUNDLE}:v1.2.0_build.5"
 
 
+def build(number, **spec):
+    """The bundle of a release of 1.2.0."""
+    return several(
+        csv("metadata.name", f"kettle-v1.2.0-{number}"),
+        csv("spec.release", number),
+        *(csv(f"spec.{key}", value) for key, value in spec.items()),
+    )
+
+
+def test_releases_of_one_version_are_told_apart_and_stand_in_their_order(tmp_path):
+    bundles = [
+        bundle(tmp_path / "a", build("10", replaces="kettle-v1.2.0-9")),
+        bundle(tmp_path / "b", build("9", replaces="kettle.v1.2.0")),
+        bundle(tmp_path / "c", csv("spec.replaces", "")),
+    ]
+
+    blobs = render(bundles)
+
+    assert [(each["name"], each["image"]) for each in of(blobs, "olm.bundle")] == [
+        ("kettle.v1.2.0", f"{KETTLE_BUNDLE}:v1.2.0"),
+        ("kettle-v1.2.0-9", f"{KETTLE_BUNDLE}:v1.2.0-9"),
+        ("kettle-v1.2.0-10", f"{KETTLE_BUNDLE}:v1.2.0-10"),
+    ]
+    own = [
+        each["value"]
+        for blob in of(blobs, "olm.bundle")
+        for each in blob["properties"]
+        if each["type"] == "olm.package"
+    ]
+    assert own == [
+        {"packageName": "kettle", "version": "1.2.0"},
+        {"packageName": "kettle", "version": "1.2.0", "release": "9"},
+        {"packageName": "kettle", "version": "1.2.0", "release": "10"},
+    ]
+    assert validate(blobs_in([("catalog.yaml", dump_all(blobs))])) == []
+    with pytest.raises(
+        ConfigError,
+        match=r"kettle-v1.2.0-9 and kettle-v1.2.0-10 would both be q/k:1.2.0: give --image with \{name\} in it",
+    ):
+        render(bundles[:2], image="q/k:{version}")
+    named = render(bundles, image="q/k:{name}")
+    assert [each["image"] for each in of(named, "olm.bundle")][1:] == ["q/k:kettle-v1.2.0-9", "q/k:kettle-v1.2.0-10"]
+
+
 def test_releases_stand_in_the_order_of_their_versions(tmp_path):
     bundles = [
         bundle(tmp_path / "a", version("1.10.0", replaces="kettle.v1.9.0", skips=["kettle.v1.8.0"])),
@@ -222,6 +266,8 @@ def test_a_single_channel_is_the_default(tmp_path):
 REFUSED = [
     (csv("spec.install", 1), "has no ClusterServiceVersion that can be read: `ctrl bundle validate "),
     (csv("spec.version", "v1"), "spec.version 'v1' is no semantic version such as 1.2.3"),
+    (csv("spec.release", "a b"), "spec.release 'a b' is no release such as 1 or 2.rc-1"),
+    (csv_annotation("containerImage", "Kettle:v1"), "'Kettle:v1' is no reference to an image"),
     (remove(ANNOTATIONS), "has no operators.operatorframework.io.bundle.package.v1: `ctrl bundle validate "),
     (annotation("channels.v1", ","), "has no operators.operatorframework.io.bundle.channels.v1"),
     (
@@ -256,7 +302,7 @@ def test_a_release_is_given_once_and_has_an_image_of_its_own(tmp_path):
     with pytest.raises(ConfigError, match=r"are both kettle\.v1\.0\.0: give each release once"):
         render([one, two, one])
     with pytest.raises(
-        ConfigError, match=r"kettle.v1.0.0 and kettle.v1.1.0 would both be q/k: give --image with \{version\} in it"
+        ConfigError, match=r"kettle.v1.0.0 and kettle.v1.1.0 would both be q/k: give --image with \{name\} in it"
     ):
         render([one, two], image="q/k")
 
@@ -318,6 +364,17 @@ def own(number, **fields):
     return lambda blobs: blobs[2 + number]["properties"][0]["value"].update(fields)
 
 
+def built(number, version, release):
+    """Gives a bundle a release, with the name it then has."""
+
+    def change(blobs):
+        old, new = blobs[2 + number]["name"], f"k-v{version}-{release}"
+        own(number, version=version, release=release)(blobs)
+        blobs[:] = json.loads(json.dumps(blobs).replace(f'"{old}"', f'"{new}"'))
+
+    return change
+
+
 def properties(*items):
     return lambda blobs: blobs[2]["properties"].extend(items)
 
@@ -348,45 +405,57 @@ def lone(blobs):
     blobs[0]["defaultChannel"] = ""
 
 
+PACKAGE, CHANNEL, EMPTY = "olm.package/k", "olm.channel/k/stable", "olm.channel/k/empty"
+FIRST, SECOND, LAST = (f"olm.bundle/k/k.v1.{number}.0" for number in range(3))
+DEPRECATIONS = "olm.deprecations/k"
+
+# The code, what is done to the good catalog, and the blob and the field that are named.
 CASES = [
-    ("blob-without-schema", more({"name": "x"})),
-    ("blob-without-schema", more({"schema": 3})),
-    ("blob-without-name", more({"schema": "olm.channel", "package": "k", "entries": []})),
-    ("blob-duplicate", lambda blobs: blobs.append(copy.deepcopy(blobs[4]))),
-    ("package-missing", lambda blobs: blobs[5].update(package="other")),
-    ("default-channel-missing", package(defaultChannel="")),
-    ("default-channel-unknown", package(defaultChannel="fast")),
-    ("channel-empty", more({"schema": "olm.channel", "package": "k", "name": "empty", "entries": []})),
-    ("channel-empty", more({"schema": "olm.channel", "package": "k", "name": "empty"})),
-    ("channel-without-head", entry(0, skips=["k.v1.2.0"])),
-    ("channel-several-heads", entry(2, replaces="k.v1.0.0")),
-    ("channel-cycle", entry(0, replaces="k.v1.1.0")),
-    ("channel-stranded", entry(2, skips=["k.v1.1.0"])),
-    ("entry-invalid", lambda blobs: blobs[1]["entries"].append({"replaces": "k.v1.1.0"})),
-    ("entry-invalid", lambda blobs: blobs[1]["entries"].append("k.v1.1.0")),
-    ("entry-invalid", lambda blobs: blobs[1]["entries"].append({"name": "k.v1.2.1", "skips": [""]})),
-    ("entry-invalid", lambda blobs: blobs[1]["entries"].append({"name": {}})),
-    ("entry-duplicate", lambda blobs: blobs[1]["entries"].append({"name": "k.v1.0.0"})),
-    ("entry-without-bundle", both(lambda blobs: blobs[5]["entries"].pop(), without(2))),
-    ("bundle-without-channel", lambda blobs: blobs[1]["entries"].pop(0)),
-    ("bundle-without-image", release(0, image="")),
-    ("bundle-package-property", own(0, packageName="other")),
-    ("bundle-package-property", lambda blobs: blobs[2]["properties"].pop(0)),
-    ("bundle-package-property", properties({"type": "olm.package", "value": {"packageName": "k", "version": "1.0.0"}})),
-    ("property-invalid", properties({"type": "x"})),
-    ("property-invalid", properties("x")),
-    ("version-invalid", own(0, version="v1.0.0")),
-    ("version-invalid", own(0, version=1)),
-    ("version-duplicate", own(0, version="1.1.0")),
-    ("range-invalid", entry(2, skipRange="before 1.2")),
-    ("range-invalid", properties({"type": "olm.package.required", "value": {"packageName": "s", "versionRange": "~1"}})),
-    ("range-invalid", properties({"type": "olm.package.required", "value": "1.0.0"})),
-    ("deprecation-invalid", deprecation(reference={"schema": "olm.package"})),
-    ("deprecation-invalid", deprecation(reference={"schema": "olm.bundle", "name": "k.v9.9.9"}, message="gone")),
-    ("deprecation-invalid", deprecation(message="gone")),
-    ("schema-unknown", more({"schema": "olm.semver"})),
-    ("replaces-newer", own(0, version="1.1.5")),
-    ("csv-metadata-missing", lambda blobs: blobs[2]["properties"].pop()),
+    ("blob-without-schema", more({"name": "x"}), "x", ""),
+    ("blob-without-schema", more({"schema": 3}), "", ""),
+    ("blob-without-name", more({"schema": "olm.channel", "package": "k", "entries": []}), "olm.channel/k", "name"),
+    ("blob-duplicate", lambda blobs: blobs.append(copy.deepcopy(blobs[4])), LAST, ""),
+    ("package-missing", lambda blobs: blobs[5].update(package="other"), "olm.deprecations/other", "package"),
+    ("default-channel-missing", package(defaultChannel=""), PACKAGE, "defaultChannel"),
+    ("default-channel-unknown", package(defaultChannel="fast"), PACKAGE, "defaultChannel"),
+    ("channel-empty", more({"schema": "olm.channel", "package": "k", "name": "empty", "entries": []}), EMPTY, "entries"),
+    ("channel-empty", more({"schema": "olm.channel", "package": "k", "name": "empty"}), EMPTY, "entries"),
+    ("channel-without-head", entry(0, skips=["k.v1.2.0"]), CHANNEL, "entries"),
+    ("channel-several-heads", entry(2, replaces="k.v1.0.0"), CHANNEL, "entries"),
+    ("channel-cycle", entry(0, replaces="k.v1.1.0"), CHANNEL, "entries"),
+    ("channel-cycle", both(entry(1, replaces="k.v1.1.0"), entry(2, skips=["k.v1.0.0"])), CHANNEL, "entries"),
+    ("channel-stranded", entry(2, skips=["k.v1.1.0"]), CHANNEL, "entries"),
+    ("entry-invalid", lambda blobs: blobs[1]["entries"].append({"replaces": "k.v1.1.0"}), CHANNEL, "entries[3]"),
+    ("entry-invalid", lambda blobs: blobs[1]["entries"].append("k.v1.1.0"), CHANNEL, "entries[3]"),
+    ("entry-invalid", lambda blobs: blobs[1]["entries"].append({"name": "k.v1.2.1", "skips": [""]}), CHANNEL, "entries[3]"),
+    ("entry-invalid", lambda blobs: blobs[1]["entries"].append({"name": {}}), CHANNEL, "entries[3]"),
+    ("entry-duplicate", lambda blobs: blobs[1]["entries"].append({"name": "k.v1.0.0"}), CHANNEL, "entries[3]"),
+    ("entry-without-bundle", both(lambda blobs: blobs[5]["entries"].pop(), without(2)), CHANNEL, "entries[0]"),
+    ("bundle-without-channel", lambda blobs: blobs[1]["entries"].pop(0), FIRST, ""),
+    ("bundle-without-image", release(0, image=""), FIRST, "image"),
+    ("bundle-package-property", own(0, packageName="other"), FIRST, "properties"),
+    ("bundle-package-property", lambda blobs: blobs[2]["properties"].pop(0), FIRST, "properties"),
+    ("bundle-package-property", properties({"type": "olm.package", "value": {"packageName": "k", "version": "1.0.0"}}), FIRST, "properties"),
+    ("property-invalid", properties({"type": "x"}), FIRST, "properties[3]"),
+    ("property-invalid", properties("x"), FIRST, "properties[3]"),
+    ("version-invalid", own(0, version="v1.0.0"), FIRST, "properties"),
+    ("version-invalid", own(0, version=1), FIRST, "properties"),
+    ("version-invalid", own(0, release="a b"), FIRST, "properties"),
+    ("version-invalid", own(0, release=0), FIRST, "properties"),
+    ("version-invalid", own(0, release="1+2"), FIRST, "properties"),
+    ("version-invalid", own(0, version="1.0.0+b", release="1"), FIRST, "properties"),
+    ("release-name", own(0, release="1"), FIRST, "name"),
+    ("version-duplicate", own(0, version="1.1.0"), SECOND, ""),
+    ("range-invalid", entry(2, skipRange="before 1.2"), CHANNEL, "entries[2].skipRange"),
+    ("range-invalid", properties({"type": "olm.package.required", "value": {"packageName": "s", "versionRange": "~1"}}), FIRST, "properties[3].value"),
+    ("range-invalid", properties({"type": "olm.package.required", "value": "1.0.0"}), FIRST, "properties[3].value"),
+    ("deprecation-invalid", deprecation(reference={"schema": "olm.package"}), DEPRECATIONS, "entries[3]"),
+    ("deprecation-invalid", deprecation(reference={"schema": "olm.bundle", "name": "k.v9.9.9"}, message="gone"), DEPRECATIONS, "entries[3]"),
+    ("deprecation-invalid", deprecation(message="gone"), DEPRECATIONS, "entries[3]"),
+    ("schema-unknown", more({"schema": "olm.semver"}), "olm.semver", ""),
+    ("replaces-newer", own(0, version="1.1.5"), CHANNEL, "entries"),
+    ("replaces-newer", both(built(0, "1.1.0", "2"), built(1, "1.1.0", "1")), CHANNEL, "entries"),
+    ("csv-metadata-missing", lambda blobs: blobs[2]["properties"].pop(), FIRST, "properties"),
 ]  # fmt: skip
 
 
@@ -398,15 +467,19 @@ def test_the_good_catalog_has_nothing_wrong():
     assert found(good()) == []
 
 
-@pytest.mark.parametrize(("code", "change"), CASES, ids=[f"{code}-{number}" for number, (code, _) in enumerate(CASES)])
-def test_what_is_wrong_is_found(code, change):
+@pytest.mark.parametrize(
+    ("code", "change", "object", "path"), CASES, ids=[f"{case[0]}-{number}" for number, case in enumerate(CASES)]
+)
+def test_what_is_wrong_is_found(code, change, object, path):
     blobs = good()
     change(blobs)
 
     findings = found(blobs)
 
-    assert {each.code for each in findings} == {code}
-    assert all(each.file == "catalog.yaml" and each.text for each in findings)
+    assert [(each.code, each.file, each.object, each.path) for each in findings] == [
+        (code, "catalog.yaml", object, path)
+    ]
+    assert findings[0].text
 
 
 def test_a_package_without_channels_is_found():
@@ -417,7 +490,7 @@ def test_a_package_without_channels_is_found():
 
 
 def test_every_check_has_a_case():
-    assert {code for code, _ in CASES} | {"package-without-channels"} == set(CHECKS)
+    assert {case[0] for case in CASES} | {"package-without-channels"} == set(CHECKS)
 
 
 def test_errors_come_before_warnings():
@@ -436,6 +509,13 @@ ALLOWED = {
         lambda blobs: blobs.append(json.loads(json.dumps(blobs[4]).replace("1.2.0", "1.1.1"))),
     ),
     "a bundle may skip one that is nowhere": entry(2, skips=["k.v1.1.9"]),
+    "a release may be empty": own(0, release=""),
+    "one version may have several releases": built(1, "1.0.0", "1"),
+    "ten releases come after nine": both(built(0, "1.1.0", "9"), built(1, "1.1.0", "10")),
+    "build metadata tells versions apart": own(0, version="1.1.0+a"),
+    "a bundle may bring its objects in the place of an image": both(
+        release(0, image=""), properties({"type": "olm.bundle.object", "value": {"data": "e30="}})
+    ),
 }
 
 
@@ -445,6 +525,36 @@ def test_graphs_that_olm_takes_are_taken(change):
     change(blobs)
 
     assert found(blobs) == []
+
+
+def in_a_circle(blobs):
+    """The two older ones replace each other."""
+    entry(0, replaces="k.v1.1.0")(blobs)
+    del blobs[1]["entries"][2]["replaces"]
+
+
+def test_a_circle_of_entries_that_are_skipped_harms_nobody():
+    blobs = good()
+    in_a_circle(blobs)
+    entry(2, skips=["k.v1.0.0", "k.v1.1.0"])(blobs)
+
+    assert [(each.code, each.level) for each in found(blobs)] == [("replaces-newer", Level.WARNING)]
+
+
+def test_a_circle_that_the_head_does_not_lead_to_is_stranded():
+    blobs = good()
+    in_a_circle(blobs)
+
+    assert [each.text for each in found(blobs) if each.code == "channel-stranded"] == [
+        "k.v1.0.0, k.v1.1.0: no way of replaces leads there from k.v1.2.0; let an entry replace or skip it"
+    ]
+
+
+def test_a_circle_is_told_from_where_it_is_entered():
+    blobs = good()
+    entry(0, replaces="k.v1.1.0")(blobs)
+
+    assert found(blobs)[0].text.startswith("k.v1.1.0 -> k.v1.0.0 -> k.v1.1.0: ")
 
 
 def test_texts_name_what_is_meant():

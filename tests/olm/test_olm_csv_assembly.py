@@ -410,6 +410,45 @@ def test_what_is_in_another_namespace_stays_with_a_warning():
     assert warnings[0].startswith("ConfigMap/c is in the namespace elsewhere")
 
 
+@pytest.mark.parametrize(("release", "name"), [("2.rc-1", "shop-v1.2.3-2.rc-1"), ("", "shop.v1.2.3")])
+def test_a_release_is_in_the_name(release, name):
+    csv, _ = made([deployment()], base={"metadata": {}, "spec": {"displayName": "Shop", "release": release}})
+
+    assert (csv.metadata.name, csv.spec.version, csv.spec.release) == (name, "1.2.3", release)
+
+
+@pytest.mark.parametrize("release", [1, 0, "a b", "1+2", "01", ["1"], {"a": "b"}])
+def test_what_is_no_release_is_refused(release):
+    with pytest.raises(GenerateError, match=r"spec\.release .* is no release: in the base, write a text"):
+        made([deployment()], base={"metadata": {}, "spec": {"displayName": "Shop", "release": release}})
+
+
+@pytest.mark.parametrize("release", ["RC-1", "1" * 52])
+def test_a_release_that_no_name_can_have_is_refused(release):
+    with pytest.raises(GenerateError, match=r"would be named shop-v1\.2\.3-.*; change spec\.release in the base"):
+        made([deployment()], base={"metadata": {}, "spec": {"displayName": "Shop", "release": release}})
+
+
+def test_what_is_never_installed_is_a_warning_wherever_it_is_said():
+    warnings: list[str] = []
+    said = [
+        {
+            "type": "ConversionWebhook",
+            "generateName": "c.kb.io",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        }
+    ]
+
+    made(
+        [deployment()],
+        base={"metadata": {}, "spec": {"displayName": "Shop", "webhookdefinitions": said}},
+        warn=warnings.append,
+    )
+
+    assert "the webhook c.kb.io (ConversionWebhook) cannot be installed: conversionCRDs: " in warnings[0]
+
+
 def test_the_sources_are_not_changed():
     (base,) = read("sdk_memcached_base.yaml")
     objects = read("sdk_memcached.yaml")

@@ -191,15 +191,6 @@ def test_without_a_class_the_schema_tells():
     ]
 
 
-@pytest.mark.parametrize("resource", [("Ingress",), ("Ingress", ""), (1, 2), ("a", "b", "c", "d")])
-def test_a_resource_that_names_no_kind_is_refused(resource):
-    class Odd(ctrl.Object, group="x.io", version="v1", olm=ctrl.OLM(resources=[resource])):
-        pass
-
-    with pytest.raises(GenerateError, match=r"Odd: a resource of OLM\(…\) is a class or"):
-        owned(definition("Odd"), kinds=[Odd])
-
-
 def test_a_hint_of_an_action_that_no_console_knows_is_refused():
     class Odd(
         ctrl.Object, group="x.io", version="v1", olm=ctrl.OLM(actions=[ctrl.OLMAction(path="spec.a", x=["swich"])])

@@ -6,7 +6,7 @@ import pytest
 from csv_objects import container, variables
 
 from ctrlruntime.errors import GenerateError
-from ctrlruntime.olm.csv.images import related_images
+from ctrlruntime.olm.csv.images import related_images, with_own_images
 
 
 def entry(*containers, name="shop", init=()):
@@ -57,6 +57,40 @@ def test_an_image_with_two_names_has_none():
 
     assert found == [{"name": "", "image": "a:1"}, {"name": "c", "image": "c:1"}]
     assert warnings == ["the image a:1 has several names (a, b); its related image has none"]
+
+
+RELATED = [{"name": "db", "image": "db:1"}]
+
+
+@pytest.mark.parametrize(
+    ("deployments", "related", "expected"),
+    [
+        pytest.param([entry(container())], [], [("manager", "shop:v1")], id="the operator's own"),
+        pytest.param(
+            [entry(container(), init=[container("first", "first:v1")])],
+            RELATED,
+            [("db", "db:1"), ("first", "first:v1"), ("manager", "shop:v1")],
+            id="init containers too, after those that are named",
+        ),
+        pytest.param([entry(container("x", "db:1"))], RELATED, [("db", "db:1")], id="one that has a name"),
+        pytest.param([entry(container(), container("two"))], [], [("manager", "shop:v1")], id="an image of two"),
+        pytest.param(
+            [entry(container()), entry(container(image="other:v1"), name="other")],
+            [],
+            [("shop-manager", "shop:v1"), ("other-manager", "other:v1")],
+            id="one name for two images",
+        ),
+        pytest.param(
+            [entry(container("db"))], RELATED, [("db", "db:1"), ("shop-db", "shop:v1")], id="a name that is taken"
+        ),
+        pytest.param([entry({"name": "none"})], [], [], id="without an image"),
+    ],
+)
+def test_images_of_containers_are_named_after_them(deployments, related, expected):
+    found = with_own_images(deployments, related)
+
+    assert [(each["name"], each["image"]) for each in found] == expected
+    assert RELATED == [{"name": "db", "image": "db:1"}]
 
 
 def test_the_base_keeps_what_no_variable_names():

@@ -7,7 +7,7 @@ from csv_objects import HOME, LABELS, configuration, definition, deployment, ser
 
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.olm.csv.objects import Objects, told
-from ctrlruntime.olm.csv.webhooks import webhooks
+from ctrlruntime.olm.csv.webhooks import warn_of_refusals, webhooks
 
 OWN = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [HOME]}]}
 
@@ -150,20 +150,52 @@ def test_a_webhook_that_cannot_keep_the_operator_down_is_no_warning(warnings, sa
     assert warnings == []
 
 
+ADMISSION = "admissionregistration.k8s.io"
+
+
+def rule(group, resource="carts"):
+    return {"apiGroups": [group], "resources": [resource]}
+
+
 @pytest.mark.parametrize(
-    ("name", "group", "message"),
+    ("asked", "place"),
     [
-        ("m" * 64, "x.io", "has a name of more than 63 characters"),
-        ("m.kb.io", "*", "has the API group * in a rule"),
-        ("m.kb.io", "operators.coreos.com", "has the API group operators.coreos.com in a rule"),
+        ([webhook("m" * 64)], "generateName"),
+        ([webhook("m.kb.io"), webhook("m.kb.io", "/other")], "generateName"),
+        ([webhook("m.kb.io", rules=[rule("*")])], "rules[0].apiGroups"),
+        ([webhook("m.kb.io", rules=[rule("x.io"), rule("operators.coreos.com")])], "rules[1].apiGroups"),
+        ([webhook("m.kb.io", rules=[rule(ADMISSION, "*")])], "rules[0].resources"),
+        ([webhook("m.kb.io", rules=[rule(ADMISSION, "validatingwebhookconfigurations")])], "rules[0].resources"),
     ],
 )
-def test_what_is_never_installed_is_a_warning(warnings, name, group, message):
-    found, _ = made(warnings, service(), configuration(webhook(name, rules=[{"apiGroups": [group]}])))
+def test_what_is_never_installed_is_a_warning(warnings, asked, place):
+    found, _ = made(warnings, service(), configuration(*asked))
+    assert warnings == []
 
-    assert found[0]["generateName"] == name
+    warn_of_refusals(found, warnings.append)
+
+    name = asked[0]["name"]
     assert len(warnings) == 1
-    assert message in warnings[0]
+    assert warnings[0].startswith(f"the webhook {name} (MutatingAdmissionWebhook) cannot be installed: {place}: ")
+
+
+def test_one_name_for_two_types_is_a_warning(warnings):
+    both = [configuration(webhook("x.io")), configuration(webhook("x.io", "/validate"), kind="Validating")]
+
+    found, _ = made(warnings, service(), *both)
+    warn_of_refusals(found, warnings.append)
+
+    assert len(warnings) == 1
+    assert warnings[0].startswith("the webhook x.io (ValidatingAdmissionWebhook) cannot be installed: generateName: ")
+
+
+@pytest.mark.parametrize("said", [rule(ADMISSION, "validatingadmissionpolicies"), rule("x.io", "*")])
+def test_other_rules_are_no_warning(warnings, said):
+    found, _ = made(warnings, service(), configuration(webhook(rules=[said])))
+
+    warn_of_refusals(found, warnings.append)
+
+    assert warnings == []
 
 
 def test_a_webhook_called_by_url_is_left_out_with_a_warning(warnings):
@@ -195,6 +227,24 @@ def test_definitions_converted_at_one_path_are_one_webhook(warnings):
         "admissionReviewVersions": ["v1"],
     }
     assert "Service/shop-webhook-service" not in left
+
+
+def in_group(group, path):
+    """The same plural in another group."""
+    made = definition("Cart", "v1", "v2", path=path)
+    made["metadata"]["name"], made["spec"]["group"] = f"carts.{group}", group
+    return made
+
+
+def test_conversions_of_one_plural_in_several_groups_have_names_of_their_own(warnings):
+    both = [in_group("b.io", "/convert-b"), in_group("a.io", "/convert-a")]
+
+    names = [
+        [(each["generateName"], each["conversionCRDs"]) for each in made(warnings, service(), *order)[0]]
+        for order in (both, both[::-1])
+    ]
+
+    assert names == [[("ccarts.b.io.kb.io", ["carts.b.io"]), ("ccarts.kb.io", ["carts.a.io"])]] * 2
 
 
 def test_a_definition_never_converts_by_doing_nothing():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundles import CSV, Case, Change, Files, annotation, csv, csv_annotation, good, write
+from bundles import CSV, Case, Change, Files, annotation, csv, csv_annotation, good, several, write
 from cases_optional import CASES, PLATFORMS
 
 from ctrlruntime.api.groups import MODULES
@@ -40,6 +40,7 @@ def test_a_change_of_the_good_bundle_fails_one_check(case: Case, tmp_path: Path)
 
     assert {each.code for each in findings} == {case.code}
     assert {each.level for each in findings} == {case.level}
+    assert {(each.file, each.object, each.path) for each in findings} == case.places
     assert {each.check for each in findings} <= set(validator.checks)
     assert all(each.text and "\n" not in each.text for each in findings)
 
@@ -282,6 +283,9 @@ FINE: list[tuple[str, Change]] = [
     ("operatorhubv2", csv("spec.version", "0.0.1")),
     ("good-practices", annotation("channels.v1", "candidate-v1,fast-v1.2,stable")),
     ("good-practices", csv("metadata.name", "kettle.v1.2.0-rc.1")),
+    ("good-practices", csv("metadata.name", "cool.vault.v1.2.0")),
+    ("good-practices", several(csv("spec.release", "1"), csv("metadata.name", "kettle-v1.2.0-1"))),
+    ("good-practices", several(csv("spec.release", "1"), csv("metadata.name", "cool.vault-v1.2.0-1"))),
     (
         "good-practices",
         csv(

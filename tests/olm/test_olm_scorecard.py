@@ -256,7 +256,7 @@ def test_labels_select_tests_in_the_order_of_the_stages(tmp_path, labels, names)
 
 
 BROKEN = [
-    (remove(SCORECARD), "it is not there; `ctrl bundle` writes it, or give another with --config"),
+    (remove(SCORECARD), "it is not there; `ctrl bundle` makes it of the Configuration in config/scorecard or"),
     (add(SCORECARD, "a: [b"), "line 2: "),
     (put(SCORECARD, "kind", "Config"), "it is no Configuration of scorecard.operatorframework.io/v1alpha3"),
     (put(SCORECARD, "apiVersion", "v1"), "it is no Configuration of scorecard.operatorframework.io/v1alpha3"),

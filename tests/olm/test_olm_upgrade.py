@@ -75,6 +75,10 @@ RELEASE = [
     ),
     (csv("spec.version", "1.2.0"), (Level.BREAKING, Code.VERSION_NOT_HIGHER, "", "spec.version", "1.2.0", "1.2.0")),
     (csv("spec.version", "1.2.0-rc.1"), (Level.BREAKING, Code.VERSION_NOT_HIGHER, "", "spec.version", "1.2.0", "1.2.0-rc.1")),
+    (
+        several(csv("spec.version", "1.2.0"), csv("spec.release", "1"), csv("metadata.name", "kettle-v1.2.0-1"), annotation("channels.v1", "stable")),
+        (Level.RISKY, Code.CHANNEL_LEFT, "", "", "candidate", None),
+    ),
     (csv("spec.replaces", "kettle.v1.1.0"), (Level.RISKY, Code.NOT_REACHED, "", "spec.replaces", "kettle.v1.2.0", "kettle.v1.1.0")),
     (
         several(csv("spec.replaces"), csv_annotation("olm.skipRange", "<1.2.0")),
@@ -118,6 +122,26 @@ RELEASE = [
 @pytest.mark.parametrize(("change", "finding"), RELEASE, ids=[f"{f[1]}-{n}" for n, (_, f) in enumerate(RELEASE)])
 def test_what_changes_in_a_release_is_said(tmp_path, change, finding):
     assert between(tmp_path, change) == [finding]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "1", []),
+        ("9", "10", []),
+        ("1.rc-1", "1.rc-2", []),
+        ("2", "2", [(Code.VERSION_NOT_HIGHER, "spec.release", "1.2.0-2", "1.2.0-2")]),
+        ("10", "9", [(Code.VERSION_NOT_HIGHER, "spec.release", "1.2.0-10", "1.2.0-9")]),
+        ("1", "", [(Code.VERSION_NOT_HIGHER, "spec.release", "1.2.0-1", "1.2.0")]),
+    ],
+)
+def test_a_release_of_the_same_version_has_to_be_higher(tmp_path, old, new, expected):
+    def build(release):
+        return several(csv("spec.version", "1.2.0"), csv("spec.release", release))
+
+    found = between(tmp_path, build(new), build(old))
+
+    assert [each[1:2] + each[3:] for each in found] == expected
 
 
 REACHED = {
@@ -310,6 +334,27 @@ def test_a_conversion_that_goes_from_the_release_is_said(tmp_path):
         (Level.BREAKING, "conversion-removed"),
         (Level.BREAKING, Code.CONVERSION_MISSING),
     ]
+
+
+MOVED = {
+    "another path": ({"webhookPath": "/convert2"}, True),
+    "another port": ({"containerPort": 8443}, True),
+    "another Deployment": ({"deploymentName": "kettle-webhook"}, True),
+    "another port of the Pods": ({"targetPort": 10000}, False),
+}
+
+
+@pytest.mark.parametrize(("fields", "is_change"), MOVED.values(), ids=MOVED)
+def test_a_conversion_that_moves_is_said(tmp_path, fields, is_change):
+    def moved(files):
+        conversion_webhook(files)
+        files.csv["spec"]["webhookdefinitions"][-1].update(fields)
+
+    old = several(second_version(changed=LID), conversion_webhook)
+
+    found = between(tmp_path, several(second_version(changed=LID), moved), old)
+
+    assert [each[1] for each in found] == (["conversion-changed"] if is_change else [])
 
 
 # Objects.

@@ -14,6 +14,7 @@ from bundles import (
     DEPENDENCIES,
     SCORECARD,
     Case,
+    Change,
     Files,
     add,
     annotation,
@@ -26,7 +27,9 @@ from bundles import (
     several,
     write,
 )
+from cases_csv import CONVERSION
 from checks_page import PAGE, page
+from installing import Installation, InstallationError
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.bundle import read_bundle
@@ -35,6 +38,9 @@ from ctrlruntime.olm.validation import ALWAYS, OPTIONAL, VALIDATORS, VALUES, sel
 
 MODULES = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("cases_*.py"))]
 CASES: list[Case] = [case for module in MODULES for case in module.CASES]
+REFUSED = {"csv-webhook-twice", "csv-webhook-rule", "csv-webhook-name", "csv-conversion-empty"}
+"""The checks of what OLM itself refuses of webhooks."""
+
 OF_OPTIONAL = {check.code for validator in OPTIONAL for check in validator.checks}
 
 
@@ -43,6 +49,7 @@ def test_one_change_is_one_finding(case, tmp_path):
     found = validate(read_bundle(write(tmp_path, case.change)))
 
     assert {(each.code, each.level) for each in found} == {(case.code, case.level)}
+    assert {(each.file, each.object, each.path) for each in found} == case.places
     for each in found:
         assert each.text
         assert "\n" not in str(each)
@@ -117,9 +124,31 @@ def test_selectors_take_names_and_suites():
     )
 
 
-@pytest.mark.parametrize("selector", ["", "goodpractices", "kind=x"])
-def test_a_selector_has_a_word_and_a_name(selector):
-    with pytest.raises(ConfigError, match=r"selects no validator; write name=NAME or suite=SUITE"):
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("name in (capabilities,categories)", {"capabilities", "categories"}),
+        ("name in (capabilities, categories), suite=operatorframework", {"capabilities", "categories"}),
+        ("suite=operatorframework,name!=capabilities", {
+            "operatorhubv2", "categories", "alpha-deprecated-apis", "good-practices"
+        }),
+        ("!suite", {each.name for each in OPTIONAL if not each.suite}),
+        ("name", {each.name for each in OPTIONAL}),
+    ],
+)  # fmt: skip
+def test_selectors_are_those_of_labels(selector, names):
+    assert {each.name for each in select([selector])} == names
+
+
+@pytest.mark.parametrize("selector", ["", "goodpractices", "kind=x", "!name", "name=multiarch,suite=operatorframework"])
+def test_a_selector_that_selects_nothing_is_refused(selector):
+    with pytest.raises(ConfigError, match=r"selects no validator; write name=NAME, suite=SUITE, or 'name in"):
+        select(["name=capabilities", selector])
+
+
+@pytest.mark.parametrize("selector", ["name in capabilities", "name=a=b", "name=(", "na me=x"])
+def test_a_selector_that_is_none_is_refused(selector):
+    with pytest.raises(ConfigError, match=r"is no selector: .*; write name=NAME"):
         select([selector])
 
 
@@ -130,6 +159,8 @@ def test_an_unknown_name_is_refused_with_the_nearest():
         select([f"name={name}x"])
     with pytest.raises(ConfigError, match="there are "):
         select(["suite=qqqq"])
+    with pytest.raises(ConfigError, match=r"of the name 'multiarhc'; did you mean multiarch\?"):
+        select(["name in (capabilities, multiarhc)"])
 
 
 def test_names_of_validators_are_distinct():
@@ -165,6 +196,10 @@ def test_nulls_are_absent_as_for_go(tmp_path):
         ]}}),
         dependency("olm.label", {"label": "hot"}),
         several(csv("spec.release", "rc-1.2"), csv("metadata.name", "kettle-v1.2.0-rc-1.2")),
+        several(csv("spec.release", "20-characters-of-its"), csv("metadata.name", "kettle-v1.2.0-20-characters-of-its")),
+        lambda files: files.csv["spec"]["webhookdefinitions"].append(
+            {key: value for key, value in CONVERSION.items() if key != "webhookPath"}
+        ),
         csv_annotation("olm.skipRange", ">=1.0.0 <1.2.0"),
         csv_annotation("operators.openshift.io/infrastructure-features", '["disconnected"]'),
         csv_annotation("operatorframework.io/initialization-resource", '{"kind": "Kettle"}'),
@@ -180,6 +215,38 @@ def test_nulls_are_absent_as_for_go(tmp_path):
 )  # fmt: skip
 def test_what_bundles_may_hold_is_no_finding(change, tmp_path):
     assert validate(read_bundle(write(tmp_path, change))) == []
+
+
+# OLM in tests
+
+
+def _installation(change: Change | None = None) -> Installation:
+    files = good()
+    if change is not None:
+        change(files)
+    return Installation(csv=files.csv, namespace="kitchen")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.code in REFUSED], ids=str)
+def test_what_tests_install_is_refused_as_bundles_are(case):
+    with pytest.raises(InstallationError):
+        _installation(case.change).objects()
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.code.startswith("csv-webhook") and case.code not in REFUSED], ids=str
+)
+def test_what_only_a_server_refuses_is_not_refused_before(case):
+    assert _installation(case.change).objects()
+
+
+def test_configurations_are_labelled_and_named_after_their_webhooks():
+    (configuration,) = [each for each in _installation().objects() if each["kind"] == "ValidatingWebhookConfiguration"]
+
+    assert configuration["metadata"] == {
+        "name": "vkettle.kb.io-kitchen",
+        "labels": {"olm.owner": "kettle.v1.2.0", "olm.webhook-description-generate-name": "vkettle.kb.io"},
+    }
 
 
 def test_several_things_are_all_told(tmp_path):

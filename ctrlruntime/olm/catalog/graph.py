@@ -48,15 +48,14 @@ def chain(entries: Entries, start: str) -> Iterator[str]:
             return
 
 
-def cycle(entries: Entries) -> list[str]:
-    """Return the entries of one circle of `replaces`, from its least name to that name again; empty when there is none."""
-    for start in sorted(entries):
-        path = [start]
-        while (name := entries[path[-1]].replaces) in entries and name not in path:
-            path.append(name)
-        if name == start:
-            return [*path, start]
-    return []
+def cycle(entries: Entries, start: str) -> list[str]:
+    """Return the circle that `replaces` leads to from an entry, from the first name that comes again to that name; empty without one.
+
+    It is looked for as far as `chain` goes: what is skipped may be in a circle, for nobody goes there.
+    """
+    path = list(chain(entries, start))
+    again = entries[path[-1]].replaces if path else ""
+    return [*path[path.index(again) :], again] if again in path else []
 
 
 def stranded(entries: Entries, head: str) -> list[str]:

@@ -36,6 +36,7 @@ _SHOWN: Final = {
 def properties(bundle: Bundle, csv: ClusterServiceVersion) -> list[Document]:
     """Return the properties, each once, sorted by type and value. Raises: ConfigError for what cannot be one."""
     own = {"packageName": bundle.package, "version": csv.spec.version}
+    own |= {"release": csv.spec.release} if csv.spec.release else {}
     found = [
         _property("olm.package", own),
         *_kinds(csv.spec),

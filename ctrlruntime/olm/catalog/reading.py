@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.documents import read_documents
+from ctrlruntime.olm.bundle import SUFFIXES
 
 __all__ = ["BUNDLE", "CHANNEL", "DEPRECATIONS", "PACKAGE", "Blob", "Catalog", "blobs_in", "read_catalog"]
 
@@ -17,8 +18,6 @@ PACKAGE: Final = "olm.package"
 CHANNEL: Final = "olm.channel"
 BUNDLE: Final = "olm.bundle"
 DEPRECATIONS: Final = "olm.deprecations"
-
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def read_catalog(path: Path) -> Catalog:
     """
     if not path.exists():
         raise ConfigError(f"there is no file or folder {path}; `ctrl catalog BUNDLE... > {path}` writes a catalog")
-    files = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES) if path.is_dir() else [path]
+    files = sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES) if path.is_dir() else [path]
     return blobs_in((str(each), _text(each)) for each in files)
 
 

@@ -2,75 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Document
-from ctrlruntime.olm.api import ClusterServiceVersion
-from ctrlruntime.olm.bundle import CHANNELS, PACKAGE, Bundle
+from ctrlruntime.olm.bundle import Bundle
 from ctrlruntime.olm.catalog import reading
 from ctrlruntime.olm.catalog.properties import properties
-from ctrlruntime.olm.semver import Version, parse
-from ctrlruntime.olm.validation.validator import Subject
+from ctrlruntime.olm.reference import Reference
+from ctrlruntime.olm.release import SKIP_RANGE, Release, release_of
 
-__all__ = ["Release", "release_of", "render"]
-
-SKIP_RANGE: Final = "olm.skipRange"
-_TAG: Final = re.compile(r":[\w][\w.-]*\Z", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A bundle that has all a catalog needs of it."""
-
-    bundle: Bundle
-    csv: ClusterServiceVersion
-    version: Version
-
-    @property
-    def package(self) -> str:
-        return self.bundle.package
-
-    @property
-    def name(self) -> str:
-        return self.csv.metadata.name
-
-    @property
-    def images(self) -> list[str]:
-        """The images its Deployments run, in their order."""
-        spec = self.csv.spec.install.spec
-        pods = [each.spec.template.spec for each in spec.deployments] if spec else []
-        containers = [one for pod in pods if pod for one in (*(pod.init_containers or ()), *pod.containers)]
-        return list(dict.fromkeys(one.image for one in containers if one.image))
-
-
-def release_of(bundle: Bundle) -> Release:
-    """Return a bundle with its version. Raises: ConfigError when it lacks what it is known by."""
-    where, csv = bundle.folder, Subject(bundle).csv
-    if csv is None:
-        raise ConfigError(
-            f"{where} has no ClusterServiceVersion that can be read: `ctrl bundle validate {where}` says why"
-        )
-    version = parse(csv.spec.version)
-    if version is None:
-        raise ConfigError(f"{where}: spec.version {csv.spec.version!r} is no semantic version such as 1.2.3")
-    for what, value in (("metadata.name", csv.metadata.name), (PACKAGE, bundle.package), (CHANNELS, bundle.channels)):
-        if not value:
-            raise ConfigError(f"{where} has no {what}: `ctrl bundle validate {where}` says what else it lacks")
-    return Release(bundle, csv, version)
+__all__ = ["render"]
 
 
 def render(bundles: Sequence[Bundle], *, image: str = "", default_channel: str = "") -> list[Document]:
     """Return the blobs of a catalog: for each package itself, its channels by name, its bundles by version.
 
     `image` is where the bundles' own images are found, with {package}, {version} and {name} for what differs; without one it is
-    IMAGE-bundle:vVERSION, after the image of the operator. Raises: ConfigError for bundles that cannot be in a catalog.
+    IMAGE-bundle:vVERSION, after the image of the operator, with -RELEASE at the end for one that has a release. Raises: ConfigError for
+    bundles that cannot be in a catalog.
     """
-    releases = sorted((release_of(each) for each in bundles), key=lambda each: (each.package, each.version, each.name))
+    releases = sorted((release_of(each) for each in bundles), key=lambda each: (each.package, each.order, each.name))
     _check_names(releases)
     blobs: list[Document] = []
     for package in dict.fromkeys(each.package for each in releases):
@@ -148,17 +102,24 @@ def _bundle(release: Release, template: str) -> Document:
 
 
 def _image(release: Release, template: str) -> str:
-    version = str(release.version).replace("+", "_")  # which no tag may have
     if template:
-        words = {"{package}": release.package, "{version}": version, "{name}": release.name}
+        words = {"{package}": release.package, "{version}": _tag(str(release.version)), "{name}": release.name}
         for word, value in words.items():
             template = template.replace(word, value)
         return template
     operator = release.csv.metadata.annotations.get("containerImage") or next(iter(release.images), "")
     if not operator:
         raise ConfigError(f"{release.bundle.folder} runs no image that its own could be named after: give --image")
-    repository = _TAG.sub("", operator.partition("@")[0])
-    return f"{repository}-bundle:v{version}"
+    try:
+        repository = Reference.of(operator).name
+    except ConfigError as error:
+        raise ConfigError(f"{release.bundle.folder}: {error}") from error
+    return f"{repository}-bundle:v{_tag(release.label)}"
+
+
+def _tag(version: str) -> str:
+    """Return a version as a tag may have it."""
+    return version.replace("+", "_")
 
 
 def _related(release: Release, image: str) -> Iterator[Document]:
@@ -176,6 +137,6 @@ def _check_images(blobs: Sequence[Document]) -> None:
             continue
         if image in seen:
             raise ConfigError(
-                f"{seen[image]} and {blob['name']} would both be {image}: give --image with {{version}} in it"
+                f"{seen[image]} and {blob['name']} would both be {image}: give --image with {{name}} in it"
             )
         seen[image] = blob["name"]

@@ -10,12 +10,14 @@ from ctrlruntime.olm.catalog.graph import Entry, cycle, heads, stranded
 from ctrlruntime.olm.catalog.reading import BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE, Blob, Catalog
 from ctrlruntime.olm.catalog.rules import CHECKS
 from ctrlruntime.olm.finding import Finding, Level
+from ctrlruntime.olm.release import Order, is_release, name_for, order_of
 from ctrlruntime.olm.semver import Version, parse, parse_range
 
 __all__ = ["validate"]
 
 _SCHEMAS: Final = (PACKAGE, CHANNEL, BUNDLE, DEPRECATIONS)
-_METADATA: Final = frozenset(("olm.csv.metadata", "olm.bundle.object"))
+_OBJECT: Final = "olm.bundle.object"
+_METADATA: Final = frozenset(("olm.csv.metadata", _OBJECT))
 
 
 def validate(catalog: Catalog) -> list[Finding]:
@@ -63,7 +65,7 @@ def _package(catalog: Catalog, package: Blob) -> Iterator[Finding]:
     yield from _default_channel(package, channels)
     for bundle in bundles.values():
         yield from _bundle(bundle)
-    versions = {name: version for name, blob in bundles.items() if (version := _version(blob))}
+    versions = {name: _order(blob, version) for name, blob in bundles.items() if (version := _version(blob))}
     yield from _same_versions(bundles, versions)
     for channel in channels:
         yield from _channel(channel, bundles.keys(), versions)
@@ -87,9 +89,11 @@ def _default_channel(package: Blob, channels: Sequence[Blob]) -> Iterator[Findin
 
 
 def _bundle(bundle: Blob) -> Iterator[Finding]:
-    if not bundle.text("image"):
-        yield _finding("bundle-without-image", bundle, "say where its image is", "image")
     items = bundle.maps("properties")
+    if not bundle.text("image") and not any(item.get("type") == _OBJECT for item in items):
+        yield _finding(
+            "bundle-without-image", bundle, f"say where its image is, or add its objects as {_OBJECT}", "image"
+        )
     for index, item in enumerate(items):
         yield from _property(bundle, item, f"properties[{index}]")
     packages = [value.get("packageName") for value in _values(bundle, PACKAGE)]
@@ -101,8 +105,23 @@ def _bundle(bundle: Blob) -> Iterator[Finding]:
     elif _version(bundle) is None:
         found = _values(bundle, PACKAGE)[0].get("version")
         yield _finding("version-invalid", bundle, f"{found!r} is no semantic version such as 1.2.3", "properties")
+    else:
+        yield from _released(bundle)
     if not _METADATA & {str(item.get("type")) for item in items}:
         yield _finding("csv-metadata-missing", bundle, "has no olm.csv.metadata, which consoles show", "properties")
+
+
+def _released(bundle: Blob) -> Iterator[Finding]:
+    version, release = _values(bundle, PACKAGE)[0]["version"], _release(bundle)
+    if release in (None, ""):
+        return
+    expected = name_for(bundle.package, version, str(release))
+    if not is_release(release):
+        yield _finding("version-invalid", bundle, f"the release {release!r} is none such as 1 or 2.rc-1", "properties")
+    elif "+" in version:
+        yield _finding("version-invalid", bundle, f"{version} has build metadata beside a release", "properties")
+    elif bundle.name != expected:
+        yield _finding("release-name", bundle, f"it has the release {release}; name it {expected}", "name")
 
 
 def _property(bundle: Blob, item: Mapping[str, Any], path: str) -> Iterator[Finding]:
@@ -127,16 +146,24 @@ def _version(bundle: Blob) -> Version | None:
     return parse(version) if isinstance(version, str) else None
 
 
-def _same_versions(bundles: Mapping[str, Blob], versions: Mapping[str, Version]) -> Iterator[Finding]:
-    first: dict[Version, str] = {}
-    for name, version in versions.items():
-        if version in first:
-            yield _finding("version-duplicate", bundles[name], f"{first[version]} has the version {version}, too")
-        else:
-            first[version] = name
+def _release(bundle: Blob) -> Any:
+    return _values(bundle, PACKAGE)[0].get("release")
 
 
-def _channel(channel: Blob, bundles: Container[str], versions: Mapping[str, Version]) -> Iterator[Finding]:
+def _order(bundle: Blob, version: Version) -> Order:
+    release = _release(bundle)
+    return order_of(version, release if isinstance(release, str) else "")
+
+
+def _same_versions(bundles: Mapping[str, Blob], versions: Mapping[str, Order]) -> Iterator[Finding]:
+    first: dict[tuple[str, Order], str] = {}
+    for name, order in versions.items():
+        version = str(order[0])  # build metadata tells versions apart, too, though it orders none
+        if (before := first.setdefault((version, order), name)) != name:
+            yield _finding("version-duplicate", bundles[name], f"{before} has the version {version}, too")
+
+
+def _channel(channel: Blob, bundles: Container[str], versions: Mapping[str, Order]) -> Iterator[Finding]:
     entries: dict[str, Entry] = {}
     for index, item in enumerate(channel.maps("entries")):
         path = f"entries[{index}]"
@@ -168,10 +195,11 @@ def _entry(item: Mapping[str, Any]) -> Entry | None:
     return Entry(str(name), str(replaces or ""), tuple(map(str, names)), str(skip_range or ""))
 
 
-def _graph(channel: Blob, entries: Mapping[str, Entry], versions: Mapping[str, Version]) -> Iterator[Finding]:
-    circle = cycle(entries)
-    if circle:
-        yield _finding("channel-cycle", channel, f"{' -> '.join(circle)}: nothing of it is the newest", "entries")
+def _graph(channel: Blob, entries: Mapping[str, Entry], versions: Mapping[str, Order]) -> Iterator[Finding]:
+    found = heads(entries)
+    if len(found) == 1 and (circle := cycle(entries, found[0])):
+        text = f"{' -> '.join(circle)}: nothing of it is the oldest; let one of them replace nothing, or one before it"
+        yield _finding("channel-cycle", channel, text, "entries")
         return
     for entry in entries.values():
         old, new = versions.get(entry.replaces), versions.get(entry.name)
@@ -179,17 +207,14 @@ def _graph(channel: Blob, entries: Mapping[str, Entry], versions: Mapping[str, V
             yield _finding(
                 "replaces-newer", channel, f"{entry.name} replaces {entry.replaces}, which is newer", "entries"
             )
-    found = heads(entries)
     if not found:
         yield _finding("channel-without-head", channel, "each entry is replaced or skipped by another one", "entries")
     elif len(found) > 1:
         text = f"{', '.join(found)} are replaced by none: let one of them replace or skip the others"
         yield _finding("channel-several-heads", channel, text, "entries")
-    else:
-        lost = stranded(entries, found[0])
-        if lost:
-            text = f"{', '.join(lost)}: no way of replaces leads there from {found[0]}; let an entry replace or skip it"
-            yield _finding("channel-stranded", channel, text, "entries")
+    elif lost := stranded(entries, found[0]):
+        text = f"{', '.join(lost)}: no way of replaces leads there from {found[0]}; let an entry replace or skip it"
+        yield _finding("channel-stranded", channel, text, "entries")
 
 
 def _deprecations(blob: Blob, channels: Container[str], bundles: Container[str]) -> Iterator[Finding]:

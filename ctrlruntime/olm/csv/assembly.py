@@ -9,22 +9,27 @@ from typing import Any, Final
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.object import Object, kind_of
+from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.options import Document, Warn, warn
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.csv.definitions import owned_definitions
 from ctrlruntime.olm.csv.deployments import deployments, manager_of
 from ctrlruntime.olm.csv.examples import ANNOTATION, examples
 from ctrlruntime.olm.csv.images import related_images
-from ctrlruntime.olm.csv.objects import Objects, mapping, maps, namespace_of
+from ctrlruntime.olm.csv.objects import Objects, namespace_of
 from ctrlruntime.olm.csv.others import others
 from ctrlruntime.olm.csv.permissions import Granted, granted
 from ctrlruntime.olm.csv.profile import Certificates, profile, without_strangers
-from ctrlruntime.olm.csv.webhooks import webhooks
+from ctrlruntime.olm.csv.webhooks import warn_of_refusals, webhooks
+from ctrlruntime.olm.refusals import CONVERSION
+from ctrlruntime.olm.release import is_release, name_for
+from ctrlruntime.olm.trees import mapping, maps
 
 __all__ = ["Assembled", "Sources", "assemble"]
 
 _BUILDER: Final = "operators.operatorframework.io/builder"
 _LAYOUT: Final = "operators.operatorframework.io/project_layout"
+_LONGEST_NAME: Final = 63
 _OF_LISTS: Final = ("apiservicedefinitions", "customresourcedefinitions")
 
 
@@ -77,6 +82,7 @@ def assemble(sources: Sources, *, warn: Warn = warn) -> Assembled:
     spec = mapping(base.get("spec"))
     certificates = Certificates.of(objects)
     webhook_entries = _with_said(webhooks(objects, warn), maps(spec.get("webhookdefinitions")))
+    warn_of_refusals(webhook_entries, warn)
     profile(objects, certificates, _serving(spec, webhook_entries))
     allowed = granted(objects, sources.extra_service_accounts, warn)
     running = deployments(objects)
@@ -134,7 +140,30 @@ def _metadata(sources: Sources, said: Document, running: Sequence[Document], sho
     image = manager_of(running).get("image")
     if image and not annotations.get("containerImage"):
         annotations["containerImage"] = image
-    return {**said, "name": f"{sources.package}.v{sources.version}", "annotations": annotations}
+    return {**said, "name": _name(sources), "annotations": annotations}
+
+
+def _name(sources: Sources) -> str:
+    release = _release(sources.base)
+    name = name_for(sources.package, sources.version, release)
+    if release and (len(name) > _LONGEST_NAME or release != release.lower()):
+        raise GenerateError(
+            f"the ClusterServiceVersion would be named {name}, and a name has no upper-case letters and {_LONGEST_NAME} characters at "
+            f"most; change spec.release in the base"
+        )
+    return name
+
+
+def _release(base: Document) -> str:
+    release = mapping(base.get("spec")).get("release")
+    if release in (None, ""):
+        return ""
+    if not is_release(release):
+        raise GenerateError(
+            f"spec.release {release!r} is no release: in the base, write a text of identifiers with dots between them, "
+            f'such as "1" or "2.rc-1"'
+        )
+    return str(release)
 
 
 def _without_empty(tree: Mapping[str, Any]) -> Document:
@@ -145,7 +174,7 @@ def _without_empty(tree: Mapping[str, Any]) -> Document:
 
 def _warn_of_modes(spec: Mapping[str, Any], warn: Warn) -> None:
     """Tell of install modes that a conversion does not allow: definitions belong to the whole cluster."""
-    if not any(each.get("type") == "ConversionWebhook" for each in spec["webhookdefinitions"]):
+    if not any(each.get("type") == CONVERSION for each in spec["webhookdefinitions"]):
         return
     supported = {str(each.get("type")) for each in maps(spec.get("installModes")) if each.get("supported")}
     if supported != {"AllNamespaces"}:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from ctrlruntime.api.kind import OLM, GroupVersionKind, OLMAction, version_priority
 from ctrlruntime.api.object import Object, kind_of
-from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.descriptions import clean, docstring
 from ctrlruntime.generate.options import Document, Place, Warn
 from ctrlruntime.olm.csv.descriptors import descriptors_of, spaced
 from ctrlruntime.olm.csv.hints import urns
-from ctrlruntime.olm.csv.objects import Objects, mapping, maps, name_of
+from ctrlruntime.olm.csv.objects import Objects, name_of
+from ctrlruntime.olm.trees import mapping, maps
 
 __all__ = ["owned_definitions"]
 
@@ -74,7 +74,6 @@ def _entry(
 ) -> Document:
     info = kind_of(cls) if cls is not None else None
     olm = (info.olm if info is not None else None) or OLM()
-    place = Place(cls) if cls is not None else None
     schema = mapping(mapping(version.get("schema")).get("openAPIV3Schema"))
     description = (
         clean(olm.description) or (docstring(cls) if cls is not None else "") or str(schema.get("description") or "")
@@ -84,7 +83,7 @@ def _entry(
         **key._asdict(),
         "displayName": olm.display_name or spaced(key.kind),
         "description": description,
-        "resources": _resources(olm, owned, place),
+        "resources": _resources(olm, owned),
         "specDescriptors": described.spec,
         "statusDescriptors": described.status,
         "actionDescriptors": [_action(each, cls) for each in olm.actions] if cls is not None else [],
@@ -99,14 +98,12 @@ def _owned_by(
     return [owned for each, many in owns.items() if each.group_kind == gvk.group_kind for owned in many]
 
 
-def _resources(olm: OLM, owned: Sequence[GroupVersionKind], place: Place | None) -> list[Document]:
+def _resources(olm: OLM, owned: Sequence[GroupVersionKind]) -> list[Document]:
     if olm.resources is None:
         return [_resource(each.kind, each.version) for each in sorted(set(owned), key=lambda each: (each.kind, each))]
     found: list[Document] = []
     for each in olm.resources:
         parts: tuple[Any, ...] = each if isinstance(each, tuple) else (kind_of(each).kind, kind_of(each).version)
-        if len(parts) not in {2, 3} or not all(isinstance(part, str) and part for part in parts[:2]):
-            raise GenerateError(f"{place}: a resource of OLM(…) is a class or (kind, version[, name]), not {each!r}")
         found.append(_resource(*parts))
     return found
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.options import Document
-from ctrlruntime.olm.csv.objects import Objects, labels_of, maps, name_of, pod_of
+from ctrlruntime.olm.csv.objects import Objects, labels_of, name_of, pod_of
+from ctrlruntime.olm.trees import maps
 
 __all__ = ["account_of", "containers_of", "deployments", "manager_of"]
 

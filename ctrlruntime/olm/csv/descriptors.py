@@ -24,7 +24,7 @@ from ctrlruntime.generate.options import Document, Place
 from ctrlruntime.generate.schema import wire_name
 from ctrlruntime.markers import Descriptor, PreserveUnknown, Schemaless
 from ctrlruntime.olm.csv.hints import hints_of, hints_of_schema, urns
-from ctrlruntime.olm.csv.objects import mapping
+from ctrlruntime.olm.trees import mapping
 
 __all__ = ["Described", "descriptors_of", "spaced"]
 

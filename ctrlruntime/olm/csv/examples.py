@@ -6,7 +6,8 @@ import json
 from typing import Final
 
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.olm.csv.objects import Objects, gvk_of, mapping, maps
+from ctrlruntime.olm.csv.objects import Objects, gvk_of
+from ctrlruntime.olm.trees import mapping, maps
 
 __all__ = ["ANNOTATION", "examples"]
 

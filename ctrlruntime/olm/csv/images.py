@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.options import Document, Warn
 from ctrlruntime.olm.csv.deployments import containers_of
-from ctrlruntime.olm.csv.objects import maps
+from ctrlruntime.olm.trees import maps
 
-__all__ = ["related_images"]
+__all__ = ["RELATED_IMAGE", "related_images", "with_own_images"]
 
-_PREFIX: Final = "RELATED_IMAGE_"
+RELATED_IMAGE: Final = "RELATED_IMAGE_"
+"""What the names of variables begin with that hold the images an operator starts."""
 
 
 class _Named(NamedTuple):
@@ -50,23 +51,46 @@ def related_images(
     return [*kept, *sorted(entries, key=lambda each: (each["name"], each["image"]))]
 
 
+def with_own_images(deployments: Sequence[Mapping[str, Any]], related: Sequence[Mapping[str, Any]]) -> list[Document]:
+    """Return the entries, and one more for each image that containers run and no entry has, named after the container.
+
+    A name that stands for another image, too, gets the Deployment in front.
+    """
+    entries = [dict(each) for each in related]
+    images = {each.get("image") for each in entries}
+    names = {str(each.get("name") or "") for each in entries}
+    found = dict.fromkeys(
+        _Named(str(deployment["name"]), str(container.get("name")), str(container.get("name")), str(container["image"]))
+        for deployment in deployments
+        for container in containers_of(deployment)
+        if container.get("image")
+    )
+    several = Counter(name for name, _ in {(each.name, each.image) for each in found})
+    for each in found:
+        if each.image not in images:
+            is_own = several[each.name] == 1 and each.name not in names
+            entries.append({"name": each.name if is_own else f"{each.deployment}-{each.name}", "image": each.image})
+            images.add(each.image)
+    return entries
+
+
 def _variables(deployments: Sequence[Mapping[str, Any]]) -> Iterator[_Named]:
     for deployment in deployments:
         for container in containers_of(deployment):
             for variable in maps(container.get("env")):
                 name = str(variable.get("name") or "")
-                if not name.startswith(_PREFIX):
+                if not name.startswith(RELATED_IMAGE):
                     continue
                 where = f"Deployment/{deployment['name']}, container {container.get('name')}: {name}"
                 if variable.get("valueFrom"):
                     raise GenerateError(
                         f"{where} has a valueFrom, and a related image has to be known here; give it a value"
                     )
-                if not variable.get("value") or name == _PREFIX:
+                if not variable.get("value") or name == RELATED_IMAGE:
                     raise GenerateError(
                         f"{where} has no value or no name; it is like RELATED_IMAGE_CACHE with an image as its value"
                     )
-                short = name.removeprefix(_PREFIX).lower().replace("_", "-")
+                short = name.removeprefix(RELATED_IMAGE).lower().replace("_", "-")
                 yield _Named(str(deployment["name"]), str(container.get("name")), short, str(variable["value"]))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.errors import DecodeError, GenerateError
 from ctrlruntime.generate.options import Document
+from ctrlruntime.olm.trees import mapping
 from ctrlruntime.scheme import default_scheme
 
 __all__ = [
@@ -18,9 +19,6 @@ __all__ = [
     "gvk_of",
     "is_a",
     "labels_of",
-    "listed",
-    "mapping",
-    "maps",
     "name_of",
     "namespace_of",
     "pod_of",
@@ -86,22 +84,6 @@ def pod_of(deployment: Mapping[str, Any]) -> Document:
 def told(document: Mapping[str, Any]) -> str:
     """Return how messages name an object: `Deployment/shop-controller-manager`."""
     return f"{document['kind']}/{name_of(document)}"
-
-
-def mapping(value: Any) -> Document:
-    """Return a map as it is, and an empty one for what is none: other tools' files hold anything."""
-    return cast("Document", value) if isinstance(value, dict) else {}
-
-
-def maps(value: Any) -> list[Document]:
-    """Return the maps of a list; none for what is no list."""
-    return [each for each in listed(value) if isinstance(each, dict)]
-
-
-def listed(value: Any) -> list[Any]:
-    """Return a list as it is, and an empty one for what is none."""
-    items: list[Any] = value if isinstance(value, list) else []
-    return items
 
 
 def _checked(document: Document) -> Document:

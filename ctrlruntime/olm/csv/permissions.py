@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from ctrlruntime.generate.options import Document, Warn
 from ctrlruntime.olm.csv.deployments import account_of
-from ctrlruntime.olm.csv.objects import Key, Objects, gvk_of, mapping, maps, name_of, namespace_of, told
+from ctrlruntime.olm.csv.objects import Key, Objects, gvk_of, name_of, namespace_of, told
+from ctrlruntime.olm.trees import mapping, maps
 
 __all__ = ["Granted", "granted"]
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from ctrlruntime.generate.options import Document
 from ctrlruntime.olm.csv.deployments import containers_of
-from ctrlruntime.olm.csv.objects import Key, Objects, listed, mapping, maps, name_of, namespace_of, pod_of
+from ctrlruntime.olm.csv.objects import Key, Objects, name_of, namespace_of, pod_of
+from ctrlruntime.olm.trees import listed, mapping, maps
 
 __all__ = ["Certificates", "profile", "without_strangers"]
 

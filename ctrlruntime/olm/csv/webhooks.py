@@ -5,14 +5,17 @@ For admission, each webhook of a configuration becomes an entry; for conversion,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.options import Document, Warn
-from ctrlruntime.olm.csv.objects import Objects, labels_of, mapping, maps, name_of, namespace_of, told
+from ctrlruntime.olm.conversion import client_config
+from ctrlruntime.olm.csv.objects import Objects, labels_of, name_of, namespace_of, told
+from ctrlruntime.olm.refusals import CONVERSION, refused_webhooks
+from ctrlruntime.olm.trees import mapping, maps
 
-__all__ = ["webhooks"]
+__all__ = ["warn_of_refusals", "webhooks"]
 
 _GROUP: Final = "admissionregistration.k8s.io"
 _TYPES: Final = {
@@ -20,8 +23,6 @@ _TYPES: Final = {
     "ValidatingWebhookConfiguration": "ValidatingAdmissionWebhook",
 }
 _KEPT: Final = ("failurePolicy", "matchPolicy", "objectSelector", "reinvocationPolicy", "rules", "timeoutSeconds")
-_LONGEST_NAME: Final = 63
-_REFUSED_GROUPS: Final = frozenset({"*", "operators.coreos.com"})
 _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 
 
@@ -46,6 +47,13 @@ def webhooks(objects: Objects, warn: Warn) -> list[Document]:
     return sorted(found, key=lambda each: (each["generateName"], each["type"], each.get("webhookPath", "")))
 
 
+def warn_of_refusals(entries: Sequence[Mapping[str, Any]], warn: Warn) -> None:
+    """Tell which entries the Operator Lifecycle Manager refuses, and with them the whole version."""
+    for index, _, path, text in refused_webhooks(entries):
+        entry = entries[index]
+        warn(f"the webhook {entry.get('generateName')} ({entry.get('type')}) cannot be installed: {path}: {text}")
+
+
 # For admission
 
 
@@ -59,7 +67,6 @@ def _admission(objects: Objects, servers: _Servers, warn: Warn) -> Iterator[Docu
                 continue
             server = servers.of(reference, where)
             _warn_of_scope(webhook, str(reference.get("namespace") or ""), where, warn)
-            _warn_of_refusal(webhook, where, warn)
             yield {
                 "type": _TYPES[configuration["kind"]],
                 "generateName": str(webhook.get("name") or name_of(configuration)),
@@ -92,19 +99,6 @@ def _warn_of_scope(webhook: Mapping[str, Any], namespace: str, where: str, warn:
         )
 
 
-def _warn_of_refusal(webhook: Mapping[str, Any], where: str, warn: Warn) -> None:
-    """Tell what makes an installation fail: names are values of labels, and some groups are kept from all webhooks."""
-    if len(str(webhook.get("name"))) > _LONGEST_NAME:
-        warn(
-            f"{where} has a name of more than {_LONGEST_NAME} characters, with which it cannot be installed; give it a shorter one"
-        )
-    groups = {str(group) for rule in maps(webhook.get("rules")) for group in rule.get("apiGroups") or ()}
-    if refused := sorted(groups & _REFUSED_GROUPS):
-        warn(
-            f"{where} has the API group {refused[0]} in a rule, with which it cannot be installed; name the groups it is for"
-        )
-
-
 def _only_leaves_out(selector: Mapping[str, Any], namespace: str) -> bool:
     """Tell whether a selector is the one of the generated tree, which keeps webhooks for Pods off the operator's own namespace."""
     own = {"key": _NAMESPACE_LABEL, "operator": "NotIn", "values": [namespace]}
@@ -123,14 +117,21 @@ def _conversion(objects: Objects, servers: _Servers) -> Iterator[Document]:
         if conversion.get("strategy") == "Webhook" and reference:
             server = servers.of(reference, f"{told(definition)}: its conversion")
             groups.setdefault((server, str(reference.get("path") or "/")), []).append((definition, reference))
-            webhook["clientConfig"] = _client_config(server, reference)
-    for (server, _), converted in groups.items():
+            # The strategy stays Webhook all the time. With None, the API server would serve and store objects of one version as they are
+            # as those of another while an upgrade runs: the definition comes before the webhook. Its CA is not known before it is installed.
+            webhook["clientConfig"] = client_config(
+                server.deployment,
+                namespace=str(reference.get("namespace") or ""),
+                path=str(reference.get("path") or ""),
+                port=server.port,
+            )
+    names: set[str] = set()
+    for (server, _), converted in sorted(groups.items(), key=lambda item: min(name_of(each) for each, _ in item[1])):
         definitions = sorted((definition for definition, _ in converted), key=name_of)
         versions = [_review_versions(definition) for definition in definitions]
-        plurals = "".join(name_of(each).partition(".")[0] for each in definitions)
         yield {
-            "type": "ConversionWebhook",
-            "generateName": f"c{plurals}.kb.io",
+            "type": CONVERSION,
+            "generateName": _conversion_name(definitions, names),
             **_told(server, converted[0][1]),
             "conversionCRDs": [name_of(each) for each in definitions],
             "sideEffects": "None",
@@ -138,19 +139,14 @@ def _conversion(objects: Objects, servers: _Servers) -> Iterator[Document]:
         }
 
 
-def _client_config(server: _Server, reference: Mapping[str, Any]) -> Document:
-    """Return what stands in a definition until it is installed: the Service that will be made, without a CA that nobody knows yet.
-
-    The strategy stays Webhook all the time. With None, the API server would serve and store objects of one version as they are as
-    those of another while an upgrade runs: the definition comes before the webhook.
-    """
-    service = {
-        "name": f"{server.deployment.replace('.', '-')}-service",
-        "namespace": reference.get("namespace") or "",
-        "path": reference.get("path") or "/",
-        "port": server.port,
-    }
-    return {"service": service}
+def _conversion_name(definitions: Sequence[Document], taken: set[str]) -> str:
+    """Return a name that no other has: after the plurals, and the group where the same plurals are another's, too."""
+    plurals = "".join(name_of(each).partition(".")[0] for each in definitions)
+    name = f"c{plurals}.kb.io"
+    if name in taken:
+        name = f"c{plurals}.{name_of(definitions[0]).partition('.')[2]}.kb.io"
+    taken.add(name)
+    return name
 
 
 def _review_versions(definition: Document) -> list[str]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from ctrlruntime.olm.bundle import Bundle
-from ctrlruntime.olm.examples import Example, mapping
+from ctrlruntime.olm.examples import Example
 from ctrlruntime.olm.finding import Level
 from ctrlruntime.olm.scorecard.specimen import Schema, Specimen
+from ctrlruntime.olm.trees import mapping
 
 __all__ = ["CHECKS", "Note", "Run"]
 

@@ -55,7 +55,14 @@ def configuration_of(bundle: Bundle) -> Configuration:
     """Return the configuration a bundle brings. Raises: ConfigError when it brings none, or none that is right."""
     if bundle.scorecard is None:
         unread = next((each for each in bundle.unreadable if each.file == CONFIG_FILE), None)
-        why = unread.text if unread else "it is not there; `ctrl bundle` writes it, or give another with --config"
+        why = (
+            unread.text
+            if unread
+            else (
+                "it is not there; `ctrl bundle` makes it of the Configuration in config/scorecard or among the objects it is given; "
+                "or name another with --config"
+            )
+        )
         raise ConfigError(f"{bundle.folder / CONFIG_FILE}: {why}")
     return _decoded(bundle.scorecard, bundle.folder / CONFIG_FILE)
 

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.api import ClusterServiceVersion, CRDDescription
 from ctrlruntime.olm.bundle import Bundle
-from ctrlruntime.olm.examples import EXAMPLES, Example, examples_of, mapping
+from ctrlruntime.olm.examples import EXAMPLES, Example, examples_of
+from ctrlruntime.olm.trees import mapping
 from ctrlruntime.olm.validation.validator import Subject
 
 __all__ = ["Schema", "Specimen"]

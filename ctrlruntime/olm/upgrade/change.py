@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
-from ctrlruntime.project.compatibility import Level, Refuses, Rule
+from typing_extensions import override
+
+from ctrlruntime.project.compatibility import Described, Level, Rule
 
 __all__ = ["RULES", "Change", "Code"]
 
@@ -39,26 +41,15 @@ class Code(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One change. `version`, `path`, `was` and `now` are as a definition's findings have them."""
+class Change(Described):
+    """A change from one bundle to the next, beyond those of a definition."""
 
     code: Code
-    version: str = ""
-    path: str = ""
-    was: Any = None
-    now: Any = None
 
     @property
-    def level(self) -> Level:
-        return RULES[self.code].level
-
-    @property
-    def text(self) -> str:
-        return RULES[self.code].text
-
-    @property
-    def refuses(self) -> Refuses:
-        return RULES[self.code].refuses
+    @override
+    def rule(self) -> Rule:
+        return RULES[self.code]
 
 
 RULES: Final[Mapping[Code, Rule]] = {
@@ -67,7 +58,10 @@ RULES: Final[Mapping[Code, Rule]] = {
         Level.BREAKING,
         "OLM knows releases by metadata.name: it takes this one for installed; name it after its version",
     ),
-    Code.VERSION_NOT_HIGHER: Rule(Level.BREAKING, "a release has to have a higher version than the one before it"),
+    Code.VERSION_NOT_HIGHER: Rule(
+        Level.BREAKING,
+        "a release has to have a higher version than the one before it, or the same and a higher spec.release",
+    ),
     Code.NOT_REACHED: Rule(
         Level.RISKY,
         "nobody who runs the old release is upgraded to this one, unless releases between them lead there: name it in spec.replaces or "
@@ -78,7 +72,10 @@ RULES: Final[Mapping[Code, Rule]] = {
         Level.BREAKING, "where the operator is installed so, OLM fails the new release: UnsupportedOperatorGroup"
     ),
     Code.MODE_ADDED: Rule(Level.HARMLESS, "the operator can be installed in one more way"),
-    Code.KUBERNETES_RAISED: Rule(Level.RISKY, "clusters that are older keep the old release"),
+    Code.KUBERNETES_RAISED: Rule(
+        Level.RISKY,
+        "on older clusters the new ClusterServiceVersion stays Pending, and the subscription is stuck until they are upgraded",
+    ),
     Code.REQUIREMENT_ADDED: Rule(
         Level.RISKY, "the upgrade waits until something in the cluster's catalogs brings the kind"
     ),

@@ -11,12 +11,12 @@ from typing import Any, Final, TypeAlias
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.definitions import read_definitions
 from ctrlruntime.generate.options import Document
-from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.bundle import MANIFESTS, Bundle
-from ctrlruntime.olm.catalog.rendering import Release, release_of
+from ctrlruntime.olm.conversion import installed_definition
 from ctrlruntime.olm.examples import Example, examples_of
+from ctrlruntime.olm.release import Release, release_of
 from ctrlruntime.olm.upgrade.change import Change, Code
-from ctrlruntime.olm.upgrade.objects import UNKNOWN_FIELD, checkable, object_changes
+from ctrlruntime.olm.upgrade.objects import checkable, object_changes
 from ctrlruntime.olm.upgrade.release import release_changes
 from ctrlruntime.project.compatibility import Finding, Level, compare_all
 from ctrlruntime.project.compatibility.schema import compare_schemas
@@ -26,7 +26,6 @@ __all__ = ["Comparison", "compare", "stored_versions"]
 Definition: TypeAlias = Mapping[str, Any]
 
 _WORST_FIRST: Final = tuple(Level)
-_CONVERSION: Final = "ConversionWebhook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +98,16 @@ def _definitions(release: Release) -> list[Definition]:
     folder = release.bundle.folder
     found = read_definitions(folder / MANIFESTS)
     _check(folder, found)
-    return [_installed(each, release.csv) for each in found]
+    return [installed_definition(each, release.csv) for each in found]
 
 
 def _check(folder: Path, definitions: Sequence[Document]) -> None:
-    from ctrlruntime.project.checking import check  # it brings the embedded API server
+    from ctrlruntime.project.checking import UNKNOWN_FIELD, check  # it brings the embedded API server
 
     for problem in check([(str(folder / MANIFESTS), checkable(definitions))]).problems:
         if problem.text != UNKNOWN_FIELD:  # which a server drops, and says so
             said = " ".join(str(problem).split())
             raise ConfigError(f"{said}; `ctrl bundle validate {folder}` says what else is wrong")
-
-
-def _installed(definition: Document, csv: ClusterServiceVersion) -> Definition:
-    name = definition["metadata"]["name"]
-    for webhook in csv.spec.webhookdefinitions:
-        if webhook.type == _CONVERSION and name in webhook.conversion_crds:
-            service = {"name": webhook.deployment_name, "path": webhook.webhook_path}
-            reviews = webhook.admission_review_versions
-            converter = {"clientConfig": {"service": service}, "conversionReviewVersions": reviews}
-            conversion = {"strategy": "Webhook", "webhook": converter}
-            return {**definition, "spec": {**definition["spec"], "conversion": conversion}}
-    return definition
 
 
 def _life(old: Definition | None, new: Definition | None) -> Iterator[Change]:

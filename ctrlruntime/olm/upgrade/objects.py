@@ -11,10 +11,7 @@ from ctrlruntime.generate.documents import read_documents
 from ctrlruntime.generate.text import dump_all
 from ctrlruntime.olm.upgrade.change import Change, Code
 
-__all__ = ["UNKNOWN_FIELD", "checkable", "given_objects", "object_changes"]
-
-UNKNOWN_FIELD: Final = "unknown field"
-"""What the check of manifests says of a field that a server drops."""
+__all__ = ["checkable", "given_objects", "object_changes"]
 
 _DEFINITIONS: Final = "the new bundle"
 
@@ -42,7 +39,7 @@ def object_changes(
 
     With `must_be_known` objects are told that no definition is for.
     """
-    from ctrlruntime.project.checking import check  # it brings the embedded API server
+    from ctrlruntime.project.checking import UNKNOWN_FIELD, check  # it brings the embedded API server
 
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
     found = check(((_DEFINITIONS, checkable(definitions)), (of, listed)))

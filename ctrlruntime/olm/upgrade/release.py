@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ctrlruntime.api import rbac
 from ctrlruntime.olm.api import ClusterServiceVersion, Permissions
-from ctrlruntime.olm.catalog.rendering import SKIP_RANGE, Release
+from ctrlruntime.olm.release import SKIP_RANGE, Release
 from ctrlruntime.olm.semver import parse, parse_range
 from ctrlruntime.olm.upgrade.change import Change, Code
 
@@ -24,8 +24,10 @@ def release_changes(old: Release, new: Release) -> Iterator[Change]:
         yield Change(code=Code.PACKAGE_CHANGED, was=old.package, now=new.package)
     if old.name == new.name:
         yield Change(code=Code.NAME_NOT_CHANGED, path="metadata.name", was=old.name, now=new.name)
-    if not old.version < new.version:
-        yield Change(code=Code.VERSION_NOT_HIGHER, path="spec.version", was=str(old.version), now=str(new.version))
+    if not old.order < new.order:
+        is_build = old.version == new.version and bool(old.csv.spec.release or new.csv.spec.release)
+        path = "spec.release" if is_build else "spec.version"
+        yield Change(code=Code.VERSION_NOT_HIGHER, path=path, was=old.label, now=new.label)
     if not _reaches(old, new):
         yield Change(code=Code.NOT_REACHED, path="spec.replaces", was=old.name, now=new.csv.spec.replaces or None)
     for channel in sorted(set(old.bundle.channels) - set(new.bundle.channels)):

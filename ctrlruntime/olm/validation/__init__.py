@@ -8,7 +8,7 @@
 | `definitions` | definitions, and that they are those that are owned |
 | `content` | size, accounts, images, release |
 | `fields`, `csv`, `examples` | the ClusterServiceVersion |
-| `installation` | what OLM makes out of it |
+| `installation`, `webhooks` | what OLM makes out of it |
 | `optional/` | what catalogs and good manners ask beyond that |
 | `validator` | what a validator is |
 | `selection` | all of them, and which run |

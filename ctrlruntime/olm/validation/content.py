@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.bundle import MANIFESTS, BundleObject
 from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.reference import Reference
+from ctrlruntime.olm.release import name_for
 from ctrlruntime.olm.validation.validator import Subject, Validator, about
 
 __all__ = ["VALIDATOR"]
@@ -21,13 +24,7 @@ _MANY: Final = _MOST * 85 // 100
 _RELEASE: Final = re.compile(
     r"(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*\Z"
 )
-_IMAGE: Final = re.compile(
-    r"(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-9]+)?/)?"
-    r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
-    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
-    r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?\Z"
-)
-"""A reference to an image: host and port, path, tag, digest."""
+_LONGEST_RELEASE: Final = 20
 
 _error = partial(Check, level=Level.ERROR, type="BundleNotValid")
 _ACCOUNT: Final = _error(
@@ -43,7 +40,10 @@ _LARGE: Final = Check(
 _RELEASE_NAME: Final = _error(
     code="release-name", summary="a ClusterServiceVersion with a release is not named PACKAGE-vVERSION-RELEASE"
 )
-_RELEASE_TEXT: Final = _error(code="release-not-valid", summary="the release is no list of identifiers with dots")
+_RELEASE_TEXT: Final = _error(
+    code="release-not-valid",
+    summary=f"the release is no list of identifiers with dots, of {_LONGEST_RELEASE} characters at most",
+)
 _NO_IMAGE: Final = _error(code="related-image-empty", summary="an entry of relatedImages names no image")
 _BAD_IMAGE: Final = _error(
     code="related-image-not-valid", summary="an image of relatedImages is no reference to an image"
@@ -61,9 +61,17 @@ def _run(subject: Subject) -> Iterator[Finding]:
         path = f"spec.relatedImages[{index}].image"
         if not related.image.strip():
             yield about(_NO_IMAGE, found, "is empty; name the image, or take the entry out", path)
-        elif not _IMAGE.match(related.image):
+        elif not _is_reference(related.image):
             text = f"{related.image!r} is no reference to an image; write it as HOST/PATH@sha256:DIGEST"
             yield about(_BAD_IMAGE, found, text, path)
+
+
+def _is_reference(image: str) -> bool:
+    try:
+        Reference.of(image)
+    except ConfigError:
+        return False
+    return True
 
 
 def _size(subject: Subject) -> Iterator[Finding]:
@@ -99,7 +107,10 @@ def _release(subject: Subject, csv: ClusterServiceVersion, found: BundleObject) 
         text = f"{release!r} is no release; write identifiers of letters, digits and -, with dots between: 1, 2.rc-1"
         yield about(_RELEASE_TEXT, found, text, "spec.release")
         return
-    expected = f"{package}-v{csv.spec.version}-{release}"
+    if len(release) > _LONGEST_RELEASE:
+        text = f"{release!r} has {len(release)} characters, and OLM takes {_LONGEST_RELEASE} at most; shorten it"
+        yield about(_RELEASE_TEXT, found, text, "spec.release")
+    expected = name_for(package, csv.spec.version, release)
     if package and found.name != expected:
         yield about(_RELEASE_NAME, found, f"{found.name} has release {release}; name it {expected}", "metadata.name")
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.release import SKIP_RANGE
 from ctrlruntime.olm.semver import parse, parse_range
 from ctrlruntime.olm.validation.validator import Subject, Validator, about
 
@@ -16,8 +17,7 @@ __all__ = ["VALIDATOR"]
 
 _LONGEST: Final = 63
 """Letters of a name: OLM writes it into a label."""
-_SKIP_RANGE: Final = "olm.skipRange"
-_CASED: Final = ("olm.operatorGroup", "olm.operatorNamespace", "olm.targetNamespaces", "olm.providedAPIs", _SKIP_RANGE)
+_CASED: Final = ("olm.operatorGroup", "olm.operatorNamespace", "olm.targetNamespaces", "olm.providedAPIs", SKIP_RANGE)
 _BY_LOWER: Final = {name.lower(): name for name in _CASED}
 _LISTS: Final = (
     "operators.operatorframework.io/internal-objects",
@@ -100,10 +100,10 @@ def _versions(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]:
         yield _VERSION, "spec.version", f"{csv.spec.version!r} is no semantic version; {advice}: 1.2.3"
     if csv.spec.min_kube_version and parse(csv.spec.min_kube_version) is None:
         yield _KUBE, "spec.minKubeVersion", f"{csv.spec.min_kube_version!r} is no semantic version; {advice}: 1.30.0"
-    skipped = csv.metadata.annotations.get(_SKIP_RANGE)
+    skipped = csv.metadata.annotations.get(SKIP_RANGE)
     if skipped is not None and parse_range(skipped) is None:
         text = f"{skipped!r} is no range of versions; write it like >=1.0.0 <1.2.0"
-        yield _SKIPS, f"metadata.annotations.{_SKIP_RANGE}", text
+        yield _SKIPS, f"metadata.annotations.{SKIP_RANGE}", text
 
 
 def _modes(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]:

@@ -10,7 +10,7 @@ from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.olm.api import CRDDescription
 from ctrlruntime.olm.bundle import BundleObject
 from ctrlruntime.olm.finding import Check, Finding, Level
-from ctrlruntime.olm.validation.manifests import UNKNOWN_FIELD, problems
+from ctrlruntime.olm.validation.manifests import problems
 from ctrlruntime.olm.validation.validator import Subject, Validator, about
 
 __all__ = ["CONTENT", "VALIDATOR"]
@@ -35,6 +35,8 @@ _NOT_SERVED: Final = _error(code="owned-crd-not-served", summary="an owned versi
 
 
 def _run(subject: Subject) -> Iterator[Finding]:
+    from ctrlruntime.project.checking import UNKNOWN_FIELD  # it brings the embedded API server
+
     for each in subject.bundle.definitions:
         if each.gvk.api_version != _VERSION:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 from ctrlruntime.olm.bundle import DEPENDENCIES_FILE
 from ctrlruntime.olm.finding import Check, Finding, Level
 from ctrlruntime.olm.semver import parse_range
+from ctrlruntime.olm.trees import mapping
 from ctrlruntime.olm.validation.validator import Subject, Validator
 
 __all__ = ["VALIDATOR"]
@@ -45,7 +47,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
 
 def _problems(dependency: Any) -> Iterator[tuple[Check, str, str]]:
     """Yield check, path and text."""
-    known = dependency if isinstance(dependency, dict) else {}
+    known = mapping(dependency)
     kind, value = known.get("type"), known.get("value")
     match kind:
         case "olm.package":
@@ -64,7 +66,7 @@ def _problems(dependency: Any) -> Iterator[tuple[Check, str, str]]:
 
 def _missing(value: Any, *names: str) -> Iterator[tuple[str, str]]:
     """Yield path and text for what is no text, or empty."""
-    known = value if isinstance(value, dict) else {}
+    known = mapping(value)
     for name in names:
         if not isinstance(known.get(name), str) or not known[name]:
             yield f".{name}", "is missing; it has to be a text that is not empty"
@@ -78,10 +80,11 @@ def _package(value: Any, version: str) -> Iterator[tuple[str, str]]:
 
 
 def _constraint(value: Any) -> Iterator[tuple[str, str]]:
-    if len(str(value)) > _LARGEST:
+    # OLM counts what it reads, which is JSON.
+    if len(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode()) > _LARGEST:
         yield "", f"is larger than {_LARGEST} bytes, the most OLM reads"
         return
-    known = value if isinstance(value, dict) else {}
+    known = mapping(value)
     for name in known.keys() - {*_KINDS, "failureMessage"}:
         yield f".{name}", f"is not known; a constraint is one of {', '.join(_KINDS)}"
     given = [name for name in _KINDS if name in known]

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from ctrlruntime.olm.bundle import MANIFESTS, METADATA
+from ctrlruntime.olm.bundle import MANIFESTS, METADATA, SUFFIXES
 from ctrlruntime.olm.finding import Check, Finding, Level
 from ctrlruntime.olm.validation.validator import Subject, Validator
 
 __all__ = ["VALIDATOR"]
-
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 _error = partial(Check, level=Level.ERROR, type="ManifestStructureNotValid")
 _NO_MANIFESTS: Final = _error(code="manifests-missing", summary="there is no folder `manifests`")
@@ -62,8 +60,8 @@ def _entries(subject: Subject) -> Iterator[Finding]:
             yield Finding(check=_FOLDER, text="is a folder; move its files up", file=file)
         elif path.name.startswith("."):
             yield Finding(check=_HIDDEN, text="is hidden; remove it, or name it without the dot", file=file)
-        elif path.suffix not in _SUFFIXES:
-            text = f"is no manifest; remove it, or let its name end with one of {', '.join(_SUFFIXES)}"
+        elif path.suffix not in SUFFIXES:
+            text = f"is no manifest; remove it, or let its name end with one of {', '.join(SUFFIXES)}"
             yield Finding(check=_FOREIGN, text=text, file=file)
 
 

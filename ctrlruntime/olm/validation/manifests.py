@@ -17,14 +17,12 @@ from ctrlruntime.olm.validation.validator import Subject, Validator, about
 if TYPE_CHECKING:
     from ctrlruntime.project.checking import Problem
 
-__all__ = ["UNKNOWN_FIELD", "VALIDATOR", "problems"]
+__all__ = ["VALIDATOR", "problems", "refused"]
 
 _CSV: Final = "ClusterServiceVersion"
 _CRD: Final = "CustomResourceDefinition"
 _CSV_VERSION: Final = "operators.coreos.com/v1alpha1"
 _CRD_VERSION: Final = "apiextensions.k8s.io/v1"
-UNKNOWN_FIELD: Final = "unknown field"
-"""What `problems` says to a field that is dropped."""
 
 _error = partial(Check, level=Level.ERROR, type="BundleNotValid")
 _NO_CSV: Final = _error(code="csv-missing", summary="the bundle has no ClusterServiceVersion")
@@ -105,6 +103,8 @@ def _versions(each: BundleObject) -> Iterator[Finding]:
 
 
 def _said(each: BundleObject) -> Iterator[Finding]:
+    from ctrlruntime.project.checking import UNKNOWN_FIELD
+
     known = _is_built_in(each)
     document = each.document if known else _stand_in(each)
     for problem in problems(document):
@@ -124,6 +124,15 @@ def problems(document: Any) -> list[Problem]:
     from ctrlruntime.project.checking import check  # it brings the embedded API server
 
     return check([("", dump(document))]).problems
+
+
+def refused(document: Any) -> Iterator[tuple[str, str]]:
+    """Yield path and text of what kube-apiserver would refuse in an object. Fields that it drops are left out."""
+    from ctrlruntime.project.checking import UNKNOWN_FIELD
+
+    for problem in problems(document):
+        if problem.text != UNKNOWN_FIELD:
+            yield problem.path, problem.text
 
 
 def _is_built_in(each: BundleObject) -> bool:

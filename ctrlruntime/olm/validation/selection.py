@@ -20,8 +20,10 @@ from ctrlruntime.olm.validation import (
     layout,
     manifests,
     optional,
+    webhooks,
 )
 from ctrlruntime.olm.validation.validator import Subject, Validator
+from ctrlruntime.selector import LabelSelector, parse_labels
 
 __all__ = ["ALWAYS", "OPTIONAL", "VALIDATORS", "VALUES", "select", "validate"]
 
@@ -37,17 +39,22 @@ ALWAYS: Final[tuple[Validator, ...]] = (
     csv.VALIDATOR,
     examples.VALIDATOR,
     installation.VALIDATOR,
+    webhooks.VALIDATOR,
 )
 OPTIONAL: Final[tuple[Validator, ...]] = optional.VALIDATORS
 VALIDATORS: Final = ALWAYS + OPTIONAL
 VALUES: Final = ("image-platforms", "k8s-version")
 """What optional validators may ask for."""
 
+_LABELS: Final = ("name", "suite")
+_ADVICE: Final = "write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"
+
 
 def validate(bundle: Bundle, *, optional: Iterable[str] = (), values: Mapping[str, str] | None = None) -> list[Finding]:
     """Return what is wrong with a bundle, errors first.
 
-    `optional` are selectors of validators that run beside those that always do: `name=NAME` or `suite=SUITE`. `values` are what
+    `optional` are selectors of validators that run beside those that always do: `name=NAME` or `suite=SUITE`, or another selector of
+    these labels. `values` are what
     these may ask for, as `{"k8s-version": "1.36"}`. Raises: ConfigError for a selector that selects nothing, and a value of no name
     in VALUES.
     """
@@ -70,19 +77,39 @@ def _in_one_line(finding: Finding) -> Finding:
 
 
 def select(selectors: Iterable[str]) -> tuple[Validator, ...]:
-    """Return the optional validators that selectors name, each once. Raises: ConfigError, which says what there is."""
-    asked = [_asked(selector) for selector in selectors]
-    return tuple(validator for validator in OPTIONAL if any(getattr(validator, word) == name for word, name in asked))
+    """Return the optional validators that one of the selectors matches, each once.
+
+    A selector is one of labels, which are name and suite. Raises: ConfigError for one that is none, or matches nothing; it says
+    what there is.
+    """
+    asked = [(text, _asked(text)) for text in selectors]
+    for text, selector in asked:
+        if not any(selector.matches(_labels(each)) for each in OPTIONAL):
+            raise ConfigError(f"{text!r} selects no validator; {_ADVICE}")
+    return tuple(each for each in OPTIONAL if any(selector.matches(_labels(each)) for _, selector in asked))
 
 
-def _asked(selector: str) -> tuple[str, str]:
-    word, _, name = selector.partition("=")
-    if word not in {"name", "suite"}:
-        raise ConfigError(f"{selector!r} selects no validator; write name=NAME or suite=SUITE")
-    known = sorted({each.name if word == "name" else each.suite for each in OPTIONAL} - {""})
-    if name not in known:
-        raise ConfigError(f"there is no optional validator of the {word} {name!r}; {_known(name, known)}")
-    return word, name
+def _asked(text: str) -> LabelSelector:
+    try:
+        selector = parse_labels(text)
+    except ValueError as error:
+        raise ConfigError(f"{text!r} is no selector: {error}; {_ADVICE}") from error
+    if selector.is_everything:
+        raise ConfigError(f"{text!r} selects no validator; {_ADVICE}")
+    for requirement in selector.requirements:
+        if requirement.key not in _LABELS:
+            raise ConfigError(f"{text!r} selects no validator; {_ADVICE}")
+        known = sorted({labels[requirement.key] for labels in map(_labels, OPTIONAL) if requirement.key in labels})
+        for name in requirement.values:
+            if name not in known:
+                raise ConfigError(
+                    f"there is no optional validator of the {requirement.key} {name!r}; {_known(name, known)}"
+                )
+    return selector
+
+
+def _labels(validator: Validator) -> dict[str, str]:
+    return {"name": validator.name} | ({"suite": validator.suite} if validator.suite else {})
 
 
 def _known(name: str, names: Sequence[str]) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from ctrlruntime.errors import CtrlError
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.bundle import Bundle, BundleObject
 from ctrlruntime.olm.finding import Check, Finding
+from ctrlruntime.olm.release import csv_of
 
 __all__ = ["Run", "Subject", "Validator", "about"]
 
@@ -37,13 +37,7 @@ class Subject:
 
         None when there is none, or it cannot be decoded; which other checks tell.
         """
-        found = self.bundle.csv
-        if found is None or not found.spec:
-            return None
-        try:
-            return ClusterServiceVersion.from_wire(found.document)
-        except (CtrlError, ValueError, TypeError):
-            return None
+        return csv_of(self.bundle)
 
 
 Run: TypeAlias = Callable[[Subject], Iterator[Finding]]

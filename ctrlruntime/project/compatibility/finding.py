@@ -10,12 +10,15 @@ resource without apiVersion and kind is always refused. `Rule.refuses` says whic
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
-__all__ = ["RULES", "Code", "Finding", "Level", "Refuses", "Rule"]
+from typing_extensions import override
+
+__all__ = ["RULES", "Code", "Described", "Finding", "Level", "Refuses", "Rule"]
 
 
 class Level(StrEnum):
@@ -128,30 +131,46 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One change. `version` and `path` are empty where it concerns the definition, or the version, as a whole.
+class Described(ABC):
+    """What changed, by a rule. `version` and `path` are empty where it concerns the definition, or the version, as a whole.
 
     `path` is like `spec.containers[].name`; `[]` stands for the items of a list, `{}` for the values of a map. `was` and `now` are what
     the definition says there, as JSON values; None where it says nothing.
     """
 
-    code: Code
     version: str = ""
     path: str = ""
     was: Any = None
     now: Any = None
 
     @property
+    @abstractmethod
+    def rule(self) -> Rule:
+        """What its code means."""
+
+    @property
     def level(self) -> Level:
-        return RULES[self.code].level
+        return self.rule.level
 
     @property
     def text(self) -> str:
-        return RULES[self.code].text
+        return self.rule.text
 
     @property
     def refuses(self) -> Refuses:
-        return RULES[self.code].refuses
+        return self.rule.refuses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Described):
+    """A change of a definition."""
+
+    code: Code
+
+    @property
+    @override
+    def rule(self) -> Rule:
+        return RULES[self.code]
 
 
 _OTHER_NAME: Final = "it is another resource now: objects of the old one stay behind; make a second definition instead"

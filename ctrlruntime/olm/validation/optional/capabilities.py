@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from ctrlruntime.explain.naming import nearest
+from ctrlruntime.olm.capabilities import LEVELS
 from ctrlruntime.olm.finding import Check, Finding, Level
 from ctrlruntime.olm.validation.optional.suite import INVALID_CSV, OPERATOR_FRAMEWORK
 from ctrlruntime.olm.validation.validator import Subject, Validator, about
 
-__all__ = ["LEVELS", "VALIDATOR"]
+__all__ = ["VALIDATOR"]
 
-LEVELS: Final = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
 
 _ANNOTATION: Final = "capabilities"
 _LEVEL: Final = Check(
@@ -28,7 +28,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
     level = subject.csv.metadata.annotations.get(_ANNOTATION) if subject.csv else None
     if level is not None and level not in LEVELS:
         text = f"{level!r} is no capability level{nearest(level, LEVELS)}"
-        yield about(_LEVEL, subject.csv_object, text, f"metadata.annotations[{_ANNOTATION}]")
+        yield about(_LEVEL, subject.csv_object, text, f"metadata.annotations.{_ANNOTATION}")
 
 
 VALIDATOR: Final = Validator(

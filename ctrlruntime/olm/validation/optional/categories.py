@@ -61,7 +61,7 @@ def validator(environ: Mapping[str, str] = os.environ) -> Validator:
         for name in (part.strip() for part in annotation.split(",")):
             if name not in known:
                 text = f"{name!r} is no category{nearest(name, known)}"
-                yield about(_UNKNOWN, subject.csv_object, text, f"metadata.annotations[{_ANNOTATION}]")
+                yield about(_UNKNOWN, subject.csv_object, text, f"metadata.annotations.{_ANNOTATION}")
 
     return Validator(
         name="categories",

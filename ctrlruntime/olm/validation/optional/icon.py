@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from ctrlruntime.explain.naming import nearest
 from ctrlruntime.olm.api import Icon
 from ctrlruntime.olm.bundle import BundleObject
 from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.picture import MEDIA_TYPES, is_picture
 from ctrlruntime.olm.validation.optional.suite import INVALID_CSV
 from ctrlruntime.olm.validation.validator import Subject, about
 
@@ -29,14 +30,6 @@ _MEDIA_TYPE: Final = _check(
 _NOT_BASE64: Final = _check("hub-icon-not-base64", "the icon's data is not base64")
 _CONTENT: Final = _check("hub-icon-content", "the icon's data is no picture of its media type", Level.WARNING)
 CHECKS: Final = (_MISSING, _SEVERAL, _INCOMPLETE, _MEDIA_TYPE, _NOT_BASE64, _CONTENT)
-
-# What a picture of each media type begins with; text may have a declaration and comments before its first element.
-_BEGINNINGS: Final[Mapping[str, tuple[bytes, ...]]] = {
-    "image/gif": (b"GIF87a", b"GIF89a"),
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/svg+xml": (),
-}
 
 
 def run(subject: Subject) -> Iterator[Finding]:
@@ -60,8 +53,8 @@ def _of_one(icon: Icon, found: BundleObject | None, path: str) -> Iterator[Findi
         lacking = " and ".join(name for name, value in written.items() if not value)
         yield about(_INCOMPLETE, found, f"set {lacking}, or take the icon out", path)
         return
-    if icon.mediatype not in _BEGINNINGS:
-        text = f"{icon.mediatype} is not shown{nearest(icon.mediatype, list(_BEGINNINGS))}"
+    if icon.mediatype not in MEDIA_TYPES:
+        text = f"{icon.mediatype} is not shown{nearest(icon.mediatype, MEDIA_TYPES)}"
         yield about(_MEDIA_TYPE, found, text, f"{path}.mediatype")
     try:
         data = base64.b64decode("".join(icon.base64data.split()), validate=True)
@@ -69,11 +62,6 @@ def _of_one(icon: Icon, found: BundleObject | None, path: str) -> Iterator[Findi
         text = "not base64: encode the picture with `base64 -w 0 FILE`"
         yield about(_NOT_BASE64, found, text, f"{path}.base64data")
         return
-    if icon.mediatype in _BEGINNINGS and not _fits(data, icon.mediatype):
+    if icon.mediatype in MEDIA_TYPES and not is_picture(data, icon.mediatype):
         text = f"the data is no {icon.mediatype}: set the media type it has"
         yield about(_CONTENT, found, text, f"{path}.base64data")
-
-
-def _fits(data: bytes, media_type: str) -> bool:
-    beginnings = _BEGINNINGS[media_type]
-    return data.startswith(beginnings) if beginnings else b"<svg" in data

@@ -34,10 +34,13 @@ _DEFAULT_SCCS: Final = frozenset(
         "hostaccess",
         "hostmount-anyuid",
         "hostnetwork",
+        "hostnetwork-v2",
         "node-exporter",
         "nonroot",
+        "nonroot-v2",
         "privileged",
         "restricted",
+        "restricted-v2",
     }
 )
 

@@ -9,6 +9,7 @@ from ctrlruntime.olm import semver
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.bundle import CHANNELS, DEFAULT_CHANNEL, Bundle, BundleObject
 from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.release import package_of
 from ctrlruntime.olm.validation.optional.images import DEPLOYMENTS, deployments
 from ctrlruntime.olm.validation.optional.rules import csv_rules
 from ctrlruntime.olm.validation.optional.suite import FAILED, OPERATOR_FRAMEWORK
@@ -41,10 +42,19 @@ def _run(subject: Subject) -> Iterator[Finding]:
     yield from _descriptions(csv, found)
     yield from _channels(subject.bundle)
     yield from _permissions(subject)
-    operator, _, version = csv.metadata.name.partition(".v")
-    if not operator or semver.parse(version) is None:
+    if not _names_version(csv):
         text = f"{csv.metadata.name!r} names no version: call it as in kettle.v1.2.0, by its version"
         yield about(_VERSIONED, found, text, "metadata.name")
+
+
+def _names_version(csv: ClusterServiceVersion) -> bool:
+    """Tell whether a name is PACKAGE.vVERSION, or what a release has to be called. Which version is another check's."""
+    name, release = csv.metadata.name, csv.spec.release
+    package = package_of(name)
+    version = name.removeprefix(package)
+    if release and version == f"-v{csv.spec.version}-{release}":
+        return True
+    return bool(package) and version.startswith(".v") and semver.parse(version.removeprefix(".v")) is not None
 
 
 def _deployments(csv: ClusterServiceVersion, found: BundleObject | None) -> Iterator[Finding]:
@@ -74,7 +84,7 @@ def _channels(bundle: Bundle) -> Iterator[Finding]:
     for name in dict.fromkeys((*bundle.channels, bundle.default_channel)):
         if name and not name.startswith(_CHANNELS):
             text = f"channel {name} tells no one how ready it is: begin its name with {' or '.join(_CHANNELS)}"
-            path = f"annotations[{CHANNELS if name in bundle.channels else DEFAULT_CHANNEL}]"
+            path = f"annotations.{CHANNELS if name in bundle.channels else DEFAULT_CHANNEL}"
             yield Finding(check=_CHANNEL, text=text, file=bundle.annotations_file, path=path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.olm.making.reference import Reference
+from ctrlruntime.olm.reference import Reference
 
 DIGEST = "sha256:" + "ab" * 32
 

@@ -1,0 +1,127 @@
+"""Releases: a bundle that has all it is known by, and how its ClusterServiceVersion is called.
+
+A name is PACKAGE.vVERSION, and PACKAGE-vVERSION-RELEASE where `spec.release` counts the builds of one version.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from ctrlruntime.errors import ConfigError, CtrlError
+from ctrlruntime.olm.api import ClusterServiceVersion
+from ctrlruntime.olm.bundle import CHANNELS, PACKAGE, Bundle
+from ctrlruntime.olm.semver import Version, parse
+
+__all__ = [
+    "SKIP_RANGE",
+    "Order",
+    "Release",
+    "csv_of",
+    "is_release",
+    "name_for",
+    "order_of",
+    "package_of",
+    "release_of",
+]
+
+SKIP_RANGE: Final = "olm.skipRange"
+"""The annotation with the range of versions that a release can be upgraded to from."""
+
+Order: TypeAlias = tuple[Version, tuple[Any, ...]]
+"""A version and a release, which can be compared."""
+
+# X.Y.Z is a scaffold's word for a version that is still to come.
+_NAME: Final = re.compile(
+    r"(?P<package>.+?)(?:\.v(?=[0-9]+\.[0-9]+\.[0-9]+|X\.Y\.Z)|-v(?=[0-9]+\.[0-9]+\.[0-9]+.*-)).*\Z"
+)
+
+
+def package_of(name: str) -> str:
+    """Return the package a ClusterServiceVersion is named after: `cool.vault` of `cool.vault.v1.0.0`; the name when it has no version."""
+    found = _NAME.match(name)
+    return found["package"] if found is not None else name
+
+
+def name_for(package: str, version: str, release: str = "") -> str:
+    """Return how a ClusterServiceVersion is called; with a release, no other name will do."""
+    return f"{package}-v{version}-{release}" if release else f"{package}.v{version}"
+
+
+def is_release(text: Any) -> bool:
+    """Tell whether a value can be `spec.release`: it is written as the pre-release of a version, such as 1 or 2.rc-1."""
+    return isinstance(text, str) and "+" not in text and parse(f"0.0.0-{text}") is not None
+
+
+def order_of(version: Version, release: str = "") -> Order:
+    """Return what versions with releases are ordered by: releases as pre-releases are, after a version without one."""
+    counted = parse(f"0.0.0-{release}") if is_release(release) else None
+    return version, counted.semver.stages if counted is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A bundle that has all a catalog needs of it."""
+
+    bundle: Bundle
+    csv: ClusterServiceVersion
+    version: Version
+
+    @property
+    def package(self) -> str:
+        return self.bundle.package
+
+    @property
+    def name(self) -> str:
+        return self.csv.metadata.name
+
+    @property
+    def order(self) -> Order:
+        """The place among the releases of the package: by version, then by release."""
+        return order_of(self.version, self.csv.spec.release)
+
+    @property
+    def label(self) -> str:
+        """Version and release, as in 1.2.0-1."""
+        return "-".join(part for part in (str(self.version), self.csv.spec.release) if part)
+
+    @property
+    def images(self) -> list[str]:
+        """The images its Deployments run, in their order."""
+        spec = self.csv.spec.install.spec
+        pods = [each.spec.template.spec for each in spec.deployments] if spec else []
+        containers = [one for pod in pods if pod for one in (*(pod.init_containers or ()), *pod.containers)]
+        return list(dict.fromkeys(one.image for one in containers if one.image))
+
+
+def csv_of(bundle: Bundle) -> ClusterServiceVersion | None:
+    """Return the ClusterServiceVersion, decoded as OLM does: a field that is missing is empty.
+
+    None when there is none, more than one, or one that cannot be decoded.
+    """
+    found = bundle.csv
+    if found is None or not found.spec:
+        return None
+    try:
+        return ClusterServiceVersion.from_wire(found.document)
+    except (CtrlError, ValueError, TypeError):
+        return None
+
+
+def release_of(bundle: Bundle) -> Release:
+    """Return a bundle with its version. Raises: ConfigError when it lacks what it is known by."""
+    where, csv = bundle.folder, csv_of(bundle)
+    if csv is None:
+        raise ConfigError(
+            f"{where} has no ClusterServiceVersion that can be read: `ctrl bundle validate {where}` says why"
+        )
+    version, release = parse(csv.spec.version), csv.spec.release
+    if version is None:
+        raise ConfigError(f"{where}: spec.version {csv.spec.version!r} is no semantic version such as 1.2.3")
+    if release and not is_release(release):
+        raise ConfigError(f"{where}: spec.release {release!r} is no release such as 1 or 2.rc-1")
+    for what, value in (("metadata.name", csv.metadata.name), (PACKAGE, bundle.package), (CHANNELS, bundle.channels)):
+        if not value:
+            raise ConfigError(f"{where} has no {what}: `ctrl bundle validate {where}` says what else it lacks")
+    return Release(bundle, csv, version)
