@@ -26,7 +26,7 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 
 class CtrlError(Exception):
@@ -270,6 +270,12 @@ class RequestTimeoutError(TransportError):
 
 class ConfigError(CtrlError):
     """A kubeconfig, flag or option cannot be used; the message says which and what to do."""
+
+    @classmethod
+    def unreadable(cls, where: object, error: OSError | UnicodeError) -> Self:
+        """Return the error for a file that cannot be read, or is no text; `where` names it."""
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is no text in UTF-8"
+        return cls(f"{where} cannot be read: {reason}")
 
 
 class NotRegisteredError(CtrlError):

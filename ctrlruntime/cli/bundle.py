@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ctrlruntime.cli.lazy import Command, LazyGroup
+from ctrlruntime.cli.words import words
 
 if TYPE_CHECKING:
     from ctrlruntime.olm.making import Material, Plan
@@ -51,14 +52,10 @@ _BELOW: Final = {
 }  # fmt: skip
 
 
-def _words(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str] | None:
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
-
-
 @click.group(cls=LazyGroup, lazy=_BELOW, invoke_without_command=True, help=_HELP)
 @click.option("-v", "--version", metavar="VERSION", help="The operator's, like 0.1.0; a new bundle needs it.")
 @click.option(
-    "--channels", metavar="NAME[,NAME]", callback=_words,
+    "--channels", metavar="NAME[,NAME]", callback=words,
     help="Where it stands in a catalog.  [default: those it has, or candidate]",
 )  # fmt: skip
 @click.option("--default-channel", metavar="NAME", help="The channel people get who name none.")
@@ -83,7 +80,7 @@ def _words(_context: click.Context, _option: click.Parameter, text: str | None) 
     help="With --input and --input-dir: the ClusterServiceVersion to start from, when it is not among the objects.",
 )  # fmt: skip
 @click.option(
-    "--extra-service-accounts", metavar="NAME[,NAME]", callback=_words,
+    "--extra-service-accounts", metavar="NAME[,NAME]", callback=words,
     help="ServiceAccounts that no Deployment runs as, whose permissions OLM shall grant, too.",
 )  # fmt: skip
 @click.option(
@@ -200,11 +197,12 @@ def _material(
     if settings is not None and input_dir is None and input_file is None:
         return of_project(root, settings, warn=_warn)
     start = None if base is None else read_base(base)
+    origin = "" if base is None else str(base)
     if input_dir is not None:
-        found = of_folder(input_dir, base=start)
+        found = of_folder(input_dir, base=start, origin=origin)
     else:
         name = input_file or "-"
-        found = of_text(_read(name), "the standard input" if name == "-" else name, base=start)
+        found = of_text(_read(name), "the standard input" if name == "-" else name, base=start, origin=origin)
     return found if settings is None else with_classes(found, root, settings)
 
 
@@ -215,7 +213,7 @@ def _read(name: str) -> str:
         with click.open_file(name, encoding="utf-8") as file:
             return str(file.read())
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{name} cannot be read: {error}") from error
+        raise ConfigError.unreadable("the standard input" if name == "-" else name, error) from error
 
 
 # Telling
@@ -272,7 +270,8 @@ def _unsaid(plan: Plan, material: Material, settings: Settings | None) -> Iterab
     from ctrlruntime.project.config.olm import base_text
 
     scaffold = None if settings is None else read_one(base_text(settings), "the scaffold")
-    return unsaid(plan.assembled.csv, origin=material.origin, scaffold=scaffold)
+    is_namespaced = None if settings is None else settings.namespaced
+    return unsaid(plan.assembled.csv, origin=material.origin, scaffold=scaffold, is_namespaced=is_namespaced)
 
 
 def _report(paths: Iterable[Path], text: str) -> None:

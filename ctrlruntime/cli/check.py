@@ -68,4 +68,4 @@ def _read(name: str) -> tuple[str, str]:
         with click.open_file(name, encoding="utf-8") as file:
             return "standard input" if name == "-" else name, str(file.read())
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{name} cannot be read: {error}") from error
+        raise ConfigError.unreadable(name, error) from error

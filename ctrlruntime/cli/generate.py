@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from ctrlruntime.cli.words import words, words_of
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.olm.capabilities import LEVELS
+
 if TYPE_CHECKING:
     from ctrlruntime.olm.making import Answers
 
@@ -21,7 +25,8 @@ _HELP = """Write the base of a bundle, and set in it what people see in a catalo
     the fields that are named here, or asked for, change. Comments stay. Everything that follows from your classes and manifests is added by
     `ctrl bundle`, so leave that out.
 
-    At a terminal, and without options that set a field, the six most important ones are asked for, with what they hold now as the default.
+    At a terminal, and without options that set a field, the six most important ones are asked for, with what they hold now as the default:
+    Enter keeps it. An answer that its field cannot hold is asked for again.
 
     \b
     Examples:
@@ -29,6 +34,16 @@ _HELP = """Write the base of a bundle, and set in it what people see in a catalo
       ctrl generate kustomize-manifests --display-name Shop --provider "The Shop Authors" \\
           --maintainer "Ada:ada@example.com" --icon logo.svg --categories "Database, Monitoring"
     """
+
+
+_QUESTIONS: Final = (
+    ("display_name", "Display name", True),
+    ("description", "Description", True),
+    ("provider", "Name of the provider", True),
+    ("provider_url", "URL of the provider", False),
+    ("keywords", "Keywords (comma between them)", False),
+    ("maintainers", "Maintainers (name:email, comma between them)", False),
+)
 
 
 @click.group()
@@ -39,13 +54,6 @@ def generate() -> None:
 @click.group(hidden=True)
 def kustomize() -> None:
     """Write the base of a bundle: operator-sdk's spelling."""
-
-
-_LEVELS: Final = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
-
-
-def _words(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str] | None:
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _several(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> list[str] | None:
@@ -67,7 +75,7 @@ def _several(_context: click.Context, _option: click.Parameter, texts: tuple[str
 @click.option("--short-description", metavar="TEXT", help="One sentence, for lists.")
 @click.option("--provider", metavar="NAME", help="Who publishes it.")
 @click.option("--provider-url", metavar="URL", help="Their site.")
-@click.option("--keywords", metavar="WORD[,WORD]", callback=_words, help="The words it is found by.")
+@click.option("--keywords", metavar="WORD[,WORD]", callback=words, help="The words it is found by.")
 @click.option(
     "--maintainer", "maintainers", multiple=True, metavar="NAME:EMAIL", callback=_several,
     help="Who answers questions (again for each).",
@@ -82,7 +90,7 @@ def _several(_context: click.Context, _option: click.Parameter, texts: tuple[str
 )  # fmt: skip
 @click.option("--min-kube-version", metavar="VERSION", help="The lowest Kubernetes it works on, like 1.28.0.")
 @click.option("--maturity", metavar="WORD", help="Like alpha, beta or stable.")
-@click.option("--capabilities", type=click.Choice(_LEVELS), help="The operator's level.")
+@click.option("--capabilities", type=click.Choice(LEVELS), help="The operator's level.")
 @click.option("--categories", metavar="TEXT", help='Where a catalog lists it, like "Database, Monitoring".')
 @click.option("--container-image", metavar="IMAGE", help="The operator's image.")
 @click.option("--repository", metavar="URL", help="Where its source is.")
@@ -106,6 +114,7 @@ def kustomize_manifests(
 
         said = _asked(said, current_answers(folder, settings))
     base = base_of(folder, settings, said)
+    _tell_of_categories(said.categories or "")
     if base.change is None:
         click.echo(f"{base.path}: up to date")
         return
@@ -115,17 +124,28 @@ def kustomize_manifests(
         click.echo(f"warning: {base.path} was written anew, and the comments in it are lost", err=True)
 
 
+def _tell_of_categories(text: str) -> None:
+    from ctrlruntime.explain.naming import nearest
+    from ctrlruntime.olm.validation.optional.categories import CATEGORIES, VARIABLE
+
+    if os.environ.get(VARIABLE):  # the catalog has shelves of its own
+        return
+    for name in words_of(text):
+        if name not in CATEGORIES:
+            click.echo(f"warning: {name!r} is no category of the usual catalogs{nearest(name, CATEGORIES)}", err=True)
+
+
 kustomize.add_command(kustomize_manifests, "manifests")
 generate.add_command(kustomize)
 
 
 def _text(path: Path) -> str:
-    from ctrlruntime.errors import ConfigError
+    from ctrlruntime.olm.making import read_text
 
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        return read_text(path)
+    except FileNotFoundError as error:
+        raise ConfigError.unreadable(path, error) from error
 
 
 # Asking
@@ -133,25 +153,37 @@ def _text(path: Path) -> str:
 
 def _asked(said: Answers, now: Answers) -> Answers:
     """Ask for what was not said. What a person leaves as it is stays unsaid."""
-    return replace(
-        said,
-        display_name=said.display_name or _ask("Display name", now.display_name),
-        description=said.description or _ask("Description", now.description),
-        provider=said.provider or _ask("Name of the provider", now.provider),
-        provider_url=said.provider_url or _ask("URL of the provider", now.provider_url, is_required=False),
-        keywords=said.keywords or _ask_list("Keywords (comma between them)", now.keywords or ()),
-        maintainers=said.maintainers
-        or _ask_list("Maintainers (name:email, comma between them)", now.maintainers or ()),
-    )
+    found = said
+    for name, question, is_required in _QUESTIONS:
+        if getattr(said, name) is None:
+            found = replace(found, **{name: _ask(name, question, getattr(now, name), is_required=is_required)})
+    return found
 
 
-def _ask(what: str, now: str | None, *, is_required: bool = True) -> str | None:
-    # A text of several lines is shown by its first one.
-    shown = now.strip().splitlines()[0] if now and now.strip() else None
-    answer = str(click.prompt(what, default=shown if shown or is_required else "", show_default=bool(shown)))
-    return None if answer == (shown or "") else answer
+def _ask(name: str, question: str, now: Any, *, is_required: bool) -> Any:
+    """Return the answer to a question, None when it stays as it is. What the field cannot hold is asked again, with the reason."""
+    from ctrlruntime.olm.making import Answers
+
+    is_list = name in {"keywords", "maintainers"}
+    before = ", ".join(now or ()) if is_list else (now or "").strip()
+    shown = _shown(before)
+    while True:
+        text = str(click.prompt(f"{question} [{shown}]" if shown else question, default="", show_default=False)).strip()
+        if text in {"", before, shown}:
+            if before or not is_required:
+                return None
+            click.echo("error: it is required; give one", err=True)
+            continue
+        answer: Any = words_of(text) if is_list else text
+        try:
+            Answers(**{name: answer}).values()
+        except ConfigError as error:
+            click.echo(f"error: {error}", err=True)
+        else:
+            return answer
 
 
-def _ask_list(what: str, now: Any) -> list[str] | None:
-    answer = _ask(what, ", ".join(now), is_required=False)
-    return None if answer is None else [part.strip() for part in answer.split(",") if part.strip()]
+def _shown(text: str) -> str:
+    """Return what is shown of a text of several lines: the first one, and how many there are."""
+    lines = text.splitlines()
+    return f"{lines[0]} … ({len(lines)} lines)" if len(lines) > 1 else text

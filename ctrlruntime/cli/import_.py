@@ -59,7 +59,7 @@ def _read(file: str) -> str:
     except FileNotFoundError as error:
         raise ConfigError(f"{file}: there is no such file") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}") from error
+        raise ConfigError.unreadable(file, error) from error
 
 
 def _warn(text: str) -> None:

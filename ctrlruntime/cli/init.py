@@ -101,7 +101,7 @@ def _text(path: Path | None) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        raise ConfigError.unreadable(path, error) from error
     if not text.strip():
         raise ConfigError(f"{path} is empty, and a license is not")
     return text

@@ -70,7 +70,7 @@ def _read(name: str) -> str:
         with click.open_file(name, encoding="utf-8") as file:
             return str(file.read())
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{name} cannot be read: {error}") from error
+        raise ConfigError.unreadable(name, error) from error
 
 
 def _write(objects: Sequence[Mapping[str, Any]], output: str, *, as_json: bool) -> None:

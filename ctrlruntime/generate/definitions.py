@@ -51,7 +51,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}") from error
+        raise ConfigError.unreadable(file, error) from error
 
 
 def _definitions(documents: Iterable[Any], where: str) -> Iterator[Document]:

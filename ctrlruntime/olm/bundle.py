@@ -215,12 +215,19 @@ def _documents(folder: Path, below: str, unreadable: list[Unreadable]) -> Iterat
             continue
         name = f"{below}/{path.name}"
         try:
-            trees = read_documents(path.read_text(encoding="utf-8"), name)
-        except (OSError, UnicodeDecodeError, ConfigError) as error:
+            trees = read_documents(_text(path, name), name)
+        except ConfigError as error:
             unreadable.append(Unreadable(name, str(error).removeprefix(name).lstrip(",: ")))
             continue
         for tree in trees:
             yield name, tree
+
+
+def _text(path: Path, name: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.unreadable(name, error) from error
 
 
 def _is_object(file: str, tree: Any, unreadable: list[Unreadable]) -> bool:

@@ -49,7 +49,7 @@ def edit(folder: Path, wanted: Settings, *, warn: Warn = warn) -> Edit:
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        raise ConfigError.unreadable(path, error) from error
     return Edit(path, before, write_settings(before, wanted), refresh(folder, wanted, warn=warn))
 
 

@@ -232,7 +232,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        raise ConfigError.unreadable(path, error) from error
 
 
 def _table(folder: Path) -> Mapping[str, Any] | None:

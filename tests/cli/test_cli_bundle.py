@@ -65,8 +65,9 @@ def test_a_bundle_is_written_and_then_up_to_date(project):
     assert f"created bundle/manifests/{project.name}.clusterserviceversion.yaml" in lines
     assert f"created bundle/manifests/{project.group}_carts.yaml" in lines
     assert lines[-2:] == ["created bundle.Dockerfile", "created bundle.Dockerfile.dockerignore"]
-    assert (second.exit_code, second.stdout) == (0, f"{len(lines)} files in bundle: up to date\n")
-    assert (checked.exit_code, checked.stdout, checked.stderr) == (0, "", "")
+    current = f"{len(lines)} files in bundle: up to date\n"
+    assert (second.exit_code, second.stdout) == (0, current)
+    assert (checked.exit_code, checked.stdout, checked.stderr) == (0, current, "")
 
 
 def test_the_bundle_is_that_of_the_project(bundle):
@@ -87,7 +88,10 @@ def test_every_field_that_people_miss_is_a_warning_with_its_place(project):
 
     lines = done.stderr.splitlines()
     place = f"warning: config/manifests/bases/{project.name}.clusterserviceversion.yaml: "
-    assert f"{place}spec.icon is missing: a picture, as in --icon logo.svg" in lines
+    assert (
+        f"{place}spec.icon is missing: a picture; `ctrl generate kustomize-manifests --icon logo.svg` sets it in a project"
+        in lines
+    )
     said = {line.removeprefix(place).partition(":")[0] for line in lines if line.startswith(place)}
     assert {"spec.provider is the scaffold's", "spec.links is the scaffold's", "spec.minKubeVersion is missing"} <= said
     assert all(line.startswith("warning: ") for line in lines)
@@ -111,18 +115,28 @@ def test_the_bundle_follows_the_classes(bundle):
     assert run("--check").exit_code == 0
 
 
-def test_a_stale_tree_is_a_warning(bundle):
+def test_a_stale_tree_is_a_warning_and_fails_a_check(bundle):
     bundle.source.write_text(bundle.source.read_text().replace("size: int = 1", "size: int = 7"))
     bundle.forget()
 
     done = run("--check")
 
     crd = f"config/crd/bases/{bundle.group}_carts.yaml"
-    assert (
-        done.stderr
-        == f"warning: {crd}: stale, and the bundle is made from what stands there; run `ctrl manifests` first\n"
-    )
-    assert done.exit_code == 0
+    assert done.stderr.splitlines() == [
+        f"warning: {crd}: stale, and the bundle is made from what stands there; run `ctrl manifests` first",
+        f"error: stale: {crd}; run ctrl manifests, then ctrl bundle",
+    ]
+    assert done.exit_code == 1
+    assert run().exit_code == 0
+
+
+def test_a_bundle_that_was_pinned_says_so_when_it_is_no_more(bundle):
+    Path("digests.json").write_text(json.dumps({f"{bundle.name}:v1": DIGEST}))
+    assert run("--pin", "digests.json").exit_code == 0
+
+    assert "give --pin again" in run("--check").stderr
+    assert "give --pin again" in run().stderr
+    assert "give --pin again" not in run().stderr
 
 
 def test_a_time_of_creation_alone_is_never_stale(bundle, monkeypatch):
@@ -249,6 +263,37 @@ def test_objects_of_another_tool_need_no_project(bundle, tmp_path_factory, monke
     assert "scorecard" not in Path("bundle.Dockerfile").read_text()
 
 
+def test_what_is_left_out_of_objects_that_were_given_is_one_line(bundle):
+    rendered = CliRunner().invoke(ctrl, ["render", "config/manifests"]).stdout
+
+    said = [line for line in run("--input", "-", input=rendered).stderr.splitlines() if "cert-manager" in line]
+
+    assert len(said) == 1
+    for name in (
+        "Certificate/{}-serving-cert",
+        "Issuer/{}-selfsigned-issuer",
+        "the volume webhook-certs of Deployment/{}-",
+    ):
+        assert name.format(bundle.name) in said[0]
+    assert "cert-manager" not in run().stderr
+
+
+def test_an_empty_standard_input_is_one_line(project):
+    done = run("--input", "-", "--version", "0.1.0", input="")
+
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "error: the standard input is empty: give it the operator's manifests\n",
+    )
+
+
+def test_objects_without_the_scorecards_configuration_are_told(bundle):
+    (bundle.folder / "config/scorecard/bases/config.yaml").write_text("")
+
+    said = "config/manifests renders no Configuration of the scorecard, so the bundle has no tests for `ctrl scorecard`"
+    assert f"warning: {said}; see config/scorecard" in run().stderr.splitlines()
+
+
 def test_the_objects_can_be_printed(project):
     before = texts(project.folder)
 
@@ -292,6 +337,9 @@ def test_permissions_of_further_accounts_are_granted(project):
         (["--version", "0.1.0", "--package", "My Shop"], "the package 'My Shop' has to be"),
         (["--version", "0.1.0", "--pin", "none.json"], "none.json cannot be read"),
         (["--version", "0.1.0", "--output-dir", "."], ". holds the project; give the bundle a folder of its own"),
+        (["--version", "0.1.0", "--output-dir", "config"], "config is no bundle, and holds "),
+        (["--version", "0.1.0+b1"], "the version '0.1.0+b1' has build metadata"),
+        (["--version", "0.1.0", "--input-dir", "config/default"], "config/default has no ClusterServiceVersion"),
         (["--version", "0.1.0", "--input-dir", "none"], "there is no folder none"),
         (["--version", "0.1.0", "--input", "none.yaml"], "none.yaml cannot be read"),
         (["--version", "0.1.0", "--input-dir", "config/crd"], "config/crd has no ClusterServiceVersion to start from"),
@@ -344,7 +392,9 @@ def test_without_a_base_it_is_said_what_writes_one(bundle):
 
 BROKEN = {
     "no YAML": ("kind: a: b\n", "line 1"),
-    "another kind": ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", "has no ClusterServiceVersion to start from"),
+    "another kind": ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", "is no ClusterServiceVersion: delete it, and run `ctrl generate kustomize-manifests`"),
+    "nothing": ("", "is empty: delete it, and run `ctrl generate kustomize-manifests`"),
+    "a comment": ("# Mine.\n", "is empty: delete it, and run `ctrl generate kustomize-manifests`"),
     "no spec": ("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: a}\n", "has no spec"),
 }  # fmt: skip
 

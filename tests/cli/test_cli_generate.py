@@ -111,7 +111,7 @@ def test_a_question_shows_what_the_base_says_and_enter_keeps_it(base):
     done = run("--interactive", input="\n" * 6)
 
     assert (done.exit_code, base.read_text()) == (0, before)
-    for shown in ("[Shop]", "[One.]", "[Acme]", "[https://x.io]", "[shop]", "[Ada:ada@x.io]"):
+    for shown in ("[Shop]", "[One. … (2 lines)]", "[Acme]", "[https://x.io]", "[shop]", "[Ada:ada@x.io]"):
         assert shown in done.stdout
     assert done.stdout.endswith(f"{BASE}: up to date\n")
 
@@ -132,6 +132,114 @@ def test_questions_that_are_not_answered_write_nothing(base):
     done = run("--interactive", input="My Shop\n")
 
     assert (done.exit_code, base.read_text()) == (1, before)
+
+
+def test_an_answer_that_a_field_cannot_hold_is_asked_again_with_the_reason(base):
+    answers = ["   ", "", "Sells", "", "Acme", "x.io", "https://acme.example", "", "Ada", "Ada:ada@x.io"]
+
+    done = run("--interactive", input="\n".join([*answers, ""]))
+
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines() == [
+        "error: it is required; give one",
+        "error: it is required; give one",
+        "error: 'x.io' is no URL; give one that begins with https://",
+        "error: the maintainer 'Ada' has to be name:email, as in 'Ada:ada@example.com'",
+    ]
+    spec = spec_of(base)
+    assert (spec["displayName"], spec["description"]) == ("Shop", "Sells")
+    assert spec["provider"] == {"name": "Acme", "url": "https://acme.example"}
+    assert spec["maintainers"] == [{"email": "ada@x.io", "name": "Ada"}]
+
+
+@pytest.mark.parametrize(
+    ("encoded", "near"), [(b"Gr\xf6\xdfe", r"'Gr\udcf6\udcdfe'"), (b"A" * 99 + b"\xff", r"'AAAAAAAAAA\udcff'")]
+)
+def test_text_that_is_not_utf_8_is_refused_and_nothing_is_written(base, encoded, near):
+    before = base.read_text()
+
+    done = run("--display-name", encoded.decode("utf-8", "surrogateescape"))
+
+    assert (done.exit_code, done.stdout, base.read_text()) == (1, "", before)
+    assert done.stderr == f"error: the display name is no text in UTF-8, near {near}; set the terminal to UTF-8\n"
+
+
+def test_a_description_loses_the_mark_of_its_byte_order(base, project):
+    (project / "about.md").write_bytes(b"\xef\xbb\xbfSells.\n")
+
+    assert run("--description-file", "about.md").exit_code == 0
+    assert spec_of(base)["description"] == "Sells.\n"
+
+
+EMPTY = [
+    "--display-name",
+    "--description",
+    "--short-description",
+    "--provider",
+    "--support",
+    "--categories",
+    "--maturity",
+]
+
+
+@pytest.mark.parametrize("option", [*EMPTY, "--keywords", "--maintainer"])
+@pytest.mark.parametrize("value", ["", "  "])
+def test_an_empty_value_is_refused(base, option, value):
+    before = base.read_text()
+
+    done = run(option, value)
+
+    assert (done.exit_code, base.read_text()) == (1, before)
+    assert done.stderr.endswith(f" may not be empty; what the base says stays without {option}\n")
+
+
+PICTURES = {
+    "text": (b"hello\n", "the icon logo.png is no image/png"),
+    "another picture": (b"GIF89a...", "the icon logo.png is no image/png, but image/gif: name it so"),
+    "a large one": (b"\x89PNG\r\n\x1a\n" + bytes(524_288), "the icon logo.png has 524,296 bytes, and 524,288 are the most: make it smaller"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "said"), PICTURES.values(), ids=list(PICTURES))
+def test_an_icon_has_to_be_the_picture_it_is_named(base, project, content, said):
+    (project / "logo.png").write_bytes(content)
+
+    assert run("--icon", "logo.png").stderr == f"error: {said}\n"
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff"])
+def test_a_description_that_is_no_text_is_refused(base, project, content):
+    (project / "about.md").write_bytes(content)
+
+    done = run("--description-file", "about.md")
+
+    assert done.stderr in {
+        "error: about.md cannot be read: it is no text in UTF-8\n",
+        "error: the description may not be empty; what the base says stays without --description\n",
+    }
+
+
+def test_a_base_with_a_part_in_braces_keeps_its_comments(base):
+    text, _, _ = base.read_text().partition("  provider:\n")
+    base.write_text(text + "  provider: {name: Ada}  # mine\n  version: 0.0.0  # a placeholder\n")
+
+    assert run("--provider-url", "https://x.io").stderr == ""
+    assert base.read_text() == (
+        f"{text}  provider:  # mine\n    name: Ada\n    url: https://x.io\n  version: 0.0.0  # a placeholder\n"
+    )
+
+
+def test_a_category_that_catalogs_do_not_have_is_a_warning(base, monkeypatch):
+    monkeypatch.delenv("OPERATOR_BUNDLE_CATEGORIES", raising=False)
+
+    done = run("--categories", "Database, Monitorin")
+
+    assert (done.exit_code, done.stdout) == (0, f"changed {BASE}\n")
+    assert done.stderr.startswith("warning: 'Monitorin' is no category of the usual catalogs")
+    assert "Monitoring" in done.stderr
+    assert done.stderr.count("\n") == 1
+    monkeypatch.setenv("OPERATOR_BUNDLE_CATEGORIES", "own.json")
+    assert run("--categories", "Foo").stderr == ""
 
 
 def test_what_a_flag_says_is_not_asked(base):
@@ -157,6 +265,8 @@ WRONG = {
     "a link to what is no URL": (["--link", "Docs=x.io"], "'x.io' is no URL"),
     "a provider's URL that is none": (["--provider-url", "x.io"], "'x.io' is no URL"),
     "two numbers for Kubernetes": (["--min-kube-version", "1.28"], "as in 1.28.0"),
+    "an image that is none": (["--container-image", "foo bar"], "'foo bar' is no reference to an image"),
+    "a repository that is no URL": (["--repository", "foo"], "'foo' is no URL"),
     "a picture of an unknown sort": (["--icon", "pyproject.toml"], "has to be one of .svg, .png"),
 }
 

@@ -10,6 +10,7 @@ import pytest
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.bundle import read_bundle
 from ctrlruntime.olm.making import Given, Request, of_folder, of_text, planned, read_base, with_classes
+from ctrlruntime.olm.validation import validate
 from ctrlruntime.project.settings import Settings
 
 NOON = datetime(2031, 2, 3, 12, 0, 0, tzinfo=UTC)
@@ -72,6 +73,13 @@ def test_a_base_can_come_from_a_file_of_its_own(tmp_path):
     assert (found.name, len(found.objects)) == ("shop", 1)
 
 
+@pytest.mark.parametrize("name", ["cool.vault.v0.0.0", "cool.vault", "cool.vault-v0.0.0-1"])
+def test_a_package_may_have_dots(name):
+    found = of_text(BASE_TEXT.replace("shop.v0.0.0", name), "a text")
+
+    assert found.name == "cool.vault"
+
+
 OPERATOR = """
     import ctrlruntime as ctrl
     from ctrlruntime.api.apps.v1 import Deployment
@@ -119,6 +127,42 @@ def test_classes_tell_the_kinds_and_what_they_bring_along(package, tmp_path):
 def test_what_no_bundle_can_be_made_from_is_refused(text, said):
     with pytest.raises(ConfigError, match=said):
         of_text(text, "a text")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "\ufeff"])
+def test_a_text_without_an_object_is_empty(text):
+    with pytest.raises(ConfigError, match=r"^the standard input is empty: give it the operator's manifests$"):
+        of_text(text, "the standard input")
+
+
+def test_what_is_no_object_is_told_with_its_file(tmp_path):
+    (tmp_path / "base.yaml").write_text(BASE_TEXT)
+    (tmp_path / "values.yaml").write_text("replicas: 1\n")
+
+    with pytest.raises(ConfigError, match=r"/values\.yaml holds a document that is no object"):
+        of_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "cannot be read: No such file or directory"), (b"\xff", "cannot be read: it is no text in UTF-8")],
+)
+def test_a_file_that_cannot_be_read_is_told_without_pythons_words(tmp_path, content, said):
+    if content is not None:
+        (tmp_path / "base.yaml").write_bytes(content)
+
+    with pytest.raises(ConfigError) as caught:
+        read_base(tmp_path / "base.yaml")
+
+    assert str(caught.value) == f"{tmp_path / 'base.yaml'} {said}"
+
+
+def test_a_base_of_its_own_is_where_fields_are_to_be_set(tmp_path):
+    (tmp_path / "base.yaml").write_text(BASE_TEXT)
+    base = read_base(tmp_path / "base.yaml")
+
+    assert of_text(DEPLOYMENT_TEXT, "a text", base=base, origin="base.yaml").origin == "base.yaml"
+    assert of_text(ALL_TEXT, "a text").origin == "a text"
 
 
 def test_a_base_has_to_be_one(tmp_path):
@@ -180,6 +224,15 @@ def test_the_time_of_creation_moves_with_the_content_alone(tmp_path):
 
     assert made(folder, now=later, version="1.0.1")
     assert created_at(folder) == "2031-02-04T12:00:00Z"
+
+
+def test_a_bundle_with_a_release_is_valid(tmp_path):
+    made(tmp_path / "bundle", version="1.0.0", text=ALL_TEXT.replace("spec: {display", 'spec: {release: "1", display'))
+
+    bundle = read_bundle(tmp_path / "bundle")
+    assert bundle.csv is not None
+    assert bundle.csv.name == "shop-v1.0.0-1"
+    assert not [each for each in validate(bundle) if each.code.startswith("release")]
 
 
 def test_a_comparison_keeps_the_time_of_creation(tmp_path):

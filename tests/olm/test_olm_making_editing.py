@@ -68,6 +68,12 @@ CASES = {
     "a key of a map that is empty": ({("spec", "empty", "a", "b"): 1}, "empty: {}\n", "empty:\n    a:\n      b: 1\n"),
     "a key of a map that is null": ({("spec", "nothing", "a"): 1}, "nothing:\n", "nothing:\n    a: 1\n"),
     "a map in one line": ({("spec", "flow"): 3}, "flow: {a: 1, b: 2}", "flow: 3"),
+    "a key of a map in one line": (
+        {("spec", "flow", "b"): 3}, "  flow: {a: 1, b: 2}  # both\n", "  flow:  # both\n    a: 1\n    b: 3\n",
+    ),
+    "a key of a map in one line that goes": (
+        {("spec", "flow", "b"): REMOVED}, "  flow: {a: 1, b: 2}  # both\n", "  flow:  # both\n    a: 1\n",
+    ),
     "a key that goes": ({("spec", "text"): REMOVED}, "  text: |\n    one\n\n    two\n", ""),
 }  # fmt: skip
 
@@ -106,7 +112,7 @@ UNFIT = {
     "a map in one line": ("{kind: Shop, spec: {}} # all\n", {("kind",): "Cart"}),
     "an anchor": ("kind: &a Shop\nspec: *a\n", {("kind",): "Cart"}),
     "the only key of a map": ("spec:\n  a: 1\n", {("spec", "a"): REMOVED}),
-    "a key of a map in one line": ("spec: {a: 1}\n", {("spec", "b"): 2}),
+    "a key of a map in braces with comments": ("spec: {\n  a: 1  # one\n}\n", {("spec", "b"): 2}),
 }
 
 
@@ -139,6 +145,22 @@ def test_a_form_that_is_not_edited_in_its_place_is_written_anew(text, values):
 def test_what_is_no_map_is_refused(text, values, said):
     with pytest.raises(ConfigError, match=said):
         with_values(text, values, "base.yaml")
+
+
+def test_two_keys_of_a_map_in_one_line_are_both_set_and_comments_of_others_stay():
+    text = "modes:  # mine\n- {type: Own, supported: true}  # no\nprovider: {name: Ada}  # us\n"
+
+    found = edited({("provider", "name"): "Bob", ("provider", "url"): "x", ("title",): "Shop"}, text)
+
+    assert found == text.replace(
+        "provider: {name: Ada}  # us\n", "provider:  # us\n  name: Bob\n  url: x\ntitle: Shop\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["# Mine.\nspec:\n  a: 1\n", "# Mine.\n{spec: {a: 1}}\n"])
+def test_what_no_yaml_holds_is_refused(text):
+    with pytest.raises(ConfigError, match=r"base\.yaml cannot hold what is to be set"):
+        with_values(text, {("spec", "a"): "Gr\udcf6\udcdfe"}, "base.yaml")
 
 
 words = st.text("ab#:- \n'", min_size=1, max_size=8)

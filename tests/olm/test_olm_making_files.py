@@ -119,3 +119,14 @@ def test_the_image_has_the_annotations_as_labels():
         "COPY bundle/manifests /manifests/",
         "COPY bundle/metadata /metadata/",
     ]
+
+
+def test_a_folder_with_blanks_is_one_word_of_the_dockerfile():
+    lines = dockerfile('my "bundle"', {"a": "b"}, with_tests=True).splitlines()
+
+    assert "#   docker build -f 'my \"bundle\".Dockerfile' -t IMAGE ." in lines
+    assert lines[-3:] == [
+        r'COPY ["my \"bundle\"/manifests", "/manifests/"]',
+        r'COPY ["my \"bundle\"/metadata", "/metadata/"]',
+        r'COPY ["my \"bundle\"/tests/scorecard", "/tests/scorecard/"]',
+    ]

@@ -26,8 +26,8 @@ def existing(tmp_path: Path, **annotations: str):
 
 
 def test_a_new_bundle_has_the_projects_name_and_is_a_candidate():
-    assert identity_of(Given(version="1.2.0-rc.1+7"), None, "shop") == Identity(
-        package="shop", version="1.2.0-rc.1+7", channels=("candidate",), default_channel="candidate"
+    assert identity_of(Given(version="1.2.0-rc.1"), None, "shop") == Identity(
+        package="shop", version="1.2.0-rc.1", channels=("candidate",), default_channel="candidate"
     )
 
 
@@ -67,6 +67,43 @@ def test_the_version_stays_until_another_one_is_given(tmp_path):
     assert identity_of(Given(version="9.0.0"), before, "").version == "9.0.0"
 
 
+@pytest.mark.parametrize("version", ["18446744073709551615.0.0", f"1.0.0-{'a' * 51}"])
+def test_the_largest_of_versions_are_taken(version):
+    assert identity_of(Given(version=version), None, "shop").version == version
+
+
+CSV = (
+    "kind: ClusterServiceVersion\napiVersion: operators.coreos.com/v1alpha1\nmetadata: {name: a}\nspec: {version: %s}\n"
+)
+UNKNOWN = {
+    "two": ({"a.yaml": CSV % "1.0.0", "b.yaml": CSV % "2.0.0"}, "{}/a.yaml and {}/b.yaml hold ClusterServiceVersions"),
+    "a wrong version": ({"a.yaml": CSV % "one"}, "{}/a.yaml: spec.version 'one' is no version"),
+    "an empty one": (
+        {"a.clusterserviceversion.yaml": ""},
+        "{}/a.clusterserviceversion.yaml holds no ClusterServiceVersion",
+    ),
+    "a broken one": (
+        {"a.yaml": "a: b: c"},
+        "{}/a.yaml cannot be read (line 1: mapping values are not allowed in this context)",
+    ),
+    "none": ({"a.yaml": "kind: Service"}, "the bundle has no version yet: give one, as in --version 0.1.0"),
+}
+
+
+@pytest.mark.parametrize(("files", "said"), UNKNOWN.values(), ids=list(UNKNOWN))
+def test_a_version_that_cannot_be_told_is_said_with_the_file(tmp_path, files, said):
+    before = existing(tmp_path)
+    folder = tmp_path / "bundle/manifests"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+    with pytest.raises(ConfigError) as caught:
+        identity_of(Given(), read_bundle(before.folder), "shop")
+
+    assert str(caught.value).startswith(said.replace("{}", str(folder)))
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -77,7 +114,17 @@ def test_the_version_stays_until_another_one_is_given(tmp_path):
         ({"version": "1.0.0", "channels": []}, "no channel is named"),
         ({"version": "1.0.0", "channels": ["a b"]}, "the channel 'a b' has to be letters, digits"),
         ({"version": "1.0.0", "default_channel": ""}, "the channel '' has to be letters"),
-        ({"version": "1.0.0", "package": "Shop"}, "the package 'Shop' has to be lower-case letters"),
+        (
+            {"version": "1.0.0", "package": "Shop"},
+            "the package 'Shop' has to be lower-case letters, digits, dots and dashes, as in my-shop",
+        ),
+        ({"version": "1.0.0+b1"}, r"'1.0.0\+b1' has build metadata, and no name can have a \+: give it without \+b1"),
+        ({"version": "1.0.0-RC1"}, "'1.0.0-RC1' has upper-case letters, and a name has none: give 1.0.0-rc1"),
+        ({"version": "99999999999999999999.0.0"}, "has a number that 64 bits do not hold"),
+        ({"version": "1.0.0-18446744073709551616"}, "has a number that 64 bits do not hold"),
+        ({"version": f"1.0.0-{'a' * 52}"}, f"shop.v1.0.0-{'a' * 52}, which are 64 characters of 63 at most"),
+        ({"version": f"{'9' * 5000}.0.0"}, "the version has 5004 characters, and a name has 63 at most"),
+        ({"version": "1.0.0-a.-"}, "shop.v1.0.0-a.-, which is no DNS name"),
     ],
 )
 def test_what_no_catalog_takes_is_refused(given, said):

@@ -10,7 +10,7 @@ import pytest
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.making.logins import Logins
-from ctrlruntime.olm.making.reference import Reference
+from ctrlruntime.olm.reference import Reference
 
 
 def auth(text: str) -> dict:

@@ -59,7 +59,12 @@ def test_every_image_is_pinned_to_its_digest(tmp_path):
     assert pod["initContainers"][0]["image"] == f"x.io:5000/first@{DIGEST}"
     assert [each["image"] for each in pod["containers"]] == [f"x.io/shop@{DIGEST}", f"x.io/done@{OTHER}"]
     assert [each["value"] for each in pod["containers"][0]["env"]] == [f"mirror.io/db@{OTHER}", "x.io/other:1", ""]
-    assert csv["spec"]["relatedImages"] == [{"name": "db", "image": f"mirror.io/db@{OTHER}"}]
+    assert csv["spec"]["relatedImages"] == [
+        {"name": "db", "image": f"mirror.io/db@{OTHER}"},
+        {"name": "first", "image": f"x.io:5000/first@{DIGEST}"},
+        {"name": "manager", "image": f"x.io/shop@{DIGEST}"},
+        {"name": "done", "image": f"x.io/done@{OTHER}"},
+    ]
     assert csv["metadata"]["annotations"]["containerImage"] == f"x.io/shop@{DIGEST}"
     assert before == with_images()
 

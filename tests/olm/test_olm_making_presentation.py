@@ -72,6 +72,16 @@ def test_what_says_nothing_is_named(name, value, said):
     assert lines_of({**GOOD, "spec": {**GOOD["spec"], name: value}}) == [f"spec.{name} is {said}"]
 
 
+def test_a_container_without_an_image_is_named():
+    pod = {"template": {"spec": {"containers": [{"name": "manager"}, {"name": "proxy", "image": ""}]}}}
+    spec = {**GOOD["spec"], "install": {"spec": {"deployments": [{"name": "shop", "spec": pod}]}}}
+
+    assert list(unsaid({**GOOD, "spec": spec}, origin="base.yaml")) == [
+        "the container manager has no image: name one in its Deployment",
+        "the container proxy has no image: name one in its Deployment",
+    ]
+
+
 @pytest.mark.parametrize(
     ("image", "count"),
     [("x.io/a", 1), ("x.io:5000/a", 1), ("x.io/a:latest", 1), ("x.io/a:v1", 0), (f"x.io/a@{DIGEST}", 0)],
@@ -84,3 +94,23 @@ def test_an_image_that_can_change_is_named(image, count):
 
     assert len(found) == count
     assert all(f"the image {image} can be another one tomorrow" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("modes", "is_namespaced", "count"),
+    [
+        (["AllNamespaces"], False, 0),
+        (["AllNamespaces"], True, 1),
+        (["OwnNamespace"], False, 1),
+        (["OwnNamespace", "AllNamespaces"], True, 0),
+        (["OwnNamespace"], True, 0),
+        (["OwnNamespace"], None, 0),
+    ],
+)
+def test_install_modes_that_do_not_fit_the_permissions_are_named(modes, is_namespaced, count):
+    spec = {**GOOD["spec"], "installModes": [{"type": mode, "supported": True} for mode in modes]}
+
+    told = list(unsaid({**GOOD, "spec": spec}, origin="base.yaml", is_namespaced=is_namespaced))
+
+    assert len(told) == count
+    assert all(line.startswith("base.yaml: spec.installModes: the project ") for line in told)

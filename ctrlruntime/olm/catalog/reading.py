@@ -92,7 +92,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}") from error
+        raise ConfigError.unreadable(file, error) from error
 
 
 def _trees(text: str, file: str) -> list[Any]:

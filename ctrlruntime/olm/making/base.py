@@ -13,16 +13,22 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.documents import read_one
 from ctrlruntime.generate.options import Document
 from ctrlruntime.olm import semver
-from ctrlruntime.olm.csv.objects import mapping, maps
 from ctrlruntime.olm.making.editing import Keys, with_values
 from ctrlruntime.olm.making.presentation import PLACEHOLDERS
+from ctrlruntime.olm.making.reading import read_text
 from ctrlruntime.olm.making.sources import MANIFESTS_FOLDER
+from ctrlruntime.olm.picture import is_picture, media_type_of
+from ctrlruntime.olm.reference import Reference
+from ctrlruntime.olm.trees import mapping, maps
 from ctrlruntime.project.config.olm import base_file, base_text
 from ctrlruntime.project.settings import Settings
 from ctrlruntime.project.tree import Change
 
 __all__ = ["Answers", "BaseFile", "base_of", "current_answers"]
 
+_MOST: Final = 512 * 1024
+"""Bytes of an icon: half of what all manifests of a bundle may take, compressed."""
+_OPTIONS: Final = {"maintainers": "maintainer", "links": "link"}
 _PICTURES: Final = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
@@ -65,12 +71,16 @@ class Answers:
 
     def values(self) -> dict[Keys, Any]:
         """Return what they come to, by the way to each field. Raises: ConfigError for what its field cannot hold."""
+        for each in fields(self):
+            _refuse_text(each.name, getattr(self, each.name))
         found: dict[Keys, Any] = {
             ("metadata", "annotations", "capabilities"): self.capabilities,
             ("metadata", "annotations", "categories"): self.categories,
-            ("metadata", "annotations", "containerImage"): self.container_image,
+            ("metadata", "annotations", "containerImage"): None
+            if self.container_image is None
+            else _image(self.container_image),
             ("metadata", "annotations", "description"): self.short_description,
-            ("metadata", "annotations", "repository"): self.repository,
+            ("metadata", "annotations", "repository"): None if self.repository is None else _url(self.repository),
             ("metadata", "annotations", "support"): self.support,
             ("spec", "description"): self.description,
             ("spec", "displayName"): self.display_name,
@@ -133,11 +143,9 @@ def current_answers(folder: Path, settings: Settings) -> Answers:
 def _text(folder: Path, settings: Settings) -> tuple[Path, str | None]:
     path = folder / MANIFESTS_FOLDER / base_file(settings)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except FileNotFoundError:
         return path, None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
     _read(text, path)
     return path, text
 
@@ -160,6 +168,28 @@ def _said(value: Any) -> str | None:
 
 
 # What a field can hold
+
+
+def _refuse_text(name: str, value: Any) -> None:
+    """Raise ConfigError for an answer without a word in it, and for text that came in another encoding than UTF-8."""
+    if value is None or isinstance(value, Path):
+        return
+    texts: Sequence[str] = [value] if isinstance(value, str) else value
+    option = f"--{_OPTIONS.get(name, name).replace('_', '-')}"
+    what = name.replace("_", " ")
+    if not texts or not all(text.strip() for text in texts):
+        raise ConfigError(f"the {what} may not be empty; what the base says stays without {option}")
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            wrong = text[max(error.start - 10, 0) : error.start + 10]
+            raise ConfigError(f"the {what} is no text in UTF-8, near {wrong!a}; set the terminal to UTF-8") from error
+
+
+def _image(text: str) -> str:
+    Reference.of(text)
+    return text
 
 
 def _maintainer(text: str) -> Document:
@@ -195,7 +225,12 @@ def _icon(path: Path) -> Document:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"the icon {path} cannot be read: {error.strerror or error}") from error
+        raise ConfigError.unreadable(f"the icon {path}", error) from error
     if not content:
         raise ConfigError(f"the icon {path} is empty")
+    if len(content) > _MOST:
+        raise ConfigError(f"the icon {path} has {len(content):,} bytes, and {_MOST:,} are the most: make it smaller")
+    if not is_picture(content, mediatype):
+        other = media_type_of(content)
+        raise ConfigError(f"the icon {path} is no {mediatype}" + (f", but {other}: name it so" if other else ""))
     return {"base64data": base64.b64encode(content).decode("ascii"), "mediatype": mediatype}

@@ -51,12 +51,23 @@ def with_values(text: str, values: Mapping[Keys, Any], where: str) -> Edited:
     try:
         found = text if text.endswith("\n") else f"{text}\n"
         for keys, value in values.items():
-            found = _set_in_text(found, keys, value)
+            found = _set_in_text(found, keys, value, wanted)
         if read_one(found, where) == wanted:
             return Edited(found, is_rewritten=False)
     except (_UnfitError, ConfigError):
         pass
-    return Edited(dump(wanted), is_rewritten=True)
+    return Edited(_anew(wanted, where), is_rewritten=True)
+
+
+def _anew(wanted: Document, where: str) -> str:
+    text = dump(wanted)
+    try:
+        is_same = read_one(text, where) == wanted
+    except ConfigError:
+        is_same = False
+    if not is_same:
+        raise ConfigError(f"{where} cannot hold what is to be set: it would not be read again as it was given")
+    return text
 
 
 def _set_in_tree(tree: Document, keys: Keys, value: Any, where: str) -> None:
@@ -78,7 +89,8 @@ def _set_in_tree(tree: Document, keys: Keys, value: Any, where: str) -> None:
 # In the text
 
 
-def _set_in_text(text: str, keys: Keys, value: Any) -> str:
+def _set_in_text(text: str, keys: Keys, value: Any, wanted: Any) -> str:
+    """Return the text with one value set. `wanted`: the whole tree as it shall be in the end."""
     import yaml
 
     node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -87,8 +99,11 @@ def _set_in_text(text: str, keys: Keys, value: Any) -> str:
             raise _UnfitError
         pair = next((pair for pair in node.value if pair[0].value == key), None)
         is_last = depth == len(keys) - 1
+        wanted = wanted.get(key, {}) if isinstance(wanted, dict) else {}
         if pair is not None and not is_last and not _is_empty(pair[1]):
             node = pair[1]
+            if _is_in_line(node, text):
+                return _replace(text, pair, wanted)
             continue
         if value is REMOVED:
             return text if pair is None or not is_last else _with_lines(text, *_place(pair), "")
@@ -96,6 +111,14 @@ def _set_in_text(text: str, keys: Keys, value: Any) -> str:
             value = {below: value}
         return _insert(text, node, key, value) if pair is None else _replace(text, pair, value)
     raise _UnfitError
+
+
+def _is_in_line(node: Any, text: str) -> bool:
+    """Tell whether a value is a map in braces, which is written anew as a whole; not one with comments in it."""
+    import yaml
+
+    is_flow = isinstance(node, yaml.MappingNode) and bool(node.flow_style)
+    return is_flow and "#" not in text[node.start_mark.index : node.end_mark.index]
 
 
 def _is_empty(node: Any) -> bool:
@@ -109,8 +132,10 @@ def _replace(text: str, pair: Any, value: Any) -> str:
     new = _block(key.value, value, key.start_mark.column)
     line = text.splitlines(keepends=True)[end - 1]
     rest = line[old.end_mark.column :].rstrip("\n")
-    if new.count("\n") == 1 and old.end_mark.line == end - 1 and rest.lstrip().startswith("#"):
-        new = new.rstrip("\n") + rest + "\n"
+    first, _, others = new.partition("\n")
+    has_room = not others or first.endswith(":")
+    if has_room and old.end_mark.line == end - 1 and rest.lstrip().startswith("#"):
+        new = f"{first}{rest}\n{others}"
     return _with_lines(text, start, end, new)
 
 

@@ -5,7 +5,9 @@ What follows from the project has a mark in its first line. The annotations have
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -25,9 +27,9 @@ from ctrlruntime.olm.bundle import (
     PACKAGE,
 )
 from ctrlruntime.olm.csv import Assembled
-from ctrlruntime.olm.csv.objects import mapping
 from ctrlruntime.olm.making.editing import REMOVED, Edited, with_values
 from ctrlruntime.olm.making.identity import Identity
+from ctrlruntime.olm.trees import mapping
 
 __all__ = [
     "MARK",
@@ -134,9 +136,15 @@ def dockerfile(name: str, annotations: Mapping[str, Any], *, with_tests: bool) -
     copied = (MANIFESTS, METADATA, *((tests,) if with_tests else ()))
     return (
         f"{MARK}# Its labels are the annotations of {name}/{ANNOTATIONS_FILE}. Build it beside {name}:\n"
-        f"#   docker build -f {name}.Dockerfile -t IMAGE .\n"
-        f"FROM scratch\n\n{labels}\n" + "".join(f"COPY {name}/{each} /{each}/\n" for each in copied)
+        f"#   docker build -f {shlex.quote(f'{name}.Dockerfile')} -t IMAGE .\n"
+        f"FROM scratch\n\n{labels}\n" + "".join(_copy(f"{name}/{each}", f"/{each}/") for each in copied)
     )
+
+
+def _copy(source: str, target: str) -> str:
+    # What is not in the form of JSON is split at blanks.
+    words = f"{source} {target}" if _PLAIN.fullmatch(source) else json.dumps([source, target], ensure_ascii=False)
+    return f"COPY {words}\n"
 
 
 def dockerignore(name: str) -> str:

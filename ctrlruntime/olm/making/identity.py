@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm import semver
-from ctrlruntime.olm.bundle import Bundle
+from ctrlruntime.olm.bundle import MANIFESTS, SUFFIXES, Bundle
+from ctrlruntime.olm.release import name_for
 
 __all__ = ["Given", "Identity", "identity_of"]
 
 _FIRST_CHANNEL: Final = "candidate"
 _CHANNEL: Final = re.compile(r"[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?")
 _PACKAGE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST: Final = 63
+"""Characters of the name of a ClusterServiceVersion, which is a label value, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +53,7 @@ def identity_of(given: Given, existing: Bundle | None, name: str) -> Identity:
     channels = _channels(given, existing)
     return Identity(
         package=_named(package, "package", _PACKAGE),
-        version=_version(given, existing),
+        version=_fitting(_version(given, existing), package),
         channels=channels,
         default_channel=_default_channel(given, existing, channels),
     )
@@ -58,13 +63,62 @@ def _version(given: Given, existing: Bundle | None) -> str:
     if given.version is None:
         found = _version_of(existing)
         if not found:
-            raise ConfigError("the bundle has no version yet: give one, as in --version 0.1.0")
+            raise ConfigError(_why_unknown(existing))
         return found
+    if len(given.version) > _LONGEST:
+        raise ConfigError(
+            f"the version has {len(given.version)} characters, and a name has {_LONGEST} at most: shorten it"
+        )
     if semver.parse(given.version) is not None:
         return given.version
     bare = given.version.lstrip("vV")
     hint = f"without its v: {bare}" if semver.parse(bare) is not None else "three numbers, as in 0.1.0 or 1.2.0-rc.1"
     raise ConfigError(f"the version {given.version!r} is no semantic version; give one {hint}")
+
+
+def _fitting(version: str, package: str) -> str:
+    """Return the version. Raises: ConfigError for one that OLM cannot read, or that no ClusterServiceVersion can be named after."""
+    bare, plus, build = version.partition("+")
+    if plus:
+        raise ConfigError(
+            f"the version {version!r} has build metadata, and no name can have a +: give it without +{build}"
+        )
+    if bare != bare.lower():
+        raise ConfigError(f"the version {version!r} has upper-case letters, and a name has none: give {bare.lower()}")
+    if any(int(part) >= 2**64 for part in re.split(r"[-.]", bare) if part.isdigit()):
+        raise ConfigError(f"the version {version!r} has a number that 64 bits do not hold: give smaller ones")
+    name = name_for(package, version)
+    if len(name) > _LONGEST:
+        raise ConfigError(
+            f"the ClusterServiceVersion would be named {name}, which are {len(name)} characters of {_LONGEST} at most: "
+            "give a shorter version, or a shorter package"
+        )
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"the ClusterServiceVersion would be named {name}, which is no DNS name: "
+            "let each part between dots begin and end with a letter or a digit"
+        )
+    return version
+
+
+def _why_unknown(existing: Bundle | None) -> str:
+    """Return why nobody knows which version a bundle has: the file that does not say it, and what is wrong with it."""
+    unknown = "so the bundle's version is not known"
+    advice = "give one, as in --version 0.1.0"
+    folder = existing.folder if existing else Path()
+    csvs = existing.csvs if existing else ()
+    if len(csvs) > 1:
+        files = " and ".join(str(folder / each.file) for each in csvs)
+        return f"{files} hold ClusterServiceVersions, {unknown}: a bundle has one; delete the others"
+    for csv in csvs:
+        return f"{folder / csv.file}: spec.version {csv.spec.get('version')!r} is no version: {advice}"
+    for each in existing.unreadable if existing else ():
+        if each.file.startswith(f"{MANIFESTS}/"):
+            return f"{folder / each.file} cannot be read ({each.text}), {unknown}: {advice}"
+    for path in sorted((folder / MANIFESTS).glob("*clusterserviceversion*")) if existing else ():
+        if path.suffix in SUFFIXES:
+            return f"{path} holds no ClusterServiceVersion, {unknown}: {advice}"
+    return f"the bundle has no version yet: {advice}"
 
 
 def _version_of(existing: Bundle | None) -> str:
@@ -93,6 +147,6 @@ def _default_channel(given: Given, existing: Bundle | None, channels: tuple[str,
 
 def _named(name: str, what: str, rule: re.Pattern[str]) -> str:
     if not rule.fullmatch(name):
-        letters = "lower-case letters" if rule is _PACKAGE else "letters"
-        raise ConfigError(f"the {what} {name!r} has to be {letters}, digits, dots and dashes, as in stable-v1")
+        letters, such = ("lower-case letters", "my-shop") if rule is _PACKAGE else ("letters", "stable-v1")
+        raise ConfigError(f"the {what} {name!r} has to be {letters}, digits, dots and dashes, as in {such}")
     return name

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.olm.csv.objects import mapping
-from ctrlruntime.olm.making.reference import DOCKER_HUB, Reference
+from ctrlruntime.olm.reference import DOCKER_HUB, Reference
+from ctrlruntime.olm.trees import mapping
 
 __all__ = ["Login", "Logins"]
 

@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError, GenerateError
 from ctrlruntime.generate.options import Document
-from ctrlruntime.olm.csv.objects import mapping, maps, pod_of
-from ctrlruntime.olm.making.reference import DIGEST, Reference
+from ctrlruntime.olm.csv.deployments import containers_of
+from ctrlruntime.olm.csv.images import RELATED_IMAGE, with_own_images
+from ctrlruntime.olm.reference import DIGEST, Reference
+from ctrlruntime.olm.trees import mapping, maps
 
-__all__ = ["containers_of", "images_of", "pinned", "read_digests"]
+__all__ = ["containers_in", "images_of", "pinned", "read_digests"]
 
-_RELATED: Final = "RELATED_IMAGE_"
 _CONTAINER_IMAGE: Final = "containerImage"
 
 
@@ -46,7 +47,8 @@ def _reference(image: str, value: Any, path: Path) -> str:
 def pinned(csv: Document, digests: Mapping[str, str], *, where: str = "the file") -> Document:
     """Return the ClusterServiceVersion with each image by its digest: of containers, of RELATED_IMAGE_ variables, and what else it names.
 
-    An image that has a digest stays. Raises: GenerateError that names all images without one.
+    An image that has a digest stays. What containers run becomes related images, too, so that these say all there is to mirror.
+    Raises: GenerateError that names all images without one.
     """
     found = copy.deepcopy(csv)
     missing: dict[str, None] = {}
@@ -64,6 +66,10 @@ def pinned(csv: Document, digests: Mapping[str, str], *, where: str = "the file"
             f"{where} has no digest for {', '.join(missing)}; add each as a line that "
             "`docker buildx imagetools inspect IMAGE` or `skopeo inspect docker://IMAGE` tells"
         )
+    spec = mapping(found["spec"])
+    related = with_own_images(_deployments(found), maps(spec.get("relatedImages")))
+    if related:
+        spec["relatedImages"] = related
     return found
 
 
@@ -74,10 +80,10 @@ def images_of(csv: Document) -> list[str]:
 
 def _places(csv: Document) -> Iterator[tuple[Document, str]]:
     """Yield each map that names an image, and its key for it."""
-    for container in containers_of(csv):
+    for container in containers_in(csv):
         yield from _named(container, "image")
         for variable in maps(container.get("env")):
-            if str(variable.get("name", "")).startswith(_RELATED):
+            if str(variable.get("name", "")).startswith(RELATED_IMAGE):
                 yield from _named(variable, "value")
     for related in maps(mapping(csv["spec"]).get("relatedImages")):
         yield from _named(related, "image")
@@ -89,10 +95,12 @@ def _named(holder: Document, key: str) -> Iterator[tuple[Document, str]]:
         yield holder, key
 
 
-def containers_of(csv: Mapping[str, Any]) -> Iterator[Document]:
+def containers_in(csv: Mapping[str, Any]) -> Iterator[Document]:
     """Yield the containers of all Deployments, those that run at the start too."""
+    for deployment in _deployments(csv):
+        yield from containers_of(deployment)
+
+
+def _deployments(csv: Mapping[str, Any]) -> list[Document]:
     install = mapping(mapping(csv["spec"]).get("install"))
-    for deployment in maps(mapping(install.get("spec")).get("deployments")):
-        pod = pod_of(deployment)
-        yield from maps(pod.get("initContainers"))
-        yield from maps(pod.get("containers"))
+    return maps(mapping(install.get("spec")).get("deployments"))

@@ -23,7 +23,9 @@ from ctrlruntime.olm.making.files import (
     manifest_files,
     marked,
 )
+from ctrlruntime.olm.making.folder import refuse_foreign
 from ctrlruntime.olm.making.identity import Given, Identity, identity_of
+from ctrlruntime.olm.making.omissions import omitted
 from ctrlruntime.olm.making.pinning import images_of, pinned
 from ctrlruntime.olm.making.sources import Material
 from ctrlruntime.project.config import Refresh
@@ -86,8 +88,12 @@ def planned(
     Raises: ConfigError for what was asked for and for files that cannot be read; GenerateError for what cannot become a bundle.
     """
     existing = read_bundle(folder) if folder.is_dir() else None
+    refuse_foreign(folder, existing)
     identity = identity_of(request.given, existing, request.name or material.name)
     assembled = _assembled(material, identity, request, warn)
+    left_out = omitted(material.objects, assembled.csv) if material.is_given else ""
+    if left_out:
+        warn(left_out)
     now = _moment(environ, clock)
     before = _created_at(existing)
     plan = _plan(folder, _created(assembled, before or now), material, identity, existing)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from ctrlruntime.generate.options import Document
-from ctrlruntime.olm.csv.objects import mapping, maps
-from ctrlruntime.olm.making.pinning import containers_of
+from ctrlruntime.olm.making.pinning import containers_in
+from ctrlruntime.olm.trees import mapping, maps
 
 __all__ = ["PLACEHOLDERS", "unsaid"]
 
@@ -43,7 +43,7 @@ _SPEC: Final[Mapping[str, tuple[Callable[[_Spec], bool], str]]] = {
     "version": (_has_version, "0.0.0 is no release; give one with --version"),
     "maintainers": (_has("maintainers"), "who answers questions: a name and an email address each"),
     "provider": (_has_provider, "the name of who publishes it"),
-    "icon": (_has_icon, "a picture, as in --icon logo.svg"),
+    "icon": (_has_icon, "a picture; `ctrl generate kustomize-manifests --icon logo.svg` sets it in a project"),
     "links": (_has("links"), "where there is more to read: a name and a URL each"),
     "keywords": (_has("keywords"), "the words it is found by"),
     "minKubeVersion": (_has("minKubeVersion"), "the lowest Kubernetes it works on, as in 1.28.0"),
@@ -59,10 +59,13 @@ _ANNOTATIONS: Final = {
 }
 
 
-def unsaid(csv: Document, *, origin: str, scaffold: Document | None = None) -> Iterator[str]:
+def unsaid(
+    csv: Document, *, origin: str, scaffold: Document | None = None, is_namespaced: bool | None = None
+) -> Iterator[str]:
     """Yield a line for each field that people see and that is missing or a placeholder, with the file it is to be set in.
 
-    `scaffold` is the base as it was written first: what still says the same as there was never said by anybody.
+    `scaffold` is the base as it was written first: what still says the same as there was never said by anybody. `is_namespaced`: whether
+    the operator has permissions in single namespaces only, which the install modes have to fit; None when nobody knows.
     """
     spec, annotations = mapping(csv["spec"]), mapping(csv["metadata"].get("annotations"))
     for name, (is_said, what) in _SPEC.items():
@@ -73,7 +76,23 @@ def unsaid(csv: Document, *, origin: str, scaffold: Document | None = None) -> I
     for name, what in _ANNOTATIONS.items():
         if not annotations.get(name):
             yield f"{origin}: metadata.annotations.{name} is missing: {what}"
+    if is_namespaced is not None:
+        yield from _of_modes(spec, origin, is_namespaced=is_namespaced)
     yield from _of_images(csv)
+
+
+def _of_modes(spec: _Spec, origin: str, *, is_namespaced: bool) -> Iterator[str]:
+    supported = {str(mode.get("type")) for mode in maps(spec.get("installModes")) if mode.get("supported")}
+    if is_namespaced and supported == {"AllNamespaces"}:
+        yield (
+            f"{origin}: spec.installModes: the project is namespaced, and only AllNamespaces is supported; support OwnNamespace, and "
+            "SingleNamespace and MultiNamespace as well if it shall watch others"
+        )
+    if not is_namespaced and supported and "AllNamespaces" not in supported:
+        yield (
+            f"{origin}: spec.installModes: the project watches all namespaces, and AllNamespaces is not supported; support it, or "
+            "`ctrl edit --namespaced`"
+        )
 
 
 def _is_placeholder(name: str, value: Any, scaffold: Document | None) -> bool:
@@ -84,8 +103,13 @@ def _is_placeholder(name: str, value: Any, scaffold: Document | None) -> bool:
 
 
 def _of_images(csv: Document) -> Iterator[str]:
-    seen = dict.fromkeys(str(container.get("image") or "") for container in containers_of(csv))
-    for image in seen:
+    images: dict[str, None] = {}
+    for container in containers_in(csv):
+        if container.get("image"):
+            images[str(container["image"])] = None
+        else:
+            yield f"the container {container.get('name') or '?'} has no image: name one in its Deployment"
+    for image in images:
         name = image.rpartition("/")[2]
         if "@" not in image and (":" not in name or name.endswith(":latest")):
             yield (

@@ -19,10 +19,10 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.olm.csv.objects import mapping, maps
 from ctrlruntime.olm.making.logins import Login, Logins
-from ctrlruntime.olm.making.reference import DIGEST, DOCKER_HUB, Reference
 from ctrlruntime.olm.making.transport import MOST, Answer, Challenge, Transport, challenges_of, is_local
+from ctrlruntime.olm.reference import DIGEST, DOCKER_HUB, Reference
+from ctrlruntime.olm.trees import mapping, maps
 
 __all__ = ["Registries"]
 

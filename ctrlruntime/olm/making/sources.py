@@ -15,9 +15,13 @@ from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.documents import opened, read_documents
 from ctrlruntime.generate.options import Document, Warn
+from ctrlruntime.olm.bundle import SUFFIXES
+from ctrlruntime.olm.making.reading import read_text
+from ctrlruntime.olm.release import package_of
 from ctrlruntime.project.config import CONFIG, refresh
 from ctrlruntime.project.config.olm import base_file
 from ctrlruntime.project.kustomize import render
+from ctrlruntime.project.kustomize.settings import FILES as KUSTOMIZATIONS
 from ctrlruntime.project.manifests import recorded
 from ctrlruntime.project.package import load, make_importable
 from ctrlruntime.project.settings import Settings
@@ -28,8 +32,7 @@ MANIFESTS_FOLDER: Final = f"{CONFIG}/manifests"
 
 _CSV: Final = ("operators.coreos.com", "ClusterServiceVersion")
 _SCORECARD: Final = ("scorecard.operatorframework.io", "Configuration")
-_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_SUFFIXES: Final = {".yaml", ".yml", ".json"}
+_SCORECARD_FOLDER: Final = f"{CONFIG}/scorecard"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,12 @@ class Material:
     """Where the base can be changed, for messages."""
 
     objects: tuple[Document, ...]
+    is_given: bool = False
+    """They were given, and not rendered from a project."""
+
+    stale: tuple[Path, ...] = ()
+    """Files of the project's `config/` that are not what its classes and settings say."""
+
     scorecard: Document | None = None
     kinds: tuple[type[Object], ...] = ()
     owns: Mapping[GroupVersionKind, Sequence[GroupVersionKind]] = field(
@@ -50,7 +59,7 @@ class Material:
     @property
     def name(self) -> str:
         """The package's, as the base is named after it: `shop` for `shop.v0.0.0`."""
-        return str(self.base["metadata"]["name"]).partition(".v")[0]
+        return package_of(str(self.base["metadata"]["name"]))
 
 
 def of_project(folder: Path, settings: Settings, *, warn: Warn) -> Material:
@@ -62,29 +71,50 @@ def of_project(folder: Path, settings: Settings, *, warn: Warn) -> Material:
     base = folder / MANIFESTS_FOLDER / base_file(settings)
     if not base.is_file():
         raise ConfigError(f"there is no base {base}; `ctrl generate kustomize-manifests` writes one")
+    _refuse_base(base)
     if stale:
         names = ", ".join(str(path) for path in stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
         warn(f"{names}: stale, and the bundle is made from what stands there; run `ctrl manifests` first")
     found = _material(render(folder / MANIFESTS_FOLDER), MANIFESTS_FOLDER, None)
-    return with_classes(replace(found, origin=str(base)), folder, settings)
+    _tell_of_scorecard(folder, found, warn)
+    return with_classes(replace(found, origin=str(base), stale=tuple(stale), is_given=False), folder, settings)
 
 
-def of_folder(folder: Path, *, base: Document | None = None) -> Material:
+def _refuse_base(base: Path) -> None:
+    """Raise ConfigError for a base that starts nothing."""
+    found = [each for each in opened(_read(base)) if isinstance(each, dict)]
+    if not any(cast("Document", each).get("kind") == _CSV[1] for each in found):
+        what = "is no ClusterServiceVersion" if found else "is empty"
+        raise ConfigError(f"{base} {what}: delete it, and run `ctrl generate kustomize-manifests`")
+
+
+def _tell_of_scorecard(folder: Path, found: Material, warn: Warn) -> None:
+    if found.scorecard is None and (folder / _SCORECARD_FOLDER).is_dir():
+        warn(
+            f"{folder / MANIFESTS_FOLDER} renders no {_SCORECARD[1]} of the scorecard, so the bundle has no tests for "
+            f"`ctrl scorecard`; see {folder / _SCORECARD_FOLDER}"
+        )
+
+
+def of_folder(folder: Path, *, base: Document | None = None, origin: str = "") -> Material:
     """Return what the objects below a folder give: rendered when it has a kustomization, else those of all YAML and JSON files.
 
-    `base` stands in for one that is not there. Raises: ConfigError.
+    `base` stands in for one that is not there, and `origin` says where it is from. Raises: ConfigError.
     """
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; name one with the operator's manifests")
-    if any((folder / name).is_file() for name in _KUSTOMIZATIONS):
-        return _material(render(folder), str(folder), base)
-    files = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
-    return _material([each for file in files for each in _read(file)], str(folder), base)
+    if any((folder / name).is_file() for name in KUSTOMIZATIONS):
+        return _material(render(folder), str(folder), base, origin)
+    files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    return _material([each for file in files for each in _objects(_read(file), str(file))], str(folder), base, origin)
 
 
-def of_text(text: str, where: str, *, base: Document | None = None) -> Material:
-    """Return what the objects of a text give. `base` stands in for one that is not there. Raises: ConfigError, which names `where`."""
-    return _material(read_documents(text, where), where, base)
+def of_text(text: str, where: str, *, base: Document | None = None, origin: str = "") -> Material:
+    """Return what the objects of a text give; `base` and `origin` as of a folder. Raises: ConfigError, which names `where`."""
+    trees = read_documents(text.removeprefix("\ufeff"), where)
+    if not trees:
+        raise ConfigError(f"{where} is empty: give it the operator's manifests")
+    return _material(trees, where, base, origin)
 
 
 def read_base(path: Path) -> Document:
@@ -110,7 +140,7 @@ def with_classes(material: Material, folder: Path, settings: Settings) -> Materi
     return replace(material, kinds=package.kinds, owns=owns)
 
 
-def _material(trees: Iterable[Any], where: str, base: Document | None) -> Material:
+def _material(trees: Iterable[Any], where: str, base: Document | None, origin: str = "") -> Material:
     objects = _objects(trees, where)
     bases = [each for each in objects if _key(each) == _CSV]
     scorecards = [each for each in objects if _key(each) == _SCORECARD]
@@ -125,7 +155,8 @@ def _material(trees: Iterable[Any], where: str, base: Document | None) -> Materi
         raise ConfigError(f"{where}: the ClusterServiceVersion {start['metadata']['name']} has no spec; give it one")
     return Material(
         base=start,
-        origin=where,
+        origin=where if base is None else origin or where,
+        is_given=True,
         objects=tuple(each for each in objects if _key(each) not in {_CSV, _SCORECARD}),
         scorecard=scorecards[0] if scorecards else None,
     )
@@ -152,10 +183,9 @@ def _key(each: Document) -> tuple[str, str]:
 
 def _read(path: Path) -> list[Any]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
-    return read_documents(text, str(path))
+        return read_documents(read_text(path), str(path))
+    except FileNotFoundError as error:
+        raise ConfigError.unreadable(path, error) from error
 
 
 def _ignore(_text: str) -> None:

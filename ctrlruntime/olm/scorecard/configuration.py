@@ -72,7 +72,7 @@ def read_configuration(file: Path) -> Configuration:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}") from error
+        raise ConfigError.unreadable(file, error) from error
     return _decoded(read_one(text, str(file)), file)
 
 

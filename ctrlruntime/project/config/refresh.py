@@ -104,4 +104,4 @@ def _marked(folder: Path) -> Iterator[Path]:
                 if file.readline() == DERIVED_MARK:
                     yield path
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} cannot be read: {error}") from error
+            raise ConfigError.unreadable(path, error) from error

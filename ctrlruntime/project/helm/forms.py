@@ -117,7 +117,7 @@ class _Tree:
                 if path.read_text(encoding="utf-8").startswith(DERIVED_MARK):
                     path.unlink()
         except (OSError, shutil.Error, UnicodeDecodeError) as error:
-            raise ConfigError(f"{config} cannot be read: {error}") from error
+            raise ConfigError.unreadable(config, error) from error
         for name, text in first_files(settings).items():
             if not (self._folder / name).exists():
                 self._write(name, text)

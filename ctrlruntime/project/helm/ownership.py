@@ -115,7 +115,7 @@ def _read_sums(folder: Path) -> dict[str, str]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{folder / CHECKSUMS} cannot be read: {error}") from error
+        raise ConfigError.unreadable(folder / CHECKSUMS, error) from error
     return dict(_parsed(text, folder / CHECKSUMS))
 
 

@@ -135,7 +135,7 @@ def read_kustomization(folder: Path) -> Entry:
     try:
         tree: Any = read_one(found[0].read_text(encoding="utf-8"), str(found[0]))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{found[0]} cannot be read: {error}") from error
+        raise ConfigError.unreadable(found[0], error) from error
     if not isinstance(tree, dict) or not tree:
         raise ConfigError(f"{found[0]}: {'a kustomization is a map' if tree else 'the kustomization is empty'}")
     return _checked(Entry(tree, str(found[0])))

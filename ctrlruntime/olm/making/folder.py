@@ -1,0 +1,35 @@
+"""The folder a bundle is made in: what stands there already has to be a bundle, or the beginning of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.olm.bundle import MANIFESTS, METADATA, Bundle
+from ctrlruntime.project.kustomize.settings import FILES as KUSTOMIZATIONS
+
+__all__ = ["refuse_foreign"]
+
+_PARTS: Final = frozenset({MANIFESTS, METADATA, "tests"})
+
+
+def refuse_foreign(folder: Path, existing: Bundle | None) -> None:
+    """Raise ConfigError for a folder that holds something else than a bundle, and for a name that no Dockerfile can have."""
+    name = folder.resolve().name
+    if not name.isprintable():
+        raise ConfigError(f"the folder {name!r} has a name that no Dockerfile can say; give the bundle another one")
+    if existing is None or existing.annotations is not None or existing.csvs:
+        return
+    found = _foreign(folder)
+    if found:
+        raise ConfigError(
+            f"{folder} is no bundle, and holds {found}; give the bundle an empty folder, or one that is not there yet"
+        )
+
+
+def _foreign(folder: Path) -> str:
+    """Return the first name in the folder that is no part of a bundle; empty when there is none."""
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    trees = [f"{MANIFESTS}/{name}" for name in KUSTOMIZATIONS if (folder / MANIFESTS / name).exists()]
+    return next(iter([*(name for name in names if name not in _PARTS), *trees]), "")

@@ -1,0 +1,19 @@
+"""Files of a person's as text; what cannot be read is told without Python's words for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ctrlruntime.errors import ConfigError
+
+__all__ = ["read_text"]
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, without a byte order mark. Raises: ConfigError, which names the file; FileNotFoundError stays."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.unreadable(path, error) from error
