@@ -64,7 +64,11 @@ _WANTED: Final = {
     "keywords": (_NO_KEYWORDS, "people find the operator by them"),
     "maintainers": (_NO_MAINTAINERS, "people want to know whom to ask"),
     "provider": (_NO_PROVIDER, "catalogs show who is behind the operator"),
-    "minKubeVersion": (_NO_KUBE, "OLM installs on every Kubernetes without it"),
+    "minKubeVersion": (
+        _NO_KUBE,
+        "OLM installs on every Kubernetes without it: "
+        "`ctrl generate kustomize-manifests --min-kube-version 1.30.0` sets it",
+    ),
 }
 
 
