@@ -66,8 +66,7 @@ _WANTED: Final = {
     "provider": (_NO_PROVIDER, "catalogs show who is behind the operator"),
     "minKubeVersion": (
         _NO_KUBE,
-        "OLM installs on every Kubernetes without it: "
-        "`ctrl generate kustomize-manifests --min-kube-version 1.30.0` sets it",
+        "OLM installs on every Kubernetes without it; `ctrl generate kustomize-manifests --min-kube-version` sets it",
     ),
 }
 
