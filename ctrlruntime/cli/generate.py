@@ -98,14 +98,14 @@ def _several(_context: click.Context, _option: click.Parameter, texts: tuple[str
 def kustomize_manifests(
     *, project: Path | None, interactive: bool | None, description_file: Path | None, **answers: Any
 ) -> None:
-    from ctrlruntime.olm.making import Answers, base_of
+    from ctrlruntime.olm.making import Answers, base_of, read_text
     from ctrlruntime.project.settings import find_project, read_settings
     from ctrlruntime.project.tree import Tree
 
     if description_file is not None:
         if answers["description"] is not None:
             raise click.UsageError("give --description or --description-file, and not both")
-        answers["description"] = _text(description_file)
+        answers["description"] = read_text(description_file)
     folder = project if project is not None else Path(os.path.relpath(find_project(Path.cwd())))
     settings = read_settings(folder)
     said = Answers(**answers)
@@ -137,15 +137,6 @@ def _tell_of_categories(text: str) -> None:
 
 kustomize.add_command(kustomize_manifests, "manifests")
 generate.add_command(kustomize)
-
-
-def _text(path: Path) -> str:
-    from ctrlruntime.olm.making import read_text
-
-    try:
-        return read_text(path)
-    except FileNotFoundError as error:
-        raise ConfigError.unreadable(path, error) from error
 
 
 # Asking

@@ -9,7 +9,7 @@ from typing import Final
 
 from ctrlruntime.errors import ConfigError
 
-__all__ = ["domain", "group", "kind", "label", "package", "plural", "project_name", "version"]
+__all__ = ["domain", "group", "is_subdomain", "kind", "label", "package", "plural", "project_name", "version"]
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
@@ -65,14 +65,14 @@ def package(name: str) -> str:
 
 def domain(name: str) -> str:
     """Take a DNS subdomain with at least one dot, as groups of custom resources need it."""
-    if not _is_subdomain(name) or "." not in name:
+    if not is_subdomain(name) or "." not in name:
         raise ConfigError(f"the domain {name!r} is no DNS name with a dot, like example.com; give one with --domain")
     return name
 
 
 def group(name: str) -> str:
     """Take the part of an API group before the domain: lower case, a DNS subdomain."""
-    if not _is_subdomain(name):
+    if not is_subdomain(name):
         raise ConfigError(f"the group {name!r} is no DNS name in lower case, like webapp; give one with --group")
     return name
 
@@ -106,7 +106,8 @@ def plural(name: str) -> str:
     return name
 
 
-def _is_subdomain(name: str) -> bool:
+def is_subdomain(name: str) -> bool:
+    """Tell whether a name is a DNS subdomain in lower case: labels with dots between them."""
     if not name or len(name) > _DOMAIN_LENGTH:
         return False
     return all(len(part) <= _LABEL_LENGTH and _LABEL.fullmatch(part) for part in name.split("."))

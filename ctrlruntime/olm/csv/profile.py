@@ -15,6 +15,7 @@ from ctrlruntime.generate.options import Document
 from ctrlruntime.olm.csv.deployments import containers_of
 from ctrlruntime.olm.csv.objects import Key, Objects, name_of, namespace_of, pod_of
 from ctrlruntime.olm.trees import listed, mapping, maps
+from ctrlruntime.project.config.access import CERTIFICATE_ROLE
 
 __all__ = ["Certificates", "profile", "without_strangers"]
 
@@ -30,7 +31,6 @@ _OWN_CERTIFICATE: Final = (
     "WEBHOOK_SERVICE",
     "WEBHOOK_VALIDATING",
 )
-_OWN_CERTIFICATE_ROLE: Final = "webhook-certificate-role"
 _MADE_BY_BUNDLES: Final = (
     ("", "Namespace"),
     ("operators.coreos.com", "ClusterServiceVersion"),
@@ -185,8 +185,8 @@ def _roles_of_own_certificate(objects: Objects) -> list[Document]:
     group = "rbac.authorization.k8s.io"
     bindings = objects.of(group, "RoleBinding", "ClusterRoleBinding")
     return [
-        *(each for each in objects.of(group, "Role", "ClusterRole") if name_of(each).endswith(_OWN_CERTIFICATE_ROLE)),
-        *(each for each in bindings if str(mapping(each.get("roleRef")).get("name")).endswith(_OWN_CERTIFICATE_ROLE)),
+        *(each for each in objects.of(group, "Role", "ClusterRole") if name_of(each).endswith(CERTIFICATE_ROLE)),
+        *(each for each in bindings if str(mapping(each.get("roleRef")).get("name")).endswith(CERTIFICATE_ROLE)),
     ]
 
 

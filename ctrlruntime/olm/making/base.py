@@ -142,10 +142,9 @@ def current_answers(folder: Path, settings: Settings) -> Answers:
 
 def _text(folder: Path, settings: Settings) -> tuple[Path, str | None]:
     path = folder / MANIFESTS_FOLDER / base_file(settings)
-    try:
-        text = read_text(path)
-    except FileNotFoundError:
+    if not path.exists():
         return path, None
+    text = read_text(path)
     _read(text, path)
     return path, text
 

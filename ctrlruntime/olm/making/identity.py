@@ -12,13 +12,13 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm import semver
 from ctrlruntime.olm.bundle import MANIFESTS, SUFFIXES, Bundle
 from ctrlruntime.olm.release import name_for
+from ctrlruntime.project.names import is_subdomain
 
 __all__ = ["Given", "Identity", "identity_of"]
 
 _FIRST_CHANNEL: Final = "candidate"
 _CHANNEL: Final = re.compile(r"[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?")
 _PACKAGE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST: Final = 63
 """Characters of the name of a ClusterServiceVersion, which is a label value, too."""
 
@@ -93,7 +93,7 @@ def _fitting(version: str, package: str) -> str:
             f"the ClusterServiceVersion would be named {name}, which are {len(name)} characters of {_LONGEST} at most: "
             "give a shorter version, or a shorter package"
         )
-    if not _NAME.fullmatch(name):
+    if not is_subdomain(name):
         raise ConfigError(
             f"the ClusterServiceVersion would be named {name}, which is no DNS name: "
             "let each part between dots begin and end with a letter or a digit"

@@ -106,7 +106,7 @@ def _assembled(material: Material, identity: Identity, request: Request, warn: W
     sources = Sources(
         package=identity.package,
         version=identity.version,
-        base=copy.deepcopy(material.base),
+        base=material.base,
         objects=material.objects,
         kinds=material.kinds,
         owns=material.owns,

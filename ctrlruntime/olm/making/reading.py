@@ -10,10 +10,8 @@ __all__ = ["read_text"]
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, without a byte order mark. Raises: ConfigError, which names the file; FileNotFoundError stays."""
+    """Return the text of a file, without a byte order mark. Raises: ConfigError, which names the file."""
     try:
         return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError.unreadable(path, error) from error

@@ -182,10 +182,7 @@ def _key(each: Document) -> tuple[str, str]:
 
 
 def _read(path: Path) -> list[Any]:
-    try:
-        return read_documents(read_text(path), str(path))
-    except FileNotFoundError as error:
-        raise ConfigError.unreadable(path, error) from error
+    return read_documents(read_text(path), str(path))
 
 
 def _ignore(_text: str) -> None:

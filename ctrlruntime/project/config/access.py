@@ -21,10 +21,13 @@ from ctrlruntime.project.config.layout import (
     named,
 )
 
-__all__ = ["ELSEWHERE", "access_files", "binding_name", "role_of"]
+__all__ = ["CERTIFICATE_ROLE", "ELSEWHERE", "access_files", "binding_name", "role_of"]
 
 ELSEWHERE: Final = "ctrlruntime.dev/namespace"
 """The annotation of a Role with its namespace, when that is not the operator's."""
+
+CERTIFICATE_ROLE: Final = "webhook-certificate-role"
+"""The Role, or ClusterRole, of an operator that keeps the webhooks' certificate itself."""
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _API_VERSION: Final = f"{_GROUP}/v1"
@@ -111,7 +114,7 @@ def _certificate_roles(parts: Parts) -> list[Document]:
         validating=names["Validating"],
         definitions=[each["metadata"]["name"] for each in parts.converted],
     )
-    return [role_of(each, parts) for each in roles_of(rules, role_name="webhook-certificate-role")]
+    return [role_of(each, parts) for each in roles_of(rules, role_name=CERTIFICATE_ROLE)]
 
 
 def _reviews() -> list[Document]:
