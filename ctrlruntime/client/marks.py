@@ -1,0 +1,411 @@
+"""The rules of read-your-writes: what a cached read has to wait for. A state machine without I/O.
+
+Each write of this process has a mark, from the moment before it is sent until the cache shows its effect. A read collects the marks
+that exist when it begins (`Marks.needed`). It is served from the cache once none of them holds it back (`verdict`). Marks that are
+opened later do not concern it, so a steady writer does not delay a reader.
+
+| state | a write enters it when |
+|---|---|
+| OPEN | it is about to be sent |
+| STORED v | the server returned the object at version v |
+| DELETED uid | the server returned that this object is gone |
+| UNKNOWN | no answer came, or a 5xx, or one without a version |
+| LISTED p | a consistent list at version p, sent after the end of an unknown write, showed the object at a version v or not at all |
+| FAILED | the server refused it, or it was not sent |
+
+| state | a read waits until the cache | the mark is dropped when the cache |
+|---|---|---|
+| OPEN | (until the write ends) | |
+| STORED v | shows v or later, is past v, or shows no object and v is outside its selectors | shows v or later, or is past v |
+| DELETED uid | does not show this uid | does not show it, and is past its last known version |
+| UNKNOWN | (until a list of the key was compared) | |
+| LISTED p | shows v or later, or is past p; if the object is absent: shows none that is as old as p | shows v or later, or is past p |
+| FAILED | (not at all) | (at once) |
+
+A kind or namespace that no cache holds has no marks but open ones: its first list comes after the write.
+
+"The cache is past v" means that its position, the version of the last frame or bookmark, is at least v. No state waits for a position
+alone: a kind that never changes gets a bookmark only about once a minute.
+
+A write to a whole collection has a mark for the namespace. Its answer lists the deleted objects, so it becomes DELETED with a part for
+each of them. A mark that is STORED replaces every mark of its key that had ended before it was opened: what the object was before is
+part of what was stored.
+
+Versions are compared as integers of any length. The API promises this order (KEP-5504, resource versions are comparable). For a
+server whose versions are no integers, a version counts as shown only if it is equal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from ctrlruntime.api.metadata import Metadata
+
+Kind: TypeAlias = tuple[str, str]
+"""Group and kind. The versions of a kind show the same objects, so they share marks."""
+
+Key: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+WHOLE: Final = ""
+"""In place of a name: all objects of a namespace."""
+
+NOT_CACHED: Final = sys.maxsize
+"""The position of a cache in a namespace that it does not hold: nothing there has to be waited for."""
+
+SWEEP_AT: Final = 1024
+"""Keys of one kind from which on a write looks for marks that can be dropped."""
+
+MAX_KEYS: Final = 16_384
+"""Keys of one kind that have a mark of their own; beyond it they share one, which the next read compares."""
+
+
+class View(Protocol):
+    """The objects of one kind as one informer shows them now."""
+
+    def position(self, namespace: str) -> int:
+        """Return the version seen in the namespace: 0 before the first list, -1 if it is no integer, or `NOT_CACHED`."""
+        ...
+
+    def entry(self, namespace: str, name: str) -> Metadata | None: ...
+
+    def entries(self, namespace: str) -> Iterable[Metadata]:
+        """Return all objects of the namespace ("" = of all)."""
+        ...
+
+    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
+        """Return whether the cache holds objects with these labels in this namespace."""
+        ...
+
+
+class State(Enum):
+    """See the table of the module."""
+
+    OPEN = "open"
+    STORED = "stored"
+    DELETED = "deleted"
+    UNKNOWN = "unknown"
+    LISTED = "listed"
+    FAILED = "failed"
+
+
+class Verdict(Enum):
+    """What a read does next."""
+
+    READ = "read"
+    """Read the cache."""
+    COMPARE = "compare"
+    """Compare the keys of `unknown` with the server."""
+    WAIT = "wait"
+    """Wait until a write ends or the cache changes."""
+
+
+class Listing(NamedTuple):
+    """What a consistent list at `position` showed: the version of each object in it."""
+
+    position: str
+    versions: Mapping[Key, str]
+
+
+class Mark:
+    """One write of this process. Readers hold marks, so a mark that was dropped keeps its state."""
+
+    __slots__ = (
+        "_may_linger",
+        "ended",
+        "key",
+        "known",
+        "labels",
+        "listing",
+        "opened",
+        "opened_at",
+        "parts",
+        "state",
+        "uid",
+        "version",
+    )
+
+    def __init__(self, key: Key, opened: int = 0, opened_at: float = 0.0, known: Metadata | None = None) -> None:
+        self.key = key
+        self.opened = opened
+        """The number of the step that opened it; steps are counted by `Marks`."""
+        self.opened_at = opened_at
+        self.known = known
+        """The object as the cache showed it when the write was opened."""
+        self.ended = 0
+        self.state = State.OPEN
+        self.version = ""
+        """STORED: the version stored. DELETED: the last version of the object that is known."""
+        self.uid = ""
+        self.labels: Mapping[str, str] | None = None
+        self.listing: Listing | None = None
+        self.parts: dict[Key, Mark] = {}
+        """DELETED, for a collection: a mark for each object."""
+        self._may_linger = False
+
+    @classmethod
+    def of_deleted(cls, meta: Metadata) -> Mark:
+        """Return the mark of one object of a deleted collection; finalizers or a grace period may keep it, terminating."""
+        mark = cls(meta.key)
+        mark.state, mark.uid, mark.version, mark._may_linger = State.DELETED, meta.uid, meta.resource_version, True
+        return mark
+
+    def is_shown(self, view: View, key: Key | None = None) -> bool:
+        """Return whether a read of `view` may be served: of `key`, of a namespace (its name WHOLE), or of all the mark is about."""
+        if self.state is State.OPEN:
+            return False
+        namespace, name = self.key
+        if name == WHOLE and key is not None:
+            namespace, name = key[0] or namespace, key[1]
+        position = view.position(namespace)
+        if position == NOT_CACHED:
+            return True
+        match self.state:
+            case State.STORED:
+                entry = view.entry(namespace, name)
+                if position >= (number := _number(self.version)) >= 0:
+                    return True
+                if entry is None:
+                    return not view.covers(namespace, self.labels)
+                return _is_at_least(entry.resource_version, number, self.version)
+            case State.DELETED if self.key[1] != WHOLE:
+                return self._is_gone(view)
+            case State.DELETED:
+                parts = self.parts.values() if name == WHOLE else (self.parts.get((namespace, name)),)
+                return all(part is None or part.is_shown(view) for part in parts)
+            case State.LISTED:
+                return self._is_listing_shown(view, position, namespace, name)
+            case State.UNKNOWN:
+                return False
+            case _:
+                return True
+
+    def is_over(self, view: View) -> bool:
+        """Return whether the mark holds back no read of `view` from now on."""
+        if self.state is State.OPEN:
+            return False
+        position = view.position(self.key[0])
+        if position == NOT_CACHED:
+            return True
+        match self.state:
+            case State.STORED:
+                if position >= (number := _number(self.version)) >= 0:
+                    return True
+                entry = view.entry(*self.key)
+                return entry is not None and _is_at_least(entry.resource_version, number, self.version)
+            case State.DELETED if self.key[1] != WHOLE:
+                return position >= _number(self.version) and self._is_gone(view)
+            case State.DELETED:
+                return all(part.is_over(view) for part in self.parts.values())
+            case State.LISTED:
+                return self._is_listing_over(view, position)
+            case State.UNKNOWN:
+                return False
+            case _:
+                return True
+
+    def _is_gone(self, view: View) -> bool:
+        entry = view.entry(*self.key)
+        return entry is None or entry.uid != self.uid or (self._may_linger and entry.deletion_timestamp is not None)
+
+    def _is_listing_shown(self, view: View, position: int, namespace: str, name: str) -> bool:
+        assert self.listing is not None
+        versions, listed = self.listing.versions, _number(self.listing.position)
+        if position >= listed >= 0:
+            return True
+        if name != WHOLE:
+            return _is_as_listed(view.entry(namespace, name), versions.get((namespace, name)), listed)
+        expected = {key: version for key, version in versions.items() if not namespace or key[0] == namespace}
+        shown = {(meta.namespace, meta.name): meta for meta in view.entries(namespace)}
+        return all(_is_as_listed(shown.get(key), expected.get(key), listed) for key in expected.keys() | shown.keys())
+
+    def _is_listing_over(self, view: View, position: int) -> bool:
+        assert self.listing is not None
+        listed = _number(self.listing.position)
+        if position >= listed >= 0:
+            return True
+        if listed < 0:  # there is no position to wait for
+            return self.is_shown(view)
+        if self.key[1] == WHOLE:
+            return False
+        entry = view.entry(*self.key)
+        # An object that is absent could still be one that came and went before the list.
+        return entry is not None and _is_as_listed(entry, self.listing.versions.get(self.key), listed)
+
+
+class Marks:
+    """The marks of one cluster. `views`: the informers of a kind; a mark is dropped when it is over for each of them."""
+
+    def __init__(self, views: Callable[[Kind], Sequence[View]]) -> None:
+        self._views = views
+        self._kinds: dict[Kind, dict[Key, list[Mark]]] = {}
+        self._sweep_at: dict[Kind, int] = {}
+        self.steps = 0
+        """Marks opened and ended so far. Note it before a list is sent, for `compared`."""
+
+    def __len__(self) -> int:
+        return sum(len(marks) for keys in self._kinds.values() for marks in keys.values())
+
+    # --- writes ------------------------------------------------------------------------------------------------------
+
+    def open(self, kind: Kind, namespace: str, name: str, at: float = 0.0) -> Mark:
+        """Open the mark of a write that is about to be sent; `name` WHOLE: to all objects of the namespace."""
+        self.steps += 1
+        known = next((found for view in self._views(kind) if (found := view.entry(namespace, name))), None)
+        mark = Mark((namespace, name), self.steps, at, known)
+        self._kinds.setdefault(kind, {}).setdefault(mark.key, []).append(mark)
+        return mark
+
+    def stored(self, kind: Kind, mark: Mark, meta: Metadata) -> None:
+        """The server returned the object as it is stored now."""
+        if not meta.resource_version:
+            self.unknown(kind, mark)
+            return
+        mark.version, mark.uid, mark.labels = meta.resource_version, meta.uid, meta.labels
+        self._end(kind, mark, State.STORED)
+
+    def deleted(self, kind: Kind, mark: Mark, uid: str, version: str = "") -> None:
+        """The server returned that the object with this uid is gone; `version`: its last one, if the answer has it."""
+        version = version or self._last_version(kind, mark, uid)
+        if not uid or not version:
+            # The cache may not have seen the object yet: it could still come and go.
+            self.unknown(kind, mark)
+            return
+        mark.uid, mark.version = uid, version
+        self._end(kind, mark, State.DELETED)
+
+    def deleted_all(self, kind: Kind, mark: Mark, items: Iterable[Metadata]) -> None:
+        """The server returned the objects of a collection as they were before it deleted them."""
+        # One that was terminating already need not change.
+        mark.parts = {meta.key: Mark.of_deleted(meta) for meta in items if meta.deletion_timestamp is None}
+        self._end(kind, mark, State.DELETED)
+
+    def failed(self, kind: Kind, mark: Mark) -> None:
+        """The server refused the write, or it was not sent: nothing changed."""
+        self._end(kind, mark, State.FAILED)
+
+    def unknown(self, kind: Kind, mark: Mark) -> None:
+        """No answer came, or none with a version: the write may have happened."""
+        self._end(kind, mark, State.UNKNOWN)
+
+    def _last_version(self, kind: Kind, mark: Mark, uid: str) -> str:
+        """Return the last version of an object that is known here."""
+        shown = [mark.known, *(view.entry(*mark.key) for view in self._views(kind))]
+        versions = [meta.resource_version for meta in shown if meta is not None and meta.uid == uid]
+        versions += [one.version for one in self._kinds[kind][mark.key] if one.state is State.STORED and one.uid == uid]
+        return max(versions, key=_number, default="")
+
+    def _end(self, kind: Kind, mark: Mark, state: State) -> None:
+        self.steps += 1
+        mark.ended, mark.state = self.steps, state
+        keys = self._kinds[kind]
+        marks = keys[mark.key]
+        views = self._views(kind)
+        if state is State.STORED and len(marks) > 1:
+            self._supersede(marks, mark)
+        self._prune(keys, mark.key, views)
+        if len(keys) >= self._sweep_at.get(kind, SWEEP_AT):
+            self._sweep(kind, keys, views)
+
+    def _supersede(self, marks: list[Mark], stored: Mark) -> None:
+        for mark in list(marks):
+            if not mark.ended or mark is stored:
+                continue
+            is_before = mark.ended < stored.opened
+            if is_before and mark.state is State.UNKNOWN:
+                # Readers that hold it get something to wait for.
+                mark.state, mark.version, mark.labels = State.STORED, stored.version, stored.labels
+            if is_before or (mark.state is State.STORED and 0 <= _number(mark.version) <= _number(stored.version)):
+                marks.remove(mark)
+
+    def _sweep(self, kind: Kind, keys: dict[Key, list[Mark]], views: Sequence[View]) -> None:
+        """Drop what is over for keys that are written and never read; bound what is left."""
+        for key in list(keys):
+            self._prune(keys, key, views)
+        if len(keys) > MAX_KEYS:
+            self._merge(keys)
+        self._sweep_at[kind] = max(SWEEP_AT, 2 * len(keys))
+
+    def _prune(self, keys: dict[Key, list[Mark]], key: Key, views: Sequence[View]) -> None:
+        """Drop the marks of a key that are over."""
+        left = [mark for mark in keys.get(key, ()) if mark.state is State.OPEN or not all(map(mark.is_over, views))]
+        if left:
+            keys[key] = left
+        else:
+            keys.pop(key, None)
+
+    def _merge(self, keys: dict[Key, list[Mark]]) -> None:
+        """Replace all marks that have ended by one for the whole kind, which the next read compares."""
+        ended = [mark for marks in keys.values() for mark in marks if mark.ended]
+        for key, marks in list(keys.items()):
+            if left := [mark for mark in marks if not mark.ended]:
+                keys[key] = left
+            else:
+                del keys[key]
+        merged = Mark(("", WHOLE), 0, min(mark.opened_at for mark in ended), None)
+        merged.state, merged.ended = State.UNKNOWN, self.steps
+        keys.setdefault(merged.key, []).append(merged)
+
+    # --- reads -------------------------------------------------------------------------------------------------------
+
+    def needed(self, kind: Kind, namespace: str, name: str | None) -> list[Mark]:
+        """Return the marks that concern a read which begins now: of one key, or (name None) of a list; namespace "" = of all."""
+        keys = self._kinds.get(kind)
+        if not keys:
+            return []
+        if name is None:
+            if not namespace:
+                return [mark for marks in keys.values() for mark in marks]
+            return [mark for key, marks in keys.items() if not key[0] or key[0] == namespace for mark in marks]
+        wanted = dict.fromkeys(((namespace, name), (namespace, WHOLE), ("", WHOLE)))
+        return [mark for key in wanted for mark in keys.get(key, ())]
+
+    def compared(self, kind: Kind, key: Key, listing: Listing, steps: int) -> None:
+        """Settle unknown writes to a key (or a whole namespace) by a list that was sent when `steps` were counted."""
+        keys = self._kinds.get(kind, {})
+        for mark in keys.get(key, ()):
+            if mark.state is State.UNKNOWN and mark.ended <= steps:
+                mark.state, mark.listing = State.LISTED, listing
+        self._prune(keys, key, self._views(kind))
+
+    def drop_shown(self, kind: Kind, needed: Iterable[Mark]) -> None:
+        """Drop those of `needed` that are over."""
+        keys = self._kinds.get(kind, {})
+        views = self._views(kind)
+        for key in {mark.key for mark in needed}:
+            self._prune(keys, key, views)
+
+
+def verdict(needed: Iterable[Mark], view: View, key: Key | None = None) -> Verdict:
+    """Return what a read of `key` (a namespace: its name WHOLE) that began with the marks `needed` does next."""
+    found = Verdict.READ
+    for mark in needed:
+        if mark.is_shown(view, key):
+            continue
+        if mark.state is State.UNKNOWN:
+            return Verdict.COMPARE
+        found = Verdict.WAIT
+    return found
+
+
+def unknown(needed: Iterable[Mark], view: View) -> list[Key]:
+    """Return the keys to compare."""
+    return list(dict.fromkeys(mark.key for mark in needed if mark.state is State.UNKNOWN and not mark.is_shown(view)))
+
+
+def _is_as_listed(entry: Metadata | None, version: str | None, listed: int) -> bool:
+    """Return whether an object is shown at its listed version or later; version None: it was not in the list at `listed`."""
+    if version is None:
+        return entry is None or 0 <= listed < _number(entry.resource_version)
+    return entry is not None and _is_at_least(entry.resource_version, _number(version), version)
+
+
+def _is_at_least(shown: str, number: int, version: str) -> bool:
+    return _number(shown) >= number >= 0 or shown == version
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else -1
