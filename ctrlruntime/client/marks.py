@@ -150,7 +150,8 @@ class Mark:
     def of_deleted(cls, meta: Metadata) -> Mark:
         """Return the mark of one object of a deleted collection; finalizers or a grace period may keep it, terminating."""
         mark = cls(meta.key)
-        mark.state, mark.uid, mark.version, mark._may_linger = State.DELETED, meta.uid, meta.resource_version, True
+        mark.state, mark.uid, mark.version = State.DELETED, meta.uid, meta.resource_version
+        mark.labels, mark._may_linger = meta.labels, True
         return mark
 
     def is_shown(self, view: View, key: Key | None = None) -> bool:
@@ -209,7 +210,12 @@ class Mark:
 
     def _is_gone(self, view: View) -> bool:
         entry = view.entry(*self.key)
-        return entry is None or entry.uid != self.uid or (self._may_linger and entry.deletion_timestamp is not None)
+        if entry is not None:
+            return entry.uid != self.uid or (self._may_linger and entry.deletion_timestamp is not None)
+        # A terminating object that the cache has not seen at all is still to come.
+        namespace, _ = self.key
+        is_to_come = self._may_linger and view.position(namespace) < _number(self.version)
+        return not (is_to_come and view.covers(namespace, self.labels))
 
     def _is_listing_shown(self, view: View, position: int, namespace: str, name: str) -> bool:
         assert self.listing is not None

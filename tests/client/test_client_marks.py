@@ -501,7 +501,8 @@ def _finish(server, marks, write, how, inside, took_effect):
     labels = {"app": "x" if inside else "other"}
     known = server.objects.get(name)
 
-    def put(uid, deleting=False):
+    def put(uid):
+        deleting = known is not None and known.deletion_timestamp is not None
         write.effects[name] = server.change(name, lambda r: meta(r, name, uid, labels, deleting=deleting))
         return server.objects[name]
 
@@ -521,7 +522,7 @@ def _finish(server, marks, write, how, inside, took_effect):
             else:
                 marks.deleted_all(KIND, write.mark, items)
         case "update" if known is not None:
-            marks.stored(KIND, write.mark, put(known.uid, known.deletion_timestamp is not None))
+            marks.stored(KIND, write.mark, put(known.uid))
         case "create" if known is None:
             marks.stored(KIND, write.mark, put(f"{name}{server.revision}"))
         case "delete" if known is not None:
@@ -536,6 +537,13 @@ def _finish(server, marks, write, how, inside, took_effect):
             marks.unknown(KIND, write.mark)
         case _:
             marks.failed(KIND, write.mark)
+
+
+def _foreign(server, known, name, inside):
+    """Return what another client stores under a name; an object that is terminating remains so."""
+    uid = known.uid if known is not None else f"foreign{server.revision}"
+    deleting = known is not None and known.deletion_timestamp is not None
+    return lambda r: meta(r, name, uid, {"app": "x" if inside else "other"}, deleting=deleting)
 
 
 def _look(server, marks, read, own, lists):
@@ -572,12 +580,7 @@ def play(actions):
                 _finish(server, marks, open_.pop(number % len(open_)), how, inside, flag)
             case "foreign":
                 known = server.objects.get(name)
-                labels = {"app": "x" if inside else "other"}
-                uid = known.uid if known is not None else f"foreign{server.revision}"
-                server.change(
-                    name,
-                    None if known is not None and flag else lambda r, n=name, u=uid, tags=labels: meta(r, n, u, tags),
-                )
+                server.change(name, None if known is not None and flag else _foreign(server, known, name, inside))
             case "other kind":
                 server.revision += 1
             case "follow":
