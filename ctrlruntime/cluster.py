@@ -20,6 +20,7 @@ from ctrlruntime.client.api import APIClient
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.client.loops import WriteLoops
+from ctrlruntime.client.observers import CallObservers
 from ctrlruntime.client.split import SplitClient
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.recorder import EventRecorder
@@ -61,9 +62,12 @@ class Cluster:
         self._unfenced = Transport(config, tls=self.transport.tls, counter=metrics.rest)
         self.mapper = RESTMapper(self.transport.fetch)
         self._loops = WriteLoops(counter=metrics.client(name))
-        self.gate = Gate(wait=read_your_writes_wait, waits=metrics.client(name), cluster=name)
-        self.gate.add_write_observer(self._loops.wrote)
-        self._api = APIClient(self.transport, self.mapper, self.scheme, gate=self.gate)
+        self.gate = Gate(wait=read_your_writes_wait, waits=metrics.client(name))
+        self.observers = CallObservers(cluster=name)
+        """Observe the calls of `client`, `api_reader` and the cache."""
+
+        self.observers.add_write_observer(self._loops.wrote)
+        self._api = APIClient(self.transport, self.mapper, self.scheme, gate=self.gate, observers=self.observers)
         self.cache = Cache(
             self.transport,
             self.mapper,
@@ -76,6 +80,7 @@ class Cluster:
             on_unreadable=self._record_unreadable,
         )
         self.gate.watch_horizons(self.cache.horizon)
+        self.observers.use_cache(self.cache.whole_object)
         self.client: Client = SplitClient(
             self._api, self.cache, self.gate, live_kinds=live_kinds, reads_live=self.cache.reads_live
         )
@@ -95,16 +100,18 @@ class Cluster:
 
     def unfenced_client(self) -> Client:
         """Return a direct client whose writes need no leadership: for elections, events and reviews only."""
-        gate = Gate(origin="unfenced", cluster=self.name)
-        return APIClient(self._unfenced, self.mapper, self.scheme, gate=gate)
+        return APIClient(self._unfenced, self.mapper, self.scheme, observers=self._unfenced_observers())
 
     def election_client(self) -> Client:
         """Return a direct client for Leases alone, whose writes need no leadership; for the event loop that elections run on.
 
         It asks no discovery: a lease is renewed by one request, whatever else the API server has trouble with.
         """
-        gate = Gate(origin="unfenced", cluster=self.name)
-        return APIClient(self._unfenced, RESTMapper(_discover_leases), self.scheme, gate=gate)
+        mapper = RESTMapper(_discover_leases)
+        return APIClient(self._unfenced, mapper, self.scheme, observers=self._unfenced_observers())
+
+    def _unfenced_observers(self) -> CallObservers:
+        return CallObservers(origin="unfenced", cluster=self.name)
 
     def event_recorder(self, controller: str) -> EventRecorder:
         """Return a recorder of Events in the name of `controller`; it writes while the cluster runs."""
@@ -114,7 +121,7 @@ class Cluster:
         return recorder
 
     def _record_cache(self, verb: str, group: str, resource: str, namespace: str) -> None:
-        self.gate.record(verb, group, resource, namespace=namespace, origin="cache")
+        self.observers.record(verb, group, resource, namespace=namespace, origin="cache")
 
     def _record_unreadable(self, found: Unreadable) -> None:
         """Record a Warning Event about an object that does not fit its class: who can repair it looks there."""

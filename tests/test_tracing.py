@@ -10,7 +10,7 @@ import sys
 import pytest
 from feed import Feed
 
-from ctrlruntime.client.gate import Gate
+from ctrlruntime.client.observers import CallObservers
 from ctrlruntime.controller import Controller, ControllerOptions
 from ctrlruntime.errors import ConfigError, Conflict
 from ctrlruntime.explain.calls import call_observer
@@ -70,13 +70,13 @@ def trigger(event, version, before=""):
 
 async def test_events_the_reconcile_and_its_calls_are_linked(provider, exporter):
     tracing = Tracing(provider)
-    gate = Gate()
-    gate.add_observer(call_observer(Journal(), tracing))
+    observers = CallObservers()
+    observers.add_observer(call_observer(Journal(), tracing))
 
     async def reconcile(request):
-        gate.record("get", "", "pods", "", "ns", "a")(None)
+        observers.record("get", "", "pods", "", "ns", "a")(None)
         with provider.get_tracer("user").start_as_current_span("mine"):
-            gate.record("update", "apps", "deployments", "status", "ns", "web")(Conflict("changed meanwhile"))
+            observers.record("update", "apps", "deployments", "status", "ns", "web")(Conflict("changed meanwhile"))
 
     async with running(reconcile, trigger("create", "1"), trigger("update", "2", "1"), tracing=tracing):
         pass

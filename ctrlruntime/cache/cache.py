@@ -492,6 +492,21 @@ class Cache:
         able = [informer for informer in found if informer.is_synced or informer.last_error is None]
         return CacheHorizon(able or found) if found else None
 
+    def whole_object(self, kind: GroupVersionKind, namespace: str, name: str) -> bytes | None:
+        """Return an object's JSON as the server sent it (but for managedFields), or None when it is not cached like that.
+
+        Any cached version of the kind serves. It reads what is there and starts nothing.
+        """
+        if self._group is None:
+            return None
+        for held in self._versions_of.get((kind.group, kind.kind), ()):
+            informer = held.informer
+            if informer is not None and informer.holds_whole_objects:
+                entry = informer.store.get(namespace, name)
+                if entry is not None:
+                    return entry.raw
+        return None
+
     # --- parts -------------------------------------------------------------------------------------------------------
 
     async def _ready(self, codec: Codec[Any], kind: type[Any], namespace: str) -> tuple[_Held, Informer]:

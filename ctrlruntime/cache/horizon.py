@@ -33,12 +33,6 @@ class CacheHorizon:
                 return entry.meta.uid
         return None
 
-    def held(self, namespace: str, name: str) -> bytes | None:
-        for informer in self._informers:
-            if informer.holds_whole_objects and (entry := informer.store.get(namespace, name)) is not None:
-                return entry.raw
-        return None
-
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
         return any(informer.covers(namespace, labels) for informer in self._informers)
 

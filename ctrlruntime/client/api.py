@@ -17,7 +17,7 @@ from typing_extensions import TypeVar
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey, metadata_of
 from ctrlruntime.client.codec import Codec, Codecs, refuse_text_key
-from ctrlruntime.client.gate import Ended, Gate, Ticket, Write
+from ctrlruntime.client.gate import Gate, Ticket
 from ctrlruntime.client.interfaces import (
     Fields,
     FieldValidation,
@@ -28,6 +28,7 @@ from ctrlruntime.client.interfaces import (
     SubresourceClient,
     WatchEvent,
 )
+from ctrlruntime.client.observers import CallObservers, Ended, Write
 from ctrlruntime.client.options import WriteParams, default_owner, delete_options, write_options
 from ctrlruntime.client.patches import APPLY, Patch
 from ctrlruntime.client.selectors import fields_text, labels_of
@@ -72,12 +73,14 @@ class APIClient:
         scheme: Scheme,
         *,
         gate: Gate | None = None,
+        observers: CallObservers | None = None,
         random_letter: Callable[[str], str] = random.choice,
     ) -> None:
         self._transport = transport
         self._mapper = mapper
         self._scheme = scheme
         self._gate = gate or Gate()
+        self._observers = observers or CallObservers()
         self._random_letter = random_letter
         self._codecs = Codecs(scheme)
 
@@ -130,7 +133,7 @@ class APIClient:
         if selector is not None and selector.is_nothing:
             return Items((), codec.decode)
         resource = await self._mapper.resource_for(codec.gvk)
-        ended = self._gate.record("list", resource.group, resource.plural, "", namespace or "", "")
+        ended = self._observers.record("list", resource.group, resource.plural, "", namespace or "", "")
         collection = Collection(
             self._transport,
             resource,
@@ -165,7 +168,7 @@ class APIClient:
         if selector is not None and selector.is_nothing:
             return
         resource = await self._mapper.resource_for(codec.gvk)
-        ended = self._gate.record("watch", resource.group, resource.plural, "", namespace or "", "")
+        ended = self._observers.record("watch", resource.group, resource.plural, "", namespace or "", "")
         collection = Collection(
             self._transport,
             resource,
@@ -286,7 +289,7 @@ class APIClient:
         if fields is not None:
             params.append(("fieldSelector", fields_text(fields)))
         space = (namespace or "") if resource.namespaced else ""
-        ended = self._gate.record("deletecollection", resource.group, resource.plural, "", space, "")
+        ended = self._observers.record("deletecollection", resource.group, resource.plural, "", space, "")
         ticket = None if dry_run else self._gate.open_all(codec.gvk, space)
         with self._unserved(resource, ended=ended), _Ending(ticket):
             await self._transport.request(
@@ -366,7 +369,7 @@ class APIClient:
         resource = await self._mapper.resource_for(codec.gvk)
         namespace = _namespace(resource, key.namespace, key.name)
         path = resource_path(resource, namespace, _named(key), subresource)
-        ended = self._gate.record("get", resource.group, resource.plural, subresource, namespace, key.name)
+        ended = self._observers.record("get", resource.group, resource.plural, subresource, namespace, key.name)
         with self._unserved(resource, subresource, ended):
             response = await self._transport.request("GET", path)
         return self._codecs.of(body).decode(response.body)
@@ -395,7 +398,7 @@ class APIClient:
         resource = await self._mapper.resource_for(codec.gvk)
         namespace = _namespace(resource, namespace, name)
         path = resource_path(resource, namespace, _named(NamespacedName(namespace, name)))
-        ended = self._gate.record("get", resource.group, resource.plural, "", namespace, name)
+        ended = self._observers.record("get", resource.group, resource.plural, "", namespace, name)
         with self._unserved(resource, ended=ended):
             response = await self._transport.request("GET", path, accept=codec.accept)
         return response.body
@@ -419,8 +422,8 @@ class APIClient:
     ) -> bytes:
         namespace = _namespace(resource, namespace, name)
         path = resource_path(resource, namespace, "" if on_collection else name, subresource)
-        ended = self._gate.record(verb, resource.group, resource.plural, subresource, namespace, name, body=body)
-        before = b"" if dry_run else self._gate.held(gvk, namespace, name)
+        ended = self._observers.record(verb, resource.group, resource.plural, subresource, namespace, name, body=body)
+        before = b"" if dry_run else self._observers.cached(gvk, namespace, name)
         ticket = None if dry_run else self._gate.open(gvk, namespace, name)
         with self._unserved(resource, subresource, ended), _Ending(ticket):
             response = await self._transport.request(
@@ -428,7 +431,7 @@ class APIClient:
             )
         if response.status == 201 and verb != "create":
             # An apply that creates needs the permission for both (k8s.io/apiserver, the patch handler).
-            self._gate.record("create", resource.group, resource.plural, subresource, namespace, name)
+            self._observers.record("create", resource.group, resource.plural, subresource, namespace, name)
         if ticket is not None:
             try:
                 stored = _settle(ticket, verb, subresource, response.body)
@@ -438,7 +441,7 @@ class APIClient:
             # Of metadata alone nobody can tell what changed.
             if stored is not None and verb != "delete" and accept == JSON:
                 manager = next((value for option, value in params if option == "fieldManager"), "")
-                self._gate.wrote(
+                self._observers.wrote(
                     Write(
                         verb,
                         gvk,

@@ -14,14 +14,10 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
-import msgspec
-
-from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
-from ctrlruntime.rest.fence import Actor, current_actor
 
 
 class Horizon(Protocol):
@@ -35,10 +31,6 @@ class Horizon(Protocol):
         """The uid of the cached object at a key, or None when there is none."""
         ...
 
-    def held(self, namespace: str, name: str) -> bytes | None:
-        """The cached object's JSON as the server sent it (but for managedFields), or None when it is not held like that."""
-        ...
-
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
         """Whether such an object belongs to what is cached."""
         ...
@@ -46,54 +38,6 @@ class Horizon(Protocol):
     def changed(self) -> Coroutine[Any, Any, object]:
         """Wait until anything new has been seen since this call (and not only since the first step of the wait)."""
         ...
-
-
-Origin: TypeAlias = Literal["client", "cache", "unfenced"]
-"""Who made a call: a client that code was given, a cache that fills itself, or the part of a manager that needs no leadership."""
-
-
-class Call(msgspec.Struct, frozen=True, gc=False):
-    """One request as the gate saw it: what audits, loop detection and explanations are made from."""
-
-    verb: str
-    group: str
-    resource: str
-    subresource: str
-    namespace: str
-    name: str
-    actor: Actor | None
-    origin: Origin = "client"
-    cluster: str = ""
-    body: bytes = b""
-    """What a write carried."""
-
-
-class Write(msgspec.Struct, frozen=True, gc=False):
-    """One write the server answered with the object it stored: what loop detection is made from."""
-
-    verb: str
-    kind: GroupVersionKind
-    namespace: str
-    name: str
-    subresource: str
-    manager: str
-    """The field owner it was sent under."""
-
-    is_apply: bool
-    before: bytes
-    """The object as the cache held it when the write began; empty when that is unknown."""
-
-    sent: bytes
-    after: bytes
-    meta: Metadata | None = None
-    """The metadata in `after`, where it has been read already."""
-
-
-Ended: TypeAlias = Callable[[BaseException | None], None]
-"""Told how a call ended: with its error, or None."""
-
-witnesses: Final[list[Callable[[Call], None]]] = []
-"""Told of every call in the process, whichever gate it passes. For audits of whole test runs only; everything else observes one gate."""
 
 
 class WaitCounter(Protocol):
@@ -109,9 +53,6 @@ class _Unheld:
         return sys.maxsize
 
     def uid(self, namespace: str, name: str) -> str | None:
-        return None
-
-    def held(self, namespace: str, name: str) -> bytes | None:
         return None
 
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
@@ -234,9 +175,6 @@ class Gate:
 
     Args:
         wait: seconds a read may wait for the cache before it goes to the server instead.
-        observe: told of every call; more can be added with `add_observer`.
-        origin: whose calls pass here.
-        cluster: the name of the cluster they go to.
         waits: told of each read that had to wait.
         clock: the time by which `wait` is measured.
 
@@ -246,24 +184,16 @@ class Gate:
         self,
         *,
         wait: float = 5.0,
-        observe: Callable[[Call], Ended | None] | None = None,
         waits: WaitCounter | None = None,
-        origin: Origin = "client",
-        cluster: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._wait = wait
-        self._observers: tuple[Callable[[Call], Ended | None], ...] = () if observe is None else (observe,)
-        self._write_observers: tuple[Callable[[Write], None], ...] = ()
         self._wait_counter = waits
-        self._origin: Origin = origin
-        self._cluster = cluster
         self._clock = clock
         self._marks: dict[_Kind, dict[_Key, _Mark]] = {}
         self._answered: asyncio.Event | None = None  # while a read waits
         self._horizon: Callable[[_Kind], Horizon | None] = lambda _kind: None
         self._sweep_at: dict[_Kind, int] = {}
-        self._log = log.get_logger("client")
         self.waits = 0
         self.live_reads = 0
         self.losses = 0
@@ -273,63 +203,7 @@ class Gate:
         """Be told where to look up what the cache has seen of a (group, kind); None for a kind it does not hold."""
         self._horizon = horizon
 
-    def add_observer(self, observe: Callable[[Call], Ended | None]) -> None:
-        """Tell one more of every call, before it is sent; what it returns is told how the call ended."""
-        self._observers = (*self._observers, observe)
-
-    def add_write_observer(self, observe: Callable[[Write], None]) -> None:
-        """Tell one more of every write that the server answered with an object; dry runs are none."""
-        self._write_observers = (*self._write_observers, observe)
-
-    def record(
-        self,
-        verb: str,
-        group: str,
-        resource: str,
-        subresource: str = "",
-        namespace: str = "",
-        name: str = "",
-        *,
-        body: bytes = b"",
-        origin: Origin | None = None,
-    ) -> Ended | None:
-        """Note a call for whoever observes, and return what is to be told how it ended. `origin`: where it is not the gate's own."""
-        if not self._observers and not witnesses:
-            return None
-        call = Call(
-            verb,
-            group,
-            resource,
-            subresource,
-            namespace,
-            name,
-            current_actor(),
-            origin or self._origin,
-            self._cluster,
-            body,
-        )
-        ends = [ended for observe in self._observers if (ended := observe(call)) is not None]
-        for witness in tuple(witnesses):
-            witness(call)
-        if not ends:
-            return None
-        return ends[0] if len(ends) == 1 else _all_told(ends)
-
     # --- writes ----------------------------------------------------------------------------------------------------
-
-    def held(self, gvk: GroupVersionKind, namespace: str, name: str) -> bytes:
-        """Return the object as the cache holds it now, for `wrote`; empty when it does not, or nobody wants to know."""
-        if not self._write_observers:
-            return b""
-        return self.horizon((gvk.group, gvk.kind)).held(namespace, name) or b""
-
-    def wrote(self, write: Write) -> None:
-        """Hand an answered write to whoever watches writes."""
-        for observe in self._write_observers:
-            try:
-                observe(write)
-            except Exception as error:  # noqa: BLE001 - the write is done: what is made of it must not look like its failure
-                self._log.error("looking at a write failed", kind=write.kind.kind, error=repr(error))
 
     def open(self, gvk: GroupVersionKind, namespace: str, name: str) -> Ticket:
         """Say that a write to this key is about to be sent."""
@@ -470,14 +344,6 @@ class Gate:
         finally:
             changed.cancel()
             answered.cancel()
-
-
-def _all_told(ends: list[Ended]) -> Ended:
-    def tell(error: BaseException | None) -> None:
-        for ended in ends:
-            ended(error)
-
-    return tell
 
 
 def _candidates(marks: dict[_Key, _Mark], namespace: str, name: str | None) -> list[tuple[_Key, _Mark]]:

@@ -1,6 +1,6 @@
 """Write loops: writes of one controller to one object that change nothing, take themselves back, or are taken back by others.
 
-The gate hands up every write the server answered (`Write`), the cache every change of an object under suspicion. A
+`CallObservers` hands over every write the server answered (`Write`), the cache every change of an object under suspicion. A
 trail of the last answer is kept for each object that was written lately; when three writes in a row led nowhere, one
 warning names the object, the fields and, where somebody else fights over them, that manager. What is kept is bounded;
 nothing in here sends a request or changes what is written.
@@ -19,7 +19,7 @@ import msgspec
 from ctrlruntime import log
 from ctrlruntime.api.metadata import Metadata, metadata_of
 from ctrlruntime.changes import ABSENT, Path, differences, leaves, path_text
-from ctrlruntime.client.gate import Write
+from ctrlruntime.client.observers import Write
 from ctrlruntime.rest.fence import current_actor
 
 THRESHOLD: Final = 3

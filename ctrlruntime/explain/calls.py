@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ctrlruntime.client.gate import Call, Ended
+from ctrlruntime.client.observers import Call, Ended
 from ctrlruntime.journal import Call as Noted
 from ctrlruntime.journal import Journal
 from ctrlruntime.tracing import Tracing
@@ -14,7 +14,7 @@ from ctrlruntime.tracing import Tracing
 def call_observer(
     journal: Journal, tracing: Tracing | None = None, *, clock: Callable[[], float] = time.monotonic
 ) -> Callable[[Call], Ended | None]:
-    """Return an observer for `Gate.add_observer`. Calls made for no request are in no reconcile's journal; they have spans all the same."""
+    """Return an observer for `CallObservers.add_observer`. A call outside a reconcile gets a span, but no entry in the journal."""
 
     def begins(call: Call) -> Ended | None:
         if call.origin != "client":

@@ -124,7 +124,7 @@ class Manager:
         self._metrics_handlers: dict[str, Handler] = {}
         self.tracing = tracing
         self._observe = call_observer(self.journal, tracing)
-        cluster.gate.add_observer(self._observe)
+        cluster.observers.add_observer(self._observe)
         self._clusters: list[Cluster] = [cluster]
         self._controllers: list[Controller[Any]] = []
         self._others = Group("others", self._runnable_failed, fenced=False)
@@ -273,7 +273,7 @@ class Manager:
         if cluster in self._clusters:
             raise ConfigError(f"the cluster {cluster.name or cluster.config.host!r} is part of this manager already")
         self._clusters.append(cluster)
-        cluster.gate.add_observer(self._observe)
+        cluster.observers.add_observer(self._observe)
         if self._elector is not None:
             cluster.fence.arm(self._elector.deadline)
         self._caches.add(FunctionRunnable(cluster.run, needs_leader_election=False))

@@ -22,8 +22,7 @@ from typing import Any, Final, NamedTuple, Self, cast
 
 from ctrlruntime.api.kind import GroupVersionKind, guess_plural
 from ctrlruntime.api.object import Object
-from ctrlruntime.client import gate
-from ctrlruntime.client.gate import Call
+from ctrlruntime.client.observers import Call, witnesses
 from ctrlruntime.errors import ConfigError
 
 __all__ = ["Comparison", "Grant", "Permission", "Recorder", "compare", "read_roles"]
@@ -123,11 +122,11 @@ class Recorder:
     used: dict[Permission, str] = field(default_factory=dict[Permission, str])
 
     def __enter__(self) -> Self:
-        gate.witnesses.append(self.note)
+        witnesses.append(self.note)
         return self
 
     def __exit__(self, *_: object) -> None:
-        gate.witnesses.remove(self.note)
+        witnesses.remove(self.note)
 
     def note(self, call: Call) -> None:
         """Note a call, if it is one that an operator made in its own cluster."""

@@ -124,6 +124,24 @@ async def test_the_first_read_starts_the_informer_and_waits_for_it(server, make)
         assert list(cache.informers()) == [GroupVersionKind("", "v1", "Pod")]
 
 
+async def test_the_bytes_of_an_object_are_shown_only_while_it_is_cached_as_the_server_sent_it(server, make):
+    server.serve("Pod", pod("a"))
+    server.serve("ConfigMap", pod("a"))
+    kind, other = GroupVersionKind("", "v1", "Pod"), GroupVersionKind("", "v1", "ConfigMap")
+    cache = make()
+    assert cache.whole_object(kind, "ns", "a") is None
+    async with running(cache):
+        assert cache.whole_object(kind, "ns", "a") is None  # it is asked and starts nothing
+        assert cache.informers() == {}
+        await cache.get(core.Pod, key("a"))
+        await cache.get(PartialObjectMetadata.of(core.ConfigMap), key("a"))
+
+        assert json.loads(cache.whole_object(kind, "ns", "a"))["spec"]["nodeName"] == "n1"
+        assert cache.whole_object(kind, "ns", "b") is None
+        assert cache.whole_object(other, "ns", "a") is None
+    assert cache.whole_object(kind, "ns", "a") is None
+
+
 async def test_typed_unstructured_and_metadata_readers_share_one_store(server, make):
     server.serve("Pod", pod("a"))
     async with running(make()) as cache:

@@ -11,6 +11,7 @@ from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import PartialObjectMetadata, Unstructured
 from ctrlruntime.client import APIClient, intercept, json_patch, merge_from, merge_patch
 from ctrlruntime.client.gate import Gate
+from ctrlruntime.client.observers import CallObservers
 from ctrlruntime.errors import (
     AlreadyExists,
     ConfigError,
@@ -102,12 +103,8 @@ class Ended:
 
 class Watched(Gate):
     def __init__(self) -> None:
-        super().__init__(observe=self.note)
+        super().__init__()
         self.ended: list = []
-        self.calls: list = []
-
-    def note(self, call):
-        self.calls.append(call)
 
     def open(self, gvk, namespace, name):
         return Ended(self, (gvk.kind, namespace, name))
@@ -124,9 +121,22 @@ def gate():
 
 
 @pytest.fixture
-def client(memory, gate):
+def observers():
+    return CallObservers()
+
+
+@pytest.fixture
+def calls(observers):
+    calls = []
+    observers.add_observer(calls.append)
+    return calls
+
+
+@pytest.fixture
+def client(memory, gate, observers):
     letters = iter("bcdfghjklmnp" * 10)
-    return APIClient(memory, RESTMapper(memory.fetch), Scheme(), gate=gate, random_letter=lambda _: next(letters))
+    mapper = RESTMapper(memory.fetch)
+    return APIClient(memory, mapper, Scheme(), gate=gate, observers=observers, random_letter=lambda _: next(letters))
 
 
 def config_map(**data):
@@ -235,7 +245,7 @@ async def test_a_selector_that_selects_nothing_asks_nothing(client, memory):
     assert memory.asked == []
 
 
-async def test_every_call_is_recorded_once(client, memory, gate):
+async def test_every_call_is_recorded_once(client, memory, calls):
     memory.will(stored(), {"metadata": {}, "items": []}, stored(), {"kind": "Status"})
     key = NamespacedName("ns", "a")
 
@@ -245,13 +255,13 @@ async def test_every_call_is_recorded_once(client, memory, gate):
         await client.patch(config_map(), json_patch([]))
         await client.delete(config_map())
 
-    assert [(call.verb, call.resource, call.namespace, call.name) for call in gate.calls] == [
+    assert [(call.verb, call.resource, call.namespace, call.name) for call in calls] == [
         ("get", "configmaps", "ns", "a"),
         ("list", "configmaps", "", ""),
         ("patch", "configmaps", "ns", "a"),
         ("delete", "configmaps", "ns", "a"),
     ]
-    assert {call.actor.controller for call in gate.calls} == {"c"}
+    assert {call.actor.controller for call in calls} == {"c"}
 
 
 # --- what the gate is told -------------------------------------------------------------------------------------------
@@ -354,9 +364,9 @@ async def test_a_dry_run_makes_no_mark(client, memory, gate):
     assert gate.ended == []
 
 
-async def test_only_answered_writes_of_whole_objects_are_handed_to_who_watches_writes(client, memory, gate):
+async def test_only_answered_writes_of_whole_objects_are_handed_to_who_watches_writes(client, memory, observers):
     seen = []
-    gate.add_write_observer(seen.append)
+    observers.add_write_observer(seen.append)
     metadata_only = PartialObjectMetadata.of(core.ConfigMap)
     partial = metadata_only(metadata=meta.ObjectMeta(name="a", namespace="ns"))
     memory.will(

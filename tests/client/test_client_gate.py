@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
-from ctrlruntime.client.gate import SWEEP_AT, Call, Gate
-from ctrlruntime.client.gate import Write as AnsweredWrite
+from ctrlruntime.client.gate import SWEEP_AT, Gate
 from ctrlruntime.metrics import ClientMetrics
-from ctrlruntime.rest.fence import Actor, acting
 
 SOON = 5.0
 THING = GroupVersionKind("example.com", "v1", "Thing")
@@ -27,7 +25,6 @@ class View:
     def __init__(self, version=0):
         self.at = version
         self.uids = {}
-        self.raws = {}
         self.outside = set()
         self.labels = None
         self._changed = asyncio.Event()
@@ -37,9 +34,6 @@ class View:
 
     def uid(self, namespace, name):
         return self.uids.get((namespace, name))
-
-    def held(self, namespace, name):
-        return self.raws.get((namespace, name))
 
     def covers(self, namespace, labels):
         return namespace not in self.outside and (self.labels is None or (labels or {}).items() >= self.labels.items())
@@ -476,50 +470,6 @@ async def test_marks_of_keys_that_nobody_reads_do_not_pile_up(gate, view):
         view.advance(10 + number)
 
     assert len(marks(gate)) <= SWEEP_AT + 1
-
-
-async def test_calls_are_observed_with_who_made_them():
-    seen = []
-    gate = Gate(observe=seen.append)
-    actor = Actor("memcached")
-
-    with acting(actor):
-        gate.record("create", "apps", "deployments", "", "ns", "a")
-    gate.record("list", "", "pods", "", "", "")
-
-    assert seen == [
-        Call("create", "apps", "deployments", "", "ns", "a", actor),
-        Call("list", "", "pods", "", "", "", None),
-    ]
-
-
-async def test_more_than_one_may_observe_calls():
-    first, second = [], []
-    gate = Gate(observe=first.append)
-    gate.add_observer(second.append)
-
-    gate.record("list", "", "pods")
-
-    assert len(first) == 1
-    assert first == second
-
-
-async def test_writes_are_handed_on_and_one_who_fails_over_them_fails_no_write(gate, view):
-    def fail(write):
-        raise RuntimeError("no")
-
-    seen = []
-    assert gate.held(THING, "ns", "a") == b""  # nobody wants to know
-    gate.add_write_observer(fail)
-    gate.add_write_observer(seen.append)
-    view.raws["ns", "a"] = b"{}"
-    write = AnsweredWrite("update", THING, "ns", "a", "", "me", False, gate.held(THING, "ns", "a"), b"sent", b"after")
-
-    gate.wrote(write)
-
-    assert seen == [write]
-    assert write.before == b"{}"
-    assert gate.held(OTHER, "ns", "a") == b""
 
 
 async def test_waits_are_counted_by_kind_with_their_seconds(view):

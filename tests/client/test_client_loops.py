@@ -8,8 +8,8 @@ import pytest
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import metadata_of
-from ctrlruntime.client.gate import Write
 from ctrlruntime.client.loops import MAX_NAMED, WriteLoops
+from ctrlruntime.client.observers import Write
 from ctrlruntime.log.options import WARN
 from ctrlruntime.log.output import sink
 from ctrlruntime.metrics import ClientMetrics

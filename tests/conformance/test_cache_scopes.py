@@ -44,11 +44,11 @@ class Seen:
 
 
 class Calls:
-    """Lists and watches of ConfigMaps by namespace, as the cache announces them to the gate."""
+    """Lists and watches of ConfigMaps by namespace, as the cache announces them to observers."""
 
     def __init__(self, mgr):
         self.noted = []
-        mgr.cluster.gate.add_observer(self.note)
+        mgr.cluster.observers.add_observer(self.note)
 
     def note(self, call):
         if call.origin == "cache" and call.resource in {"configmaps", "services"}:

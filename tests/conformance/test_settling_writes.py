@@ -74,7 +74,7 @@ async def test_a_deployment_with_only_image_and_replicas_settles_beside_its_cont
         if call.resource == "deployments" and call.verb in {"create", "update", "patch"}:
             writes.append(call.verb)
 
-    mgr.cluster.gate.add_observer(note)
+    mgr.cluster.observers.add_observer(note)
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         in_a_row = 0
         while in_a_row < 10:  # each change of its controller may cost one more write, which changes nothing

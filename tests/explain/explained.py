@@ -64,7 +64,7 @@ class Cluster:
     def __init__(self, name="", **informers):
         self.name = name
         self.cache = Cache(**informers)
-        self.gate = Gate(cluster=name)
+        self.gate = Gate()
         self.loops = WriteLoops()
 
 

@@ -12,8 +12,8 @@ from explained import A, Cluster, Informer, Setting, changed, running, trigger
 from ctrlruntime.api import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.cache.informer import Scope
-from ctrlruntime.client.gate import Gate, Write
 from ctrlruntime.client.loops import WriteLoops
+from ctrlruntime.client.observers import CallObservers, Write
 from ctrlruntime.errors import TerminalError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.calls import call_observer
@@ -34,9 +34,6 @@ class Horizon:
 
     def uid(self, namespace, name):
         return "u"
-
-    def held(self, namespace, name):
-        return None
 
     def covers(self, namespace, labels):
         return True
@@ -104,14 +101,14 @@ async def test_a_trigger_that_is_no_event_is_told_as_text():
 
 
 async def test_the_calls_of_a_run_stand_with_it():
-    gate = Gate()
+    observers = CallObservers()
 
     async def reconcile(request):
-        gate.record("get", "apps", "deployments", "status", "ns", "web")(None)
-        gate.record("update", "", "configmaps", "", "ns", "a")(KeyError("x"))
+        observers.record("get", "apps", "deployments", "status", "ns", "web")(None)
+        observers.record("update", "", "configmaps", "", "ns", "a")(KeyError("x"))
 
     async with running(Setting(reconcile)) as setting:
-        gate.add_observer(call_observer(setting.journal))
+        observers.add_observer(call_observer(setting.journal))
         setting.add(A, trigger())
         await setting.ran()
         setting.add(A, trigger())
@@ -127,11 +124,11 @@ async def test_the_calls_of_a_run_stand_with_it():
 
 
 async def test_calls_outside_reconciles_are_nobodys():
-    gate = Gate()
+    observers = CallObservers()
     setting = Setting(nothing)
-    gate.add_observer(call_observer(setting.journal))
+    observers.add_observer(call_observer(setting.journal))
 
-    assert gate.record("get", "", "configmaps", "", "ns", "a") is None
+    assert observers.record("get", "", "configmaps", "", "ns", "a") is None
 
 
 # --- what is next ---------------------------------------------------------------------------------------------------
@@ -277,17 +274,17 @@ async def test_a_write_the_cache_has_not_shown_is_named():
 async def test_a_loop_is_told_with_the_requests_that_write_it():
     kind = GroupVersionKind("apps", "v1", "Deployment")
     loops = WriteLoops()
-    gate = Gate()
+    observers = CallObservers()
 
     async def reconcile(request):
         if request.name == "a":
-            gate.record("update", "apps", "deployments", "", "ns", "web")(None)
+            observers.record("update", "apps", "deployments", "", "ns", "web")(None)
             same = b'{"metadata":{"name":"web","namespace":"ns","uid":"u","resourceVersion":"5"},"spec":{"size":1}}'
             for _ in range(3):
                 loops.wrote(Write("update", kind, "ns", "web", "", "configmap", False, same, same, same))
 
     async with running(Setting(reconcile)) as setting:
-        gate.add_observer(call_observer(setting.journal))
+        observers.add_observer(call_observer(setting.journal))
         setting.clusters[0].loops = loops
         for name in ("a", "b"):
             setting.add(Request("ns", name), trigger(name=name))

@@ -12,7 +12,7 @@ import yaml
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import apps
-from ctrlruntime.client.gate import Gate, witnesses
+from ctrlruntime.client.observers import CallObservers, witnesses
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.manager.manager import running
 from ctrlruntime.rest.fence import Actor, acting
@@ -161,13 +161,13 @@ CONTROLLER = Actor("memcached")
 
 
 def recorded(*arguments, actor=CONTROLLER, origin="client", cluster="", **more):
-    gate = Gate(origin=origin, cluster=cluster)
+    observers = CallObservers(origin=origin, cluster=cluster)
     with Recorder() as recorder:
         if actor is None:
-            gate.record(*arguments, **more)
+            observers.record(*arguments, **more)
         else:
             with acting(actor):
-                gate.record(*arguments, **more)
+                observers.record(*arguments, **more)
     return set(recorder.used)
 
 
@@ -220,7 +220,7 @@ def test_nothing_is_recorded_afterwards():
     with Recorder() as recorder:
         pass
     with acting(CONTROLLER):
-        Gate().record("create", "", "pods")
+        CallObservers().record("create", "", "pods")
 
     assert recorder.used == {}
     assert recorder.note not in witnesses
@@ -303,10 +303,10 @@ def test_a_file_without_roles_is_named(tmp_path, text, message):
 
 
 def run(pytester: pytest.Pytester, *arguments: str, calls: str = "create", ini: str = "") -> pytest.RunResult:
-    lines = "\n".join(f'        Gate().record("{verb}", "apps", "deployments")' for verb in calls.split())
+    lines = "\n".join(f'        CallObservers().record("{verb}", "apps", "deployments")' for verb in calls.split())
     pytester.makepyfile(
         textwrap.dedent("""
-        from ctrlruntime.client.gate import Gate
+        from ctrlruntime.client.observers import CallObservers
         from ctrlruntime.rest.fence import Actor, acting
 
         def test_it():

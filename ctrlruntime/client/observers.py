@@ -1,0 +1,163 @@
+"""What observers learn of a client's traffic: each call before it is sent and how it ended, and each write that was answered.
+
+Audits, the journal, traces and the detection of write loops are observers. They only look: an observer that fails never
+makes a call fail or a write look failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ctrlruntime import log
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.metadata import Metadata
+from ctrlruntime.rest.fence import Actor, current_actor
+
+Origin: TypeAlias = Literal["client", "cache", "unfenced"]
+"""Who made a call: a client that user code was given, a cache that lists and watches, or the part of a manager that needs no leadership."""
+
+
+class Call(msgspec.Struct, frozen=True, gc=False):
+    """One request, before it is sent."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    actor: Actor | None
+    origin: Origin = "client"
+    cluster: str = ""
+    body: bytes = b""
+    """The body of a write."""
+
+
+class Write(msgspec.Struct, frozen=True, gc=False):
+    """One write that the server answered with the object it stored."""
+
+    verb: str
+    kind: GroupVersionKind
+    namespace: str
+    name: str
+    subresource: str
+    manager: str
+    """The field owner of the write."""
+
+    is_apply: bool
+    before: bytes
+    """The object as the cache held it when the write was sent; empty when that is unknown."""
+
+    sent: bytes
+    after: bytes
+    meta: Metadata | None = None
+    """The metadata in `after`, if it was decoded already."""
+
+
+Ended: TypeAlias = Callable[[BaseException | None], None]
+"""Called when a call has ended, with its error or None."""
+
+CallObserver: TypeAlias = Callable[[Call], Ended | None]
+"""Called with each call before it is sent; what it returns is called when the call has ended."""
+
+WriteObserver: TypeAlias = Callable[[Write], None]
+"""Called with each answered write."""
+
+CachedBytes: TypeAlias = Callable[[GroupVersionKind, str, str], bytes | None]
+"""Returns the JSON of the cached object of a kind, namespace and name; None when it is not cached whole."""
+
+witnesses: Final[list[Callable[[Call], None]]] = []
+"""Called with every call of the process, of all clients. Only for audits of whole test runs; other code observes one cluster."""
+
+
+class CallObservers:
+    """The observers of one cluster's clients.
+
+    Args:
+        origin: who makes the calls.
+        cluster: the name of the cluster they go to.
+
+    """
+
+    def __init__(self, *, origin: Origin = "client", cluster: str = "") -> None:
+        self._origin: Origin = origin
+        self._cluster = cluster
+        self._calls: tuple[CallObserver, ...] = ()
+        self._writes: tuple[WriteObserver, ...] = ()
+        self._cached: CachedBytes = _nothing_cached
+        self._log = log.get_logger("client")
+
+    def add_observer(self, observe: CallObserver) -> None:
+        """Call `observe` with each call before it is sent; what it returns is called when the call has ended."""
+        self._calls = (*self._calls, observe)
+
+    def add_write_observer(self, observe: WriteObserver) -> None:
+        """Call `observe` with each write that the server answered with an object, but not with dry runs."""
+        self._writes = (*self._writes, observe)
+
+    def use_cache(self, cached: CachedBytes) -> None:
+        """Look up with `cached` what the cache holds of an object right before a write to it."""
+        self._cached = cached
+
+    def record(
+        self,
+        verb: str,
+        group: str,
+        resource: str,
+        subresource: str = "",
+        namespace: str = "",
+        name: str = "",
+        *,
+        body: bytes = b"",
+        origin: Origin | None = None,
+    ) -> Ended | None:
+        """Hand a call to the observers; return what to call when it has ended. `origin`: if it is not that of the client."""
+        if not self._calls and not witnesses:
+            return None
+        call = Call(
+            verb,
+            group,
+            resource,
+            subresource,
+            namespace,
+            name,
+            current_actor(),
+            origin or self._origin,
+            self._cluster,
+            body,
+        )
+        ends = [ended for observe in self._calls if (ended := observe(call)) is not None]
+        for witness in tuple(witnesses):
+            witness(call)
+        if not ends:
+            return None
+        return ends[0] if len(ends) == 1 else _all_of(ends)
+
+    def cached(self, gvk: GroupVersionKind, namespace: str, name: str) -> bytes:
+        """Return the object as the cache holds it now, for `Write.before`; empty if it is not cached or no observer needs it."""
+        if not self._writes:
+            return b""
+        return self._cached(gvk, namespace, name) or b""
+
+    def wrote(self, write: Write) -> None:
+        """Hand an answered write to the observers."""
+        for observe in self._writes:
+            try:
+                observe(write)
+            except Exception as error:  # noqa: BLE001 - the write succeeded: an observer must not make it look failed
+                self._log.error("looking at a write failed", kind=write.kind.kind, error=repr(error))
+
+
+def _nothing_cached(_kind: GroupVersionKind, _namespace: str, _name: str) -> None:
+    return None
+
+
+def _all_of(ends: list[Ended]) -> Ended:
+    def end(error: BaseException | None) -> None:
+        for ended in ends:
+            ended(error)
+
+    return end
