@@ -79,7 +79,7 @@ class Cluster:
             witness=self._loops.saw,
             on_unreadable=self._record_unreadable,
         )
-        self.gate.watch_horizons(self.cache.horizon)
+        self.gate.watch_views(self.cache.views)
         self.observers.use_cache(self.cache.whole_object)
         self.client: Client = SplitClient(
             self._api, self.cache, self.gate, live_kinds=live_kinds, reads_live=self.cache.reads_live

@@ -314,6 +314,19 @@ class CacheSyncTimeoutError(CacheError):
     """An informer did not sync in time; the message says what stands in its way."""
 
 
+class StaleReadError(CacheError):
+    """The cache may not show an own write, and the server could not be asked; the cause is the error of the live read.
+
+    It is transient: a reconcile that raises it is retried with backoff. `kind`: the kind that was read, as Kind.group.
+    `age`: seconds since the oldest of those writes was sent.
+    """
+
+    def __init__(self, message: str, *, kind: str = "", age: float = 0.0) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.age = age
+
+
 class NotCachedError(CacheError):
     """The kind or object lies outside what this cache holds (namespaces, selectors, width or policy)."""
 

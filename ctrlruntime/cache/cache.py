@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
@@ -24,15 +24,15 @@ from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
 from ctrlruntime.api.metadata import Metadata, ObjectKey
 from ctrlruntime.cache.comparison import Comparison, compare
-from ctrlruntime.cache.horizon import CacheHorizon
 from ctrlruntime.cache.informer import CacheMetrics, Informer, Scope
 from ctrlruntime.cache.namespaces import NamespaceSet
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions, selecting
 from ctrlruntime.cache.reflector import Backoff, Reflector
 from ctrlruntime.cache.refusals import no_index, not_found, outside, unsynced
-from ctrlruntime.cache.store import Entry, Index, field_path_index
+from ctrlruntime.cache.store import Entry, Index, Store, field_path_index
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.cache.unreadable import Unreadable, UnreadableObjects
+from ctrlruntime.cache.view import KindView
 from ctrlruntime.client.codec import Codec, Codecs
 from ctrlruntime.client.interfaces import Fields, Items, Labels
 from ctrlruntime.client.selectors import fields_of, labels_of
@@ -77,13 +77,15 @@ class CacheMeters(Protocol):
 class _Held:
     """What the cache has of one kind: its informer, how wide it is, and the indexes asked for."""
 
-    __slots__ = ("indexes", "informer", "metadata_only", "namespaced", "narrow", "needs_all", "plural")
+    __slots__ = ("indexes", "informer", "metadata_only", "namespaced", "narrow", "needs_all", "plural", "views")
 
     def __init__(self) -> None:
         self.informer: Informer | None = None
         self.metadata_only = False
         self.narrow: Informer | None = None
         """The metadata-only informer while a full one is being filled beside it."""
+        self.views: dict[Informer, KindView] = {}
+        """What reads of each of the two informers see."""
         self.indexes: dict[str, Callable[[Entry], Iterable[str]]] = {}
         self.needs_all = False
         """Whether an index looks at more than metadata."""
@@ -268,6 +270,7 @@ class Cache:
         if held is None:
             return
         informers, held.informer, held.narrow = (held.informer, held.narrow), None, None
+        held.views.clear()
         for informer in informers:
             if informer is not None:
                 informer.stop()
@@ -423,31 +426,48 @@ class Cache:
         codec = self._codecs.of(kind)
         held, informer = await self._ready(codec, kind, namespace or "")
         space = (namespace or "") if held.namespaced else ""
+        return self._items(
+            codec, informer, informer.store, space, labels, fields, limit, informer.resource_version(space)
+        )
+
+    def _items(
+        self,
+        codec: Codec[T],
+        informer: Informer,
+        store: Store,
+        space: str,
+        labels: Labels | None,
+        fields: Fields | None,
+        limit: int | None,
+        version: str,
+    ) -> Items[T]:
+        """Select from a store: the informer's own, or one filled by a live read."""
         if space and not informer.has_namespace(space):
             raise NotCachedError(outside(codec.gvk, space, informer))
         selector = None if labels is None else labels_of(labels)
         if selector is not None and selector.is_nothing:
             return Items((), codec.decode)
-        entries = self._select(informer, codec, space, selector, fields)
+        entries = self._select(informer, store, codec, space, selector, fields)
         if limit:
             entries = entries[:limit]
         return Items(
             [entry.raw for entry in entries],
             self._decoder(codec),
             metas=[entry.meta for entry in entries],
-            resource_version=informer.resource_version(space),
+            resource_version=version,
         )
 
     def _select(
         self,
         informer: Informer,
+        store: Store,
         codec: Codec[Any],
         namespace: str,
         labels: LabelSelector | None,
         fields: Fields | None,
     ) -> _Entries:
         if fields is None:
-            return informer.store.select(namespace, labels)
+            return store.select(namespace, labels)
         names: set[str] = set()
         spaces = {namespace} if namespace else set[str]()
         indexed = _Pairs()
@@ -458,7 +478,7 @@ class Cache:
                 names.add(term.value)
             elif term.path == "metadata.namespace":
                 spaces.add(term.value)
-            elif informer.store.index(term.path) is None:
+            elif store.index(term.path) is None:
                 raise CacheError(no_index(codec.gvk, term.path, informer))
             else:
                 indexed.append((term.path, term.value))
@@ -467,7 +487,7 @@ class Cache:
         space = next(iter(spaces), "")
         if space and space != namespace and not informer.has_namespace(space):
             raise NotCachedError(outside(codec.gvk, space, informer))
-        entries = informer.store.select(space, labels, indexed)
+        entries = store.select(space, labels, indexed)
         return [entry for entry in entries if not names or entry.meta.name in names]
 
     def reads_live(self, kind: type[Any]) -> bool:
@@ -478,19 +498,54 @@ class Cache:
         held = self._held.get(codec.gvk)
         return held is None or held.reader(metadata_only=codec.metadata_only) is None
 
-    # --- Horizon: what the gate asks ---------------------------------------------------------------------------------
+    # --- reads that must show own writes -----------------------------------------------------------------------------
 
-    def horizon(self, kind: tuple[str, str]) -> CacheHorizon | None:
-        """Return what has been seen of a (group, kind), or None when no version of it is held."""
+    def views(self, kind: tuple[str, str]) -> Sequence[KindView]:
+        """Return what the informers of a (group, kind) show, of all its versions; none before the cache runs."""
         if self._group is None:
-            return None
-        held = self._versions_of.get(kind, ())
-        found = [informer for one in held for informer in (one.informer, one.narrow) if informer is not None]
-        if len(found) == 1:
-            return CacheHorizon(found)
-        # One that cannot list lists after the write, once it can; waiting for it would hold up each read.
-        able = [informer for informer in found if informer.is_synced or informer.last_error is None]
-        return CacheHorizon(able or found) if found else None
+            return ()
+        return [view for held in self._versions_of.get(kind, ()) for view in held.views.values()]
+
+    async def view(self, kind: type[Any], namespace: str) -> tuple[KindView, str]:
+        """Return what reads of a kind see, once the namespace is listed, and the namespace ("" for a cluster-scoped kind).
+
+        Raises: as `get`.
+        """
+        held, informer = await self._ready(self._codecs.of(kind), kind, namespace)
+        return held.views[informer], namespace if held.namespaced else ""
+
+    async def get_live(self, kind: type[T], key: ObjectKey) -> T:
+        """Read from the server what `get` would return if the cache were current. Raises: as `get`; APIStatusError, TransportError."""
+        codec = self._codecs.of(kind)
+        held, informer = await self._ready(codec, kind, key.namespace)
+        namespace = key.namespace if held.namespaced else ""
+        store, _ = await held.views[informer].fetch(namespace, key.name)
+        entry = store.get(namespace, key.name)
+        if entry is None:
+            raise not_found(codec.gvk, held.plural, namespace, key.name, informer)
+        return self._decode(codec, entry.raw)
+
+    async def list_live(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        limit: int | None = None,
+    ) -> Items[T]:
+        """List from the server what `list` would return if the cache were current; indexes work.
+
+        Raises: as `list`; APIStatusError, TransportError.
+        """
+        codec = self._codecs.of(kind)
+        held, informer = await self._ready(codec, kind, namespace or "")
+        space = (namespace or "") if held.namespaced else ""
+        selector = None if labels is None else labels_of(labels)
+        if selector is not None and selector.is_nothing:
+            return Items((), codec.decode)
+        store, version = await held.views[informer].fetch(space, labels=selector)
+        return self._items(codec, informer, store, space, labels, fields, limit, version)
 
     def whole_object(self, kind: GroupVersionKind, namespace: str, name: str) -> bytes | None:
         """Return an object's JSON as the server sent it (but for managedFields), or None when it is not cached like that.
@@ -599,6 +654,7 @@ class Cache:
             return
         wide.adopt(narrow)
         held.narrow = None
+        del held.views[narrow]
         narrow.stop()
 
     def _new_informer(self, gvk: GroupVersionKind, held: _Held) -> Informer:
@@ -622,6 +678,11 @@ class Cache:
         )
         for name, extract in held.indexes.items():
             informer.add_index(self._index(name, extract, gvk))
+        held.views[informer] = KindView(
+            informer,
+            lambda scope, only_metadata: self._collection(gvk, scope, metadata_only=only_metadata, verbs=("list",)),
+            metadata_only=metadata_only,
+        )
         return informer
 
     async def _plan(
@@ -656,10 +717,17 @@ class Cache:
             name=_label(gvk) + (f" in {scope.namespace}" if scope.namespace else ""),
         )
 
-    async def _collection(self, gvk: GroupVersionKind, scope: Scope, *, metadata_only: bool) -> Collection:
+    async def _collection(
+        self,
+        gvk: GroupVersionKind,
+        scope: Scope,
+        *,
+        metadata_only: bool,
+        verbs: tuple[str, ...] = ("list", "watch"),
+    ) -> Collection:
         resource: APIResource = await self._mapper.resource_for(gvk)
         if self._record is not None:
-            for verb in ("list", "watch"):
+            for verb in verbs:
                 self._record(verb, resource.group, resource.plural, scope.namespace)
         return Collection(
             self._transport,

@@ -77,6 +77,12 @@ class Scope:
     besides: tuple[str, ...] = ()
     """Namespaces that have a scope of their own; `fields` leaves their objects out."""
 
+    @property
+    def selects_fields(self) -> bool:
+        """Whether a field selector other than that of `besides` leaves objects out."""
+        besides = {f"metadata.namespace!={name}" for name in self.besides}
+        return any(term not in besides for term in self.fields.split(",") if term)
+
     def holds(self, namespace: str) -> bool:
         """Whether objects of the namespace belong to this scope."""
         return namespace == self.namespace if self.namespace else namespace not in self.besides
@@ -219,6 +225,11 @@ class Informer:
     def _refuse_stopped(self) -> None:
         if self._is_stopped:
             raise NotCachedError(f"the informer of {self.name} was removed before it had synced; read again")
+
+    @property
+    def has_scopes(self) -> bool:
+        """Whether it is known what to list and watch; no list was sent before that."""
+        return bool(self._reflectors)
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -525,7 +536,7 @@ class Informer:
             if listing.taken % TURN == 0:
                 await asyncio.sleep(0)
             items[position] = b""  # the page's copy goes as the store's comes
-            entry = self._entry(raw)
+            entry = self.entry(raw)
             if entry is None:
                 continue
             if listing.is_initial:
@@ -566,7 +577,7 @@ class Informer:
         return {key for key in keys if key[0] not in scope.besides} if scope.besides else keys
 
     def _change(self, change: Change) -> Metadata | None:
-        entry = self._entry(change.raw)
+        entry = self.entry(change.raw)
         if entry is None:
             return None
         if self._witness is not None:
@@ -621,7 +632,7 @@ class Informer:
         for subscription, decode in self._subscribers:
             subscription.put(DeleteEvent(Snapshot(entry.raw, entry.meta, decode), delete_state_unknown))
 
-    def _entry(self, raw: bytes) -> Entry | None:
+    def entry(self, raw: bytes) -> Entry | None:
         """Return what is stored of an object, or None for one without readable metadata: there is no key to put it at."""
         try:
             entry = Entry(raw, metadata_of(raw)) if self._keep_managed_fields else Entry(*cut_with_metadata(raw))

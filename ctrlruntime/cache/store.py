@@ -45,6 +45,10 @@ class Index:
         self._keys: dict[str, dict[tuple[str, str], None]] = {}
         self._values: dict[tuple[str, str], tuple[str, ...]] = {}
 
+    def new_like_this(self) -> Index:
+        """Return an empty index of the same values."""
+        return Index(self.name, self._extract, on_failure=self._on_failure)
+
     def put(self, entry: Entry) -> None:
         key = (entry.meta.namespace, entry.meta.name)
         try:
@@ -91,6 +95,12 @@ class Store:
     def get(self, namespace: str, name: str) -> Entry | None:
         entries = self._namespaces.get(namespace)
         return None if entries is None else entries.get(name)
+
+    def new_like_this(self) -> Store:
+        """Return an empty store with the same indexes."""
+        store = Store()
+        store._indexes = {name: index.new_like_this() for name, index in self._indexes.items()}
+        return store
 
     def put(self, entry: Entry) -> Entry | None:
         """Keep `entry` and return the one it replaces."""

@@ -37,10 +37,7 @@ from ctrlruntime.errors import (
     AlreadyExists,
     APIStatusError,
     ConfigError,
-    CtrlError,
-    Expired,
     FencedError,
-    Gone,
     NoMatchError,
     NotFound,
     TransportError,
@@ -53,7 +50,6 @@ from ctrlruntime.scheme import Scheme
 
 T = TypeVar("T")
 
-PAGE_SIZE = 500
 NAME_TRIES = 8
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_BASE = 58  # with five random letters a label's 63 (k8s.io/apiserver/pkg/storage/names/generate.go)
@@ -148,7 +144,7 @@ class APIClient:
                 raws, version, token = page.items, page.resource_version, page.continue_token
                 remaining = page.remaining_item_count
             else:
-                raws, version = await _all_pages(collection)
+                raws, version = await collection.all()
                 token, remaining = "", None
         return Items(raws, codec.decode, resource_version=version, continue_token=token, remaining_item_count=remaining)
 
@@ -292,26 +288,14 @@ class APIClient:
         ended = self._observers.record("deletecollection", resource.group, resource.plural, "", space, "")
         ticket = None if dry_run else self._gate.open_all(codec.gvk, space)
         with self._unserved(resource, ended=ended), _Ending(ticket):
-            await self._transport.request(
+            response = await self._transport.request(
                 "DELETE",
                 resource_path(resource, space),
                 params=params,
                 body=delete_options(dry_run, grace_period_seconds, propagation, "", ""),
             )
         if ticket is not None:
-            await self._settle_collection(ticket, resource, space)
-
-    async def _settle_collection(self, ticket: Ticket, resource: APIResource, namespace: str) -> None:
-        """The answer to a collection delete has no position; a list made after it has one."""
-        try:
-            page = await Collection(self._transport, resource, namespace=namespace, metadata_only=True).page(limit=1)
-        except BaseException as error:
-            # Also when cancelled here: a ticket that never ends would hold up every later read of the namespace.
-            ticket.lost()
-            if not isinstance(error, CtrlError):
-                raise
-        else:
-            ticket.reached(page.resource_version)
+            _settle_collection(ticket, response.body)
 
     # --- what subresources and wrappers build on -----------------------------------------------------------------------
 
@@ -508,6 +492,15 @@ class _DeleteDetails(msgspec.Struct, gc=False):
     uid: str = ""
 
 
+class _DeletedItem(msgspec.Struct, gc=False):
+    metadata: Metadata
+
+
+class _DeletedList(msgspec.Struct, gc=False):
+    kind: str = ""
+    items: list[_DeletedItem] | None = None
+
+
 class _Grace(msgspec.Struct, gc=False, rename="camel"):
     deletion_grace_period_seconds: int | None = None
 
@@ -532,10 +525,23 @@ def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> Metadat
     elif answer.metadata is None or not answer.metadata.name:
         ticket.failed()  # a review: nothing is stored
     elif verb == "delete" and answer.metadata.deletion_timestamp is None:
-        ticket.deleted(answer.metadata.uid)
+        ticket.deleted(answer.metadata.uid, answer.metadata.resource_version)
     else:
         return _settle_stored(ticket, answer.metadata, body)
     return None
+
+
+def _settle_collection(ticket: Ticket, body: bytes) -> None:
+    """End a ticket by the answer to a collection delete: a list of the objects as they were before it."""
+    try:
+        answer = msgspec.json.decode(body, type=_DeletedList)
+    except msgspec.DecodeError:
+        ticket.lost()
+        return
+    if answer.kind.endswith("List"):
+        ticket.deleted_all(item.metadata for item in answer.items or ())
+    else:
+        ticket.lost()  # a Status: it does not tell which objects matched
 
 
 class _Ending:
@@ -564,7 +570,7 @@ class _Ending:
 def _settle_stored(ticket: Ticket, meta: Metadata, body: bytes) -> Metadata | None:
     if _is_last(meta, body):
         # The server deletes it with this very write, and answers with the version before: no version to wait for.
-        ticket.deleted(meta.uid)
+        ticket.deleted(meta.uid, meta.resource_version)
         return None
     ticket.stored(meta)
     return meta
@@ -578,25 +584,6 @@ def _is_last(meta: Metadata, body: bytes) -> bool:
     if (answer.api_version, answer.kind) == ("v1", "Namespace"):
         return False  # its finalizers stand in its spec
     return answer.metadata is None or not answer.metadata.deletion_grace_period_seconds
-
-
-async def _all_pages(collection: Collection) -> tuple[list[bytes], str]:
-    """Return all items of one consistent list; when its continue token expires midway, begin again with larger pages."""
-    size = PAGE_SIZE
-    while True:
-        items: list[bytes] = []
-        token = ""
-        try:
-            while True:
-                page = await collection.page(limit=size, continue_token=token)
-                items += page.items
-                token = page.continue_token
-                if not token:
-                    return items, page.resource_version
-        except (Expired, Gone):
-            if not token or size > 64 * PAGE_SIZE:
-                raise
-            size *= 2
 
 
 def _namespace(resource: APIResource, namespace: str, name: str) -> str:

@@ -1,42 +1,54 @@
-"""The gate every write passes: it knows what this process wrote, so that a read never shows a state older than that.
+"""The gate every write passes, so that no cached read shows a state older than this process's own writes.
 
-Before a write is sent its key is *opened*; the answer turns the opening into a *mark*: the version the cache must have
-seen, or the uid that must be gone. A cached read of the key (or a list of its kind and namespace) first *settles* the
-marks made before it. Marks are kept per kind and key and are dropped as soon as the cache has passed them.
+The client opens a ticket before it sends a write and ends it as the answer says. A cached read first lets the gate settle the writes
+that were open or answered when it began. `marks` has the rules; this module waits, compares with the server, and counts.
 
-The gate lies between the client's verbs and the transport and names neither cache nor manager: what the cache has seen
-reaches it through `Horizon`, which is handed down.
+The gate lies below the cache. What an informer shows reaches it as an `InformerView`, which the reader hands over.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, Protocol
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
+from ctrlruntime.client.marks import (
+    WHOLE,
+    Key,
+    Kind,
+    Listing,
+    Mark,
+    Marks,
+    State,
+    Verdict,
+    View,
+    doubt,
+    unknown,
+    verdict,
+)
+from ctrlruntime.errors import CtrlError, StaleReadError
+
+DOUBT_AFTER: Final = 0.5
+"""Seconds until a cache with field selectors is compared: whether it shows a stored object only the server can tell."""
 
 
-class Horizon(Protocol):
-    """What the cache has seen of one kind."""
+class InformerView(View, Protocol):
+    """One informer, as a read of it needs it."""
 
-    def version(self, namespace: str) -> int:
-        """The resourceVersion seen in the namespace; 0 before the first list, -1 when versions do not parse."""
-        ...
-
-    def uid(self, namespace: str, name: str) -> str | None:
-        """The uid of the cached object at a key, or None when there is none."""
-        ...
-
-    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        """Whether such an object belongs to what is cached."""
+    @property
+    def is_filtered_by_fields(self) -> bool:
+        """Whether field selectors keep objects out that `covers` does not know of."""
         ...
 
     def changed(self) -> Coroutine[Any, Any, object]:
-        """Wait until anything new has been seen since this call (and not only since the first step of the wait)."""
+        """Wait until anything new is shown since this call (and not only since the first step of the wait)."""
+        ...
+
+    async def compare(self, key: Key) -> Listing:
+        """List a key, or a namespace (its name WHOLE), with the informer's own scopes and selectors. Raises: CtrlError."""
         ...
 
 
@@ -46,314 +58,210 @@ class WaitCounter(Protocol):
     def read_waited(self, kind: str, seconds: float, *, live: bool) -> None: ...
 
 
-class _Unheld:
-    """The horizon of a kind that no cache holds: whoever reads it next lists it then."""
-
-    def version(self, namespace: str) -> int:
-        return sys.maxsize
-
-    def uid(self, namespace: str, name: str) -> str | None:
-        return None
-
-    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        return False
-
-    async def changed(self) -> None:
-        await asyncio.get_running_loop().create_future()
-
-
-_UNHELD = _Unheld()
-
-
-class _Mark:
-    """What a read has to wait for at one key."""
-
-    __slots__ = ("gone", "lost", "open", "uid", "version")
-
-    def __init__(self) -> None:
-        self.open = 0
-        """Writes under way."""
-        self.version = 0
-        """The version that must have been seen."""
-        self.gone: set[str] = set()
-        """Uids that must not be there any more."""
-        self.lost = 0
-        """The number of the last write of which nobody knows what became of it; 0 when all is known."""
-        self.uid = ""
-        """The object our last answered write stored."""
-
-    def is_passed(self, horizon: Horizon, namespace: str, name: str) -> bool:
-        return not self.open and not self.lost and self._is_seen(horizon, namespace, name)
-
-    def is_pending_beside_one(self, horizon: Horizon, namespace: str, name: str) -> bool:
-        """Whether there would be something to wait for without the one write that was just answered."""
-        return self.open > 0 or self.lost > 0 or not self._is_seen(horizon, namespace, name)
-
-    def _is_seen(self, horizon: Horizon, namespace: str, name: str) -> bool:
-        if self.version > horizon.version(namespace):
-            return False
-        return not self.gone or horizon.uid(namespace, name) not in self.gone
-
-
-_Kind = tuple[str, str]
-_Key = tuple[str, str]
-_WHOLE = ""  # in place of a name: the mark of all objects of a namespace
-
-SWEEP_AT = 1024
-"""Marks of a kind from which on passed ones are looked for at each write."""
-
-
 class Ticket:
-    """One write under way; exactly one of `stored`, `deleted`, `reached`, `failed` and `lost` ends it."""
+    """One write that is open; exactly one of `stored`, `deleted`, `deleted_all`, `failed` and `lost` ends it."""
 
-    __slots__ = ("_gate", "_key", "_kind", "_known_uid", "_mark", "_since")
+    __slots__ = ("_gate", "_kind", "_mark")
 
-    def __init__(self, gate: Gate, kind: _Kind, key: _Key, mark: _Mark) -> None:
+    def __init__(self, gate: Gate, kind: Kind, mark: Mark) -> None:
         self._gate = gate
         self._kind = kind
-        self._key = key
         self._mark = mark
-        self._since = gate.losses
-        self._known_uid = gate.horizon(kind).uid(*key)
 
     def stored(self, meta: Metadata) -> None:
-        """The server answered with the object."""
-        mark, horizon = self._end()
-        is_held = horizon.uid(*self._key) is not None
-        if is_held or horizon.covers(self._key[0], meta.labels) or mark.is_pending_beside_one(horizon, *self._key):
-            mark.uid = meta.uid
-            self._reach(meta.resource_version)
-        self._gate.ended(self._kind, self._key, horizon)
+        """The server returned the object as it is stored now."""
+        self._gate.marks.stored(self._kind, self._mark, meta)
+        self._gate.wake()
 
-    def deleted(self, uid: str) -> None:
-        """The server answered that the object with this uid is gone."""
-        mark, horizon = self._end()
-        if uid and uid in {self._known_uid, mark.uid, horizon.uid(*self._key)}:
-            mark.gone.add(uid)
-            self._forgive()
-        elif horizon.covers(self._key[0], None):
-            # A cache that shows no such uid may not have seen the object yet: it could still come up and go.
-            mark.lost = self._gate.lose()
-        self._gate.ended(self._kind, self._key, horizon)
+    def deleted(self, uid: str, version: str = "") -> None:
+        """The server returned that the object with this uid is gone; `version`: its last one, if the answer has it."""
+        self._gate.marks.deleted(self._kind, self._mark, uid, version)
+        self._gate.wake()
 
-    def reached(self, version: str) -> None:
-        """The write took effect by `version`: the server's position after it (for a whole collection)."""
-        _, horizon = self._end()
-        self._reach(version)
-        self._gate.ended(self._kind, self._key, horizon)
+    def deleted_all(self, items: Iterable[Metadata]) -> None:
+        """The server returned the objects of a collection as they were before it deleted them."""
+        self._gate.marks.deleted_all(self._kind, self._mark, items)
+        self._gate.wake()
 
     def failed(self) -> None:
-        """The server refused; nothing changed."""
-        _, horizon = self._end()
-        self._gate.ended(self._kind, self._key, horizon)
+        """The server refused the write, or it was not sent."""
+        self._gate.marks.failed(self._kind, self._mark)
+        self._gate.wake()
 
     def lost(self) -> None:
-        """No answer came, or none that tells: the write may or may not have happened."""
-        mark, horizon = self._end()
-        mark.lost = self._gate.lose()
-        self._gate.ended(self._kind, self._key, horizon)
-
-    def _end(self) -> tuple[_Mark, Horizon]:
-        self._mark.open -= 1
-        return self._mark, self._gate.horizon(self._kind)
-
-    def _reach(self, version: str) -> None:
-        if version.isdecimal():
-            self._mark.version = max(self._mark.version, int(version))
-            self._forgive()
-        else:
-            self._mark.lost = self._gate.lose()
-
-    def _forgive(self) -> None:
-        """An earlier write without an answer is settled by one that began after it and has one."""
-        if self._mark.lost <= self._since:
-            self._mark.lost = 0
+        """No answer came, or none that tells: the write may have happened."""
+        self._gate.marks.unknown(self._kind, self._mark)
+        self._gate.wake()
 
 
 class Gate:
-    """Keeps the marks of one cluster.
+    """Settles reads of one cluster.
 
     Args:
-        wait: seconds a read may wait for the cache before it goes to the server instead.
-        waits: told of each read that had to wait.
+        wait: seconds a read may wait for the cache before it falls back to a live read.
+        waits: counts the reads that had to wait.
         clock: the time by which `wait` is measured.
 
     """
 
     def __init__(
-        self,
-        *,
-        wait: float = 5.0,
-        waits: WaitCounter | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        self, *, wait: float = 5.0, waits: WaitCounter | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._wait = wait
         self._wait_counter = waits
         self._clock = clock
-        self._marks: dict[_Kind, dict[_Key, _Mark]] = {}
-        self._answered: asyncio.Event | None = None  # while a read waits
-        self._horizon: Callable[[_Kind], Horizon | None] = lambda _kind: None
-        self._sweep_at: dict[_Kind, int] = {}
+        self.marks = Marks()
+        self._ended: asyncio.Event | None = None  # while a read waits
+        self._comparing: dict[tuple[InformerView, Key], asyncio.Future[None]] = {}
         self.waits = 0
         self.live_reads = 0
-        self.losses = 0
-        """Writes so far whose outcome nobody knows; note it before a live read, for `settled_live`."""
 
-    def watch_horizons(self, horizon: Callable[[_Kind], Horizon | None]) -> None:
-        """Be told where to look up what the cache has seen of a (group, kind); None for a kind it does not hold."""
-        self._horizon = horizon
+    def watch_views(self, views: Callable[[Kind], Sequence[View]]) -> None:
+        """Look up here which informers hold a kind."""
+        self.marks.views = views
 
-    # --- writes ----------------------------------------------------------------------------------------------------
+    # --- writes ------------------------------------------------------------------------------------------------------
 
     def open(self, gvk: GroupVersionKind, namespace: str, name: str) -> Ticket:
-        """Say that a write to this key is about to be sent."""
+        """Open the ticket of a write to this key that is about to be sent."""
         kind = (gvk.group, gvk.kind)
-        marks = self._marks.setdefault(kind, {})
-        mark = marks.get((namespace, name))
-        if mark is None:
-            mark = marks[namespace, name] = _Mark()
-        mark.open += 1
-        return Ticket(self, kind, (namespace, name), mark)
+        return Ticket(self, kind, self.marks.open(kind, namespace, name, self._clock()))
 
     def open_all(self, gvk: GroupVersionKind, namespace: str) -> Ticket:
-        """Say that a write to all objects of a namespace ("" = of all) is about to be sent; end it with `reached`."""
-        return self.open(gvk, namespace, _WHOLE)
+        """Open the ticket of a write to all objects of a namespace ("" = of all)."""
+        return self.open(gvk, namespace, WHOLE)
 
-    def horizon(self, kind: _Kind) -> Horizon:
-        """Return what has been seen of a (group, kind)."""
-        return self._horizon(kind) or _UNHELD
+    def wake(self) -> None:
+        """Let waiting reads look again; called when a ticket ends."""
+        if self._ended is not None:
+            self._ended.set()
+            self._ended = None
 
-    def lose(self) -> int:
-        """Count a write whose outcome nobody knows; called by its ticket."""
-        self.losses += 1
-        return self.losses
+    # --- reads -------------------------------------------------------------------------------------------------------
 
-    def ended(self, kind: _Kind, key: _Key, horizon: Horizon) -> None:
-        """Drop the mark of a write that has ended if nothing has to be waited for; called by its ticket."""
-        if self._answered is not None:
-            self._answered.set()
-            self._answered = None
-        marks = self._marks[kind]
-        self._sweep(kind, marks, horizon)
-        mark = marks.get(key)
-        if mark is not None and mark.is_passed(horizon, *key):
-            del marks[key]
+    def is_idle(self, gvk: GroupVersionKind) -> bool:
+        """Return whether no write of this kind has to be settled, which is so most of the time."""
+        return not self.marks.has(gvk.group, gvk.kind)
 
-    def _sweep(self, kind: _Kind, marks: dict[_Key, _Mark], horizon: Horizon) -> None:
-        """Drop passed marks once there are many: keys that are written and never read again must not pile up."""
-        if len(marks) >= self._sweep_at.get(kind, SWEEP_AT):
-            self._unpassed(marks, horizon, list(marks.items()))
-            self._sweep_at[kind] = max(SWEEP_AT, 2 * len(marks))
+    async def settle(self, gvk: GroupVersionKind, view: InformerView, namespace: str, name: str | None = None) -> bool:
+        """Wait until `view` shows what was written before this call: to a key, or (name None) in a namespace ("" = all).
 
-    # --- reads -----------------------------------------------------------------------------------------------------
-
-    async def settle(self, gvk: GroupVersionKind, namespace: str, name: str | None = None) -> bool:
-        """Wait until the cache has seen what was written before this call.
-
-        That is what was written to one key, or (name None) to all keys of the namespace ("" = of all). Returns False
-        when it has not after the time to wait, or the outcome of a write is unknown: then the caller reads live.
+        Returns False when it does not in the time to wait; then read live. Raises: StaleReadError when the outcome of a
+        write is unknown and the server cannot be asked for it.
         """
         kind = (gvk.group, gvk.kind)
-        marks = self._marks.get(kind)
-        if not marks:
+        needed = self.marks.needed(kind, namespace, name)
+        key = (namespace, name or WHOLE)
+        if not needed:
             return True
-        candidates = _candidates(marks, namespace, name)
-        if not candidates:
-            return True
-        waiting = self._unpassed(marks, self.horizon(kind), candidates)
-        if not waiting:
+        if verdict(needed, view, key) is Verdict.READ:
+            self.marks.drop_shown(kind, needed)
             return True
         started = self._clock()
-        is_settled = await self._wait_for(kind, marks, waiting, started + self._wait)
-        self.waits += 1
-        self.live_reads += not is_settled
-        if self._wait_counter is not None:
-            self._wait_counter.read_waited(gvk.group_kind, self._clock() - started, live=not is_settled)
+        is_settled = False
+        try:
+            is_settled = await self._wait_for(gvk, needed, view, key, started)
+        finally:
+            self.waits += 1
+            self.live_reads += not is_settled
+            if self._wait_counter is not None:
+                self._wait_counter.read_waited(gvk.group_kind, self._clock() - started, live=not is_settled)
+        self.marks.drop_shown(kind, needed)
         return is_settled
 
     async def _wait_for(
-        self, kind: _Kind, marks: dict[_Key, _Mark], waiting: list[tuple[_Key, _Mark]], deadline: float
+        self, gvk: GroupVersionKind, needed: list[Mark], view: InformerView, key: Key, started: float
     ) -> bool:
-        while waiting:
-            horizon = self.horizon(kind)  # the informer may have been removed, or started anew
-            left = deadline - self._clock()
-            if left <= 0 or any(_is_unknowable(mark, horizon, key) for key, mark in waiting):
+        doubt_at = started + DOUBT_AFTER if view.is_filtered_by_fields else None
+        while True:
+            now = self._clock()
+            left = started + self._wait - now
+            found = verdict(needed, view, key)
+            if found is Verdict.READ:
+                return True
+            if found is Verdict.COMPARE:
+                for compared in unknown(needed, view):
+                    await self._settle_unknown(gvk, view, compared, key, max(left, 0.0))
+            elif left <= 0 or view.position(key[0]) < 0:
                 return False
-            await self._either(horizon, left)
-            pending = [(key, mark) for key, mark in waiting if marks.get(key) is mark]
-            waiting = self._unpassed(marks, self.horizon(kind), pending)
-        return True
-
-    def unseen(self, kind: _Kind, namespace: str, name: str) -> str:
-        """Return in words what reads of a key of a (group, kind) still have to wait for; empty for nothing."""
-        mark = self._marks.get(kind, {}).get((namespace, name))
-        if mark is None or mark.is_passed(self.horizon(kind), namespace, name):
-            return ""
-        if mark.open:
-            return "a write is under way"
-        if mark.lost:
-            return "a write had no answer; the next read asks the server"
-        return f"version {mark.version} was written" if mark.version else "a deletion was written"
-
-    def settled_live(
-        self, gvk: GroupVersionKind, namespace: str, name: str | None, version: str, *, since: int | None = None
-    ) -> bool:
-        """Say what a live read told: the version of the object at a key, or (name None) that of a list.
-
-        `since` is `losses` as it was before the live read was sent: a write lost later is not settled by it. Returns
-        False when there was no object, hence no version ("") to wait for, and an outcome is still unknown: then list
-        one item live and say that list's version here. Without it a cache that lags behind could still show an object
-        which has come and gone.
-        """
-        kind = (gvk.group, gvk.kind)
-        marks = self._marks.get(kind, {})
-        until = self.losses if since is None else since
-        horizon = self.horizon(kind)
-        is_settled = True
-        for key, mark in _candidates(marks, namespace, name):
-            if mark.open or not 0 < mark.lost <= until:
-                continue
-            if version.isdecimal():
-                mark.lost = 0
-                mark.version = max(mark.version, int(version))
+            elif doubt_at is not None and now >= doubt_at:
+                doubt_at = None
+                doubt(needed, view)
             else:
-                is_settled = is_settled and bool(version)
-            if mark.is_passed(horizon, *key):
-                del marks[key]
-        return is_settled
+                await self._either(view, left if doubt_at is None else min(left, doubt_at - now))
 
-    def _unpassed(
-        self, marks: dict[_Key, _Mark], horizon: Horizon, candidates: list[tuple[_Key, _Mark]]
-    ) -> list[tuple[_Key, _Mark]]:
-        left: list[tuple[_Key, _Mark]] = []
-        for key, mark in candidates:
-            if mark.is_passed(horizon, *key):
-                del marks[key]
-            else:
-                left.append((key, mark))
-        return left
-
-    async def _either(self, horizon: Horizon, seconds: float) -> None:
-        """Wait until the cache has seen something or a write was answered, at most `seconds`."""
-        if self._answered is None:
-            self._answered = asyncio.Event()
-        changed = asyncio.ensure_future(horizon.changed())
-        answered = asyncio.ensure_future(self._answered.wait())
+    async def _settle_unknown(
+        self, gvk: GroupVersionKind, view: InformerView, compared: Key, read: Key, seconds: float
+    ) -> None:
+        """Learn from the server what became of the unknown writes to a key. Raises: StaleReadError."""
         try:
-            await asyncio.wait((changed, answered), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            async with asyncio.timeout(seconds):
+                await self._compare((gvk.group, gvk.kind), view, compared)
+        except (CtrlError, TimeoutError) as error:
+            raise self.stale(gvk, read[0], read[1] or None, error) from error
+
+    async def _compare(self, kind: Kind, view: InformerView, key: Key) -> None:
+        """Compare a key with the server; readers that come meanwhile wait for the same list, and look again."""
+        running = self._comparing.get((view, key))
+        if running is not None:
+            await asyncio.wait((running,))
+            if not running.cancelled() and (error := running.exception()) is not None:
+                raise error
+            return
+        result = self._comparing[view, key] = asyncio.get_running_loop().create_future()
+        try:
+            steps = self.marks.steps
+            self.marks.compared(kind, key, await view.compare(key), steps)
+            result.set_result(None)
+        except CtrlError as error:
+            result.set_exception(error)
+            result.exception()  # there may be no other reader to take it
+            raise
+        finally:
+            result.cancel()  # of a reader that was cancelled: the next one asks for itself
+            del self._comparing[view, key]
+
+    def stale(self, gvk: GroupVersionKind, namespace: str, name: str | None, error: BaseException) -> StaleReadError:
+        """Return the error of a read that neither the cache nor the server can serve."""
+        needed = self.marks.needed((gvk.group, gvk.kind), namespace, name)
+        now = self._clock()
+        age = now - min((mark.opened_at for mark in needed), default=now)
+        return StaleReadError(
+            f"cannot read {gvk.kind} from the cache: it may not show a write of {age:.1f} s ago, and the live read failed: "
+            f"{str(error) or type(error).__name__}. Retry; the next read compares again",
+            kind=gvk.group_kind,
+            age=age,
+        )
+
+    def pending(self, kind: Kind, namespace: str, name: str) -> str:
+        """Return in words what a read of a key would wait for now; empty for nothing."""
+        waiting = [
+            mark
+            for mark in self.marks.needed(kind, namespace, name)
+            if not all(mark.is_shown(view, (namespace, name)) for view in self.marks.views(kind))
+        ]
+        if not waiting:
+            return ""
+        return _PENDING[waiting[-1].state].format(waiting[-1].version)
+
+    async def _either(self, view: InformerView, seconds: float) -> None:
+        """Wait until the cache shows something new or a write ends, at most `seconds`."""
+        if self._ended is None:
+            self._ended = asyncio.Event()
+        changed = asyncio.ensure_future(view.changed())
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait((changed, ended), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             changed.cancel()
-            answered.cancel()
+            ended.cancel()
 
 
-def _candidates(marks: dict[_Key, _Mark], namespace: str, name: str | None) -> list[tuple[_Key, _Mark]]:
-    """Return the marks a read has to look at."""
-    if name is None:
-        spaces = {namespace, ""}
-        return [(key, mark) for key, mark in marks.items() if not namespace or key[0] in spaces]
-    keys = dict.fromkeys(((namespace, name), (namespace, _WHOLE), ("", _WHOLE)))
-    return [(key, mark) for key in keys if (mark := marks.get(key)) is not None]
-
-
-def _is_unknowable(mark: _Mark, horizon: Horizon, key: _Key) -> bool:
-    return not mark.open and (mark.lost > 0 or horizon.version(key[0]) < 0)
+_PENDING: Final = {
+    State.OPEN: "a write is in flight",
+    State.STORED: "the cache does not show version {} yet",
+    State.DELETED: "the cache does not show a deletion yet",
+    State.UNKNOWN: "a write had no answer; the next read compares with the server",
+    State.LISTED: "the cache does not show what a list returned yet",
+    State.FAILED: "",
+}

@@ -245,12 +245,16 @@ class Mark:
 class Marks:
     """The marks of one cluster. `views`: the informers of a kind; a mark is dropped when it is over for each of them."""
 
-    def __init__(self, views: Callable[[Kind], Sequence[View]]) -> None:
-        self._views = views
+    def __init__(self, views: Callable[[Kind], Sequence[View]] = lambda _kind: ()) -> None:
+        self.views = views
         self._kinds: dict[Kind, dict[Key, list[Mark]]] = {}
         self._sweep_at: dict[Kind, int] = {}
         self.steps = 0
         """Marks opened and ended so far. Note it before a list is sent, for `compared`."""
+
+    def has(self, group: str, kind: str) -> bool:
+        """Return whether there is any mark of a kind."""
+        return bool(self._kinds.get((group, kind)))
 
     def __len__(self) -> int:
         return sum(len(marks) for keys in self._kinds.values() for marks in keys.values())
@@ -260,7 +264,7 @@ class Marks:
     def open(self, kind: Kind, namespace: str, name: str, at: float = 0.0) -> Mark:
         """Open the mark of a write that is about to be sent; `name` WHOLE: to all objects of the namespace."""
         self.steps += 1
-        known = next((found for view in self._views(kind) if (found := view.entry(namespace, name))), None)
+        known = next((found for view in self.views(kind) if (found := view.entry(namespace, name))), None)
         mark = Mark((namespace, name), self.steps, at, known)
         self._kinds.setdefault(kind, {}).setdefault(mark.key, []).append(mark)
         return mark
@@ -299,7 +303,7 @@ class Marks:
 
     def _last_version(self, kind: Kind, mark: Mark, uid: str) -> str:
         """Return the last version of an object that is known here."""
-        shown = [mark.known, *(view.entry(*mark.key) for view in self._views(kind))]
+        shown = [mark.known, *(view.entry(*mark.key) for view in self.views(kind))]
         versions = [meta.resource_version for meta in shown if meta is not None and meta.uid == uid]
         versions += [one.version for one in self._kinds[kind][mark.key] if one.state is State.STORED and one.uid == uid]
         return max(versions, key=_number, default="")
@@ -309,7 +313,7 @@ class Marks:
         mark.ended, mark.state = self.steps, state
         keys = self._kinds[kind]
         marks = keys[mark.key]
-        views = self._views(kind)
+        views = self.views(kind)
         if state is State.STORED and len(marks) > 1:
             self._supersede(marks, mark)
         self._prune(keys, mark.key, views)
@@ -375,12 +379,12 @@ class Marks:
         for mark in keys.get(key, ()):
             if mark.state is State.UNKNOWN and mark.ended <= steps:
                 mark.state, mark.listing = State.LISTED, listing
-        self._prune(keys, key, self._views(kind))
+        self._prune(keys, key, self.views(kind))
 
     def drop_shown(self, kind: Kind, needed: Iterable[Mark]) -> None:
         """Drop those of `needed` that are over."""
         keys = self._kinds.get(kind, {})
-        views = self._views(kind)
+        views = self.views(kind)
         for key in {mark.key for mark in needed}:
             self._prune(keys, key, views)
 
@@ -395,6 +399,13 @@ def verdict(needed: Iterable[Mark], view: View, key: Key | None = None) -> Verdi
             return Verdict.COMPARE
         found = Verdict.WAIT
     return found
+
+
+def doubt(needed: Iterable[Mark], view: View) -> None:
+    """Compare what `view` has not shown for long: it may be outside the informer's field selectors, which only the server judges."""
+    for mark in needed:
+        if mark.state in {State.STORED, State.DELETED} and not mark.is_shown(view):
+            mark.state = State.UNKNOWN
 
 
 def unknown(needed: Iterable[Mark], view: View) -> list[Key]:

@@ -1,24 +1,22 @@
 """The manager's client: reads from the cache, writes to the server, and reads that are never older than this process's own writes.
 
-Live whatever happens: subresources, kinds in `live_kinds`, and a read whose marks the cache does not pass in time (see `gate`). Unstructured
-kinds are read from the cache too: there is one store for all representations of a kind.
+These reads are live: subresources, kinds in `live_kinds`, and reads for which the cache does not show an own write in time (see `gate`).
+The last are read from the server with the cache's own namespaces and selectors, so that they return what the cache will return.
+Unstructured kinds are read from the cache, too: there is one store for all representations of a kind.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, Protocol
 
 from typing_extensions import TypeVar, override
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import ObjectKey
-from ctrlruntime.api.object import Object
-from ctrlruntime.api.object import key as key_of
 from ctrlruntime.client.api import APIClient
 from ctrlruntime.client.codec import Codecs, refuse_text_key
-from ctrlruntime.client.gate import Gate
+from ctrlruntime.client.gate import Gate, InformerView
 from ctrlruntime.client.interfaces import (
     Fields,
     Items,
@@ -27,9 +25,33 @@ from ctrlruntime.client.interfaces import (
     SubresourceClient,
 )
 from ctrlruntime.client.wrapped import WrappedClient
-from ctrlruntime.errors import CtrlError, NotCachedError, NotFound, OutsideCacheError
+from ctrlruntime.errors import APIStatusError, NotCachedError, NotFound, OutsideCacheError, TransportError
 
 T = TypeVar("T")
+
+
+class CachedReader(Reader, Protocol):
+    """A cache, as this client needs it."""
+
+    async def view(self, kind: type[Any], namespace: str) -> tuple[InformerView, str]:
+        """Return what reads of a kind see, once the namespace is listed, and the namespace ("" for a cluster-scoped kind)."""
+        ...
+
+    async def get_live(self, kind: type[T], key: ObjectKey) -> T:
+        """Read from the server what the cache would return if it were current."""
+        ...
+
+    async def list_live(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: Labels | None = None,
+        fields: Fields | None = None,
+        limit: int | None = None,
+    ) -> Items[T]:
+        """List from the server what the cache would return if it were current."""
+        ...
 
 
 class SplitClient(WrappedClient):
@@ -41,7 +63,7 @@ class SplitClient(WrappedClient):
     def __init__(
         self,
         api: APIClient,
-        cache: Reader,
+        cache: CachedReader,
         gate: Gate,
         *,
         live_kinds: Collection[type[Any]] = (),
@@ -61,10 +83,10 @@ class SplitClient(WrappedClient):
         refuse_text_key(kind, key)
         if self._is_live(gvk, kind):
             return await self._api.get(kind, key)
-        if not await self._gate.settle(gvk, key.namespace, key.name):
-            return await self._get_live(kind, gvk, key)
         try:
-            return await self._cache.get(kind, key)
+            if self._gate.is_idle(gvk) or await self._is_settled(gvk, kind, key.namespace, key.name):
+                return await self._cache.get(kind, key)
+            return await self._read_live(gvk, key.namespace, key.name, self._cache.get_live(kind, key))
         except NotCachedError:
             if not or_live:
                 raise
@@ -98,29 +120,25 @@ class SplitClient(WrappedClient):
         continue_token: str = "",
     ) -> Items[T]:
         gvk = self._codecs.of(kind).gvk
-        if self._is_live(gvk, kind) or continue_token:
+        if self._is_live(gvk, kind):
             return await self._api.list(
                 kind, namespace=namespace, labels=labels, fields=fields, limit=limit, continue_token=continue_token
             )
-        # An index the server does not know cannot be asked there: such a read stays with the cache after the wait.
-        if await self._gate.settle(gvk, namespace or "") or fields is not None:
-            return await self._cache.list(kind, namespace=namespace, labels=labels, fields=fields, limit=limit)
-        since = self._gate.losses
-        items = await self._api.list(kind, namespace=namespace, labels=labels, limit=limit)
-        self._gate.settled_live(gvk, namespace or "", None, items.resource_version, since=since)
-        return items
+        if continue_token or self._gate.is_idle(gvk) or await self._is_settled(gvk, kind, namespace or "", None):
+            return await self._cache.list(
+                kind, namespace=namespace, labels=labels, fields=fields, limit=limit, continue_token=continue_token
+            )
+        live = self._cache.list_live(kind, namespace=namespace, labels=labels, fields=fields, limit=limit)
+        return await self._read_live(gvk, namespace or "", None, live)
 
-    async def _get_live(self, kind: type[T], gvk: GroupVersionKind, key: ObjectKey) -> T:
-        since = self._gate.losses
+    async def _is_settled(self, gvk: GroupVersionKind, kind: type[Any], namespace: str, name: str | None) -> bool:
+        view, space = await self._cache.view(kind, namespace)
+        return await self._gate.settle(gvk, view, space, name)
+
+    async def _read_live(self, gvk: GroupVersionKind, namespace: str, name: str | None, live: Awaitable[T]) -> T:
         try:
-            obj = await self._api.get(kind, key)
+            return await live
         except NotFound:
-            if not self._gate.settled_live(gvk, key.namespace, key.name, "", since=since):
-                # There is no version in "not found"; a list says at which the object was gone.
-                with contextlib.suppress(CtrlError):
-                    page = await self._api.list(kind, namespace=key.namespace or None, limit=1)
-                    self._gate.settled_live(gvk, key.namespace, key.name, page.resource_version, since=since)
             raise
-        if isinstance(obj, Object):
-            self._gate.settled_live(gvk, *key_of(obj), obj.metadata.resource_version, since=since)
-        return obj
+        except (APIStatusError, TransportError) as error:
+            raise self._gate.stale(gvk, namespace, name, error) from error

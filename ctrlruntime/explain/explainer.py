@@ -241,7 +241,7 @@ class Explainer:
     def _unseen(self, controller: AnyController, request: Request) -> str:
         for cluster in self._clusters():
             if cluster.name == request.cluster:
-                return cluster.gate.unseen((controller.group, controller.kind), request.namespace, request.name)
+                return cluster.gate.pending((controller.group, controller.kind), request.namespace, request.name)
         return ""
 
     def _loops(self) -> list[tuple[WriteLoop, facts.Loop]]:

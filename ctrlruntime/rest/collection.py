@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
-from ctrlruntime.errors import TransportError
+from ctrlruntime.errors import Expired, Gone, TransportError
 from ctrlruntime.rest.content import JSON, METADATA_ITEM, METADATA_LIST
 from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.rest.watch import Frame, frames
+
+PAGE_SIZE: Final = 500
+"""Objects a page of a list."""
 
 
 class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
@@ -103,6 +107,28 @@ class Collection:
         # Raw items are views of the whole body: copied, so that one long-lived object does not keep its page in memory.
         items = [bytes(item) for item in decoded.items or ()]
         return Page(items, meta.resource_version, meta.continue_, meta.remaining_item_count)
+
+    async def all(self, *, limit: int = PAGE_SIZE) -> tuple[list[bytes], str]:
+        """Return all items of one consistent list, and its version; `limit`: objects a page.
+
+        If the continue token expires midway, the list starts again with larger pages. Raises: as `page`.
+        """
+        size = limit
+        while True:
+            items: list[bytes] = []
+            token = position = ""
+            try:
+                while True:
+                    page = await self.page(limit=size, continue_token=token)
+                    items += page.items
+                    position = position or page.resource_version
+                    token = page.continue_token
+                    if not token:
+                        return items, position
+            except (Expired, Gone):
+                if not token or size > 64 * limit:
+                    raise
+                size *= 2
 
     def watch(
         self, *, resource_version: str, length: float, grace: float = 10.0, initial_events: bool = False

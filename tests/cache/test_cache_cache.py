@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from random import Random
 
 import pytest
@@ -18,6 +17,7 @@ from ctrlruntime.cache import cache as cache_module
 from ctrlruntime.cache.cache import Cache, running
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
 from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.client.marks import NOT_CACHED
 from ctrlruntime.errors import (
     CacheError,
     CacheNotStartedError,
@@ -363,7 +363,7 @@ async def test_each_version_of_an_object_that_does_not_fit_is_counted_and_told_o
                     with pytest.raises(DecodeError):
                         _ = event.new if isinstance(event, UpdateEvent) else event.object
             gate.set()
-            await eventually(lambda: cache.horizon(("", "Pod")).version("ns") == 7)
+            await eventually(lambda: cache.views(("", "Pod"))[0].position("ns") == 7)
             assert (await cache.get(core.Pod, key("bad"))).spec.containers == []
 
     versions = [found.meta.resource_version for found in told]
@@ -432,7 +432,7 @@ async def test_a_namespace_that_is_removed_is_freed_told_as_deleted_and_refused(
         assert [p.metadata.name for p in await cache.list(core.Pod, fields={"spec.nodeName": "n1"})] == ["a"]
         with pytest.raises(OutsideCacheError):
             await cache.get(core.Pod, key("b", "y"))
-        assert cache.horizon(("", "Pod")).version("y") == sys.maxsize  # no read has to wait for what is not cached
+        assert cache.views(("", "Pod"))[0].position("y") == NOT_CACHED  # no read has to wait for what is not cached
 
         await cache.add_namespace("y", NamespaceOptions(labels="app=x"))
 
@@ -956,20 +956,22 @@ async def test_a_removal_while_widening_ends_both_informers(server, make):
 # --- what the gate asks ---------------------------------------------------------------------------------------------------
 
 
-async def test_the_horizon_of_a_kind_is_what_its_informer_has_seen(server, make):
+async def test_the_views_of_a_kind_show_what_its_informers_have(server, make):
     server.serve("Pod", pod("a"), version=42)
     async with running(make()) as cache:
-        assert cache.horizon(("", "Pod")) is None
+        assert cache.views(("", "Pod")) == []
         await cache.list(core.Pod)
 
-        horizon = cache.horizon(("", "Pod"))
+        (view,) = cache.views(("", "Pod"))
 
-        assert horizon.version("ns") == 42
-        assert horizon.uid("ns", "a") == "uid-a"
-        assert horizon.uid("ns", "b") is None
-        assert horizon.covers("ns", None)
-        assert cache.horizon(("apps", "Pod")) is None
-    assert cache.horizon(("", "Pod")) is None
+        assert view.position("ns") == 42
+        assert view.entry("ns", "a").uid == "uid-a"
+        assert view.entry("ns", "b") is None
+        assert [meta.name for meta in view.entries("ns")] == ["a"]
+        assert view.covers("ns", None)
+        assert not view.is_filtered_by_fields
+        assert cache.views(("apps", "Pod")) == []
+    assert list(cache.views(("", "Pod"))) == []
 
 
 async def test_a_version_that_cannot_be_listed_does_not_hold_up_the_reads_of_another(server, make):
@@ -990,7 +992,7 @@ async def test_a_version_that_cannot_be_listed_does_not_hold_up_the_reads_of_ano
         await cache.list(good)
         await eventually(lambda: "no v2" in cache.unsynced().values())
 
-        assert cache.horizon(("example.com", "Thing")).version("ns") == 42
+        assert [view.position("ns") for view in cache.views(("example.com", "Thing"))] == [NOT_CACHED, 42]
 
 
 async def test_metrics_stand_under_the_name_of_the_kind(server):

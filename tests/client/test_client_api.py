@@ -88,11 +88,11 @@ class Ended:
     def stored(self, meta):
         self.gate.ended.append((self.key, "stored", meta.resource_version))
 
-    def deleted(self, uid):
-        self.gate.ended.append((self.key, "deleted", uid))
+    def deleted(self, uid, version=""):
+        self.gate.ended.append((self.key, "deleted", f"{uid}@{version}" if version else uid))
 
-    def reached(self, version):
-        self.gate.ended.append((self.key, "reached", version))
+    def deleted_all(self, items):
+        self.gate.ended.append((self.key, "deleted all", [item.name for item in items]))
 
     def failed(self):
         self.gate.ended.append((self.key, "failed", ""))
@@ -305,15 +305,15 @@ async def test_how_a_write_succeeds(client, memory, gate):
         ("stored", "9"),
         ("stored", "10"),
         ("deleted", "u"),
-        ("deleted", "u"),
+        ("deleted", "u@11"),
     ]
 
 
 @pytest.mark.parametrize(
     ("more", "end"),
     [
-        ({}, ("deleted", "u")),
-        ({"deletionGracePeriodSeconds": 0}, ("deleted", "u")),
+        ({}, ("deleted", "u@7")),
+        ({"deletionGracePeriodSeconds": 0}, ("deleted", "u@7")),
         ({"deletionGracePeriodSeconds": 30}, ("stored", "7")),
         ({"finalizers": ["example.com/other"]}, ("stored", "7")),
     ],
@@ -336,6 +336,24 @@ async def test_a_namespace_is_not_gone_without_finalizers_of_its_metadata(client
     await client.update(core.Namespace(metadata=meta.ObjectMeta(name="a")))
 
     assert [(end, detail) for _, end, detail in gate.ended] == [("stored", "7")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "end"),
+    [
+        ({"kind": "ConfigMapList", "items": [stored()]}, ("deleted all", ["a"])),
+        ({"kind": "ConfigMapList", "items": []}, ("deleted all", [])),
+        ({"kind": "Status", "status": "Success"}, ("lost", "")),
+        (b"<html>", ("lost", "")),
+    ],
+)
+async def test_the_answer_to_a_collection_delete_lists_what_it_deleted(client, memory, gate, answer, end):
+    memory.will(answer)
+
+    await client.delete_all_of(core.ConfigMap, namespace="ns")
+
+    assert len(memory.asked) == 1
+    assert gate.ended == [(("ConfigMap", "ns", ""), *end)]
 
 
 async def test_a_name_is_no_key(client):

@@ -68,7 +68,7 @@ class Cluster:
         self.gate = Gate()
         self.api = APIClient(self.transport, mapper, scheme, gate=self.gate)
         self.cache = Cache(self.transport, mapper, scheme, options=options)
-        self.gate.watch_horizons(self.cache.horizon)
+        self.gate.watch_views(self.cache.views)
         self.client = SplitClient(self.api, self.cache, self.gate)
 
     def informer(self, kind):

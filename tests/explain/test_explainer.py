@@ -24,16 +24,16 @@ from ctrlruntime.selector import equals
 SOON = 5.0
 
 
-class Horizon:
-    """A cache that has seen so much of ConfigMaps."""
+class View:
+    """A cache of ConfigMaps at a position."""
 
     seen = 7
 
-    def version(self, namespace):
+    def position(self, namespace):
         return self.seen
 
-    def uid(self, namespace, name):
-        return "u"
+    def entry(self, namespace, name):
+        return None
 
     def covers(self, namespace, labels):
         return True
@@ -257,17 +257,20 @@ async def test_sources_that_have_not_synced_are_named():
 async def test_a_write_the_cache_has_not_shown_is_named():
     setting = Setting(nothing)
     (cluster,) = setting.clusters
-    cluster.gate.watch_horizons(lambda kind: Horizon() if kind == ("", "ConfigMap") else None)
+    view = View()
+    cluster.gate.watch_views(lambda kind: [view] if kind == ("", "ConfigMap") else [])
     ticket = cluster.gate.open(GroupVersionKind("", "v1", "ConfigMap"), "ns", "a")
 
-    assert answer(setting).unseen == "a write is under way"
+    assert answer(setting).unseen == "a write is in flight"
     ticket.stored(Metadata(name="a", namespace="ns", uid="u", resource_version="8"))
-    assert answer(setting).unseen == "version 8 was written"
+    assert answer(setting).unseen == "the cache does not show version 8 yet"
     lost = cluster.gate.open(GroupVersionKind("", "v1", "ConfigMap"), "ns", "a")
     lost.lost()
-    assert answer(setting).unseen == "a write had no answer; the next read asks the server"
-    Horizon.seen = 9
-    cluster.gate.settled_live(GroupVersionKind("", "v1", "ConfigMap"), "ns", "a", "9")
+    assert answer(setting).unseen == "a write had no answer; the next read compares with the server"
+    view.seen = 9
+    cluster.gate.open(GroupVersionKind("", "v1", "ConfigMap"), "ns", "a").stored(
+        Metadata(name="a", namespace="ns", uid="u", resource_version="9")
+    )
     assert answer(setting).unseen == ""
 
 
