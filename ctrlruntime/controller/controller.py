@@ -32,6 +32,7 @@ from ctrlruntime.controller.running import (
     Threads,
     finish,
     is_async,
+    take_back,
     where,
 )
 from ctrlruntime.controller.triggers import summary
@@ -174,10 +175,10 @@ class Controller(Generic[R]):
         self._threads = Threads(f"reconcile-{name}", self.options.max_concurrent_reconciles)
         self._is_started = False
         self._is_active = False
-        self._failure: asyncio.Future[None] | None = None
         self._stop_requested = asyncio.Event()
         self._grace: float | None = 0.0
         self._grace_changed = asyncio.Event()
+        self._is_cut_off = False
         self._ending: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -257,8 +258,8 @@ class Controller(Generic[R]):
     async def start(self) -> None:
         """Start sources, wait for them, run the workers; returns after `stop` and when all work has ended.
 
-        When it is cancelled instead, running reconciles get no grace. Raises: RuntimeError for a second start, CacheSyncTimeoutError, and
-        whatever a source's start raises.
+        When it is cancelled instead, running reconciles get no grace. Raises: RuntimeError for a second start and when the workers end
+        without a stop, CacheSyncTimeoutError, and whatever a source's start raises.
         """
         if self._is_started:
             raise RuntimeError(f"controller {self.name} was started before; a controller runs once")
@@ -268,6 +269,7 @@ class Controller(Generic[R]):
             if not self._stop_requested.is_set():
                 self._start_workers()
                 await self._until_stopped(None)
+                self._refuse_to_idle()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end()
@@ -281,6 +283,13 @@ class Controller(Generic[R]):
         self._stop_requested.set()
         self._grace_changed.set()
         await self._end()
+
+    def _refuse_to_idle(self) -> None:
+        """Raise when the workers ended and no stop was asked for: a controller that does nothing must not look healthy."""
+        if not self._stop_requested.is_set():
+            raise RuntimeError(
+                f"controller {self.name} cannot go on: its workers ended and no stop was asked for. Stop a controller with stop()"
+            )
 
     # --- sources ---------------------------------------------------------------------------------------------------
 
@@ -354,13 +363,18 @@ class Controller(Generic[R]):
         while not self._stop_requested.is_set():
             try:
                 item = queue.get_nowait() or await queue.get()
+                await self._process(item, queue, task)
+                if (now := time.monotonic()) >= turn_ends:
+                    # A reconcile that reads from the cache and finds nothing to do never suspends: let the others run.
+                    await asyncio.sleep(0)
+                    turn_ends = max(now, time.monotonic()) + _SLICE
             except ShutDown:
                 return
-            await self._process(item, queue, task)
-            if (now := time.monotonic()) >= turn_ends:
-                # A reconcile that reads from the cache and finds nothing to do never suspends: let the others run.
-                await asyncio.sleep(0)
-                turn_ends = max(now, time.monotonic()) + _SLICE
+            except asyncio.CancelledError:
+                if self._is_cut_off:
+                    raise
+                await take_back(task)
+                self._log.warning("a worker was cancelled between two reconciles and goes on")
 
     async def _process(self, item: Item[R], queue: PriorityQueue[R], task: asyncio.Task[Any]) -> None:
         request = item.key
@@ -410,17 +424,20 @@ class Controller(Generic[R]):
         has_timed_out = run.deadline is not None and run.deadline.close()
         if has_timed_out:
             self._metrics.timeouts += 1
-        if was_cancelled:
-            if run.task.cancelling():
+        if self._is_cut_off:
+            if was_cancelled:
                 raise asyncio.CancelledError
-            if has_timed_out:
-                error = ReconcileTimeoutError(
-                    f"the reconcile of {run.request} took longer than {timeout:g} s and was cancelled"
+            return result, error
+        # Only the stop may end a worker: what else cancelled its task failed this reconcile, and no more.
+        was_cancelled |= await take_back(run.task)
+        if was_cancelled and error is None:
+            error = (
+                ReconcileTimeoutError(f"the reconcile of {run.request} took longer than {timeout:g} s and was cancelled")
+                if has_timed_out
+                else ReconcileCancelledError(
+                    f"the reconcile of {run.request} was cancelled from inside: its own task, or something it awaited, was cancelled"
                 )
-            else:
-                error = ReconcileCancelledError(
-                    f"the reconcile of {run.request} was cancelled from inside: something it awaited was cancelled"
-                )
+            )
         return result, error
 
     async def _in_thread(self, run: _Run[R]) -> object:
@@ -613,6 +630,7 @@ class Controller(Generic[R]):
         self.queue.shut_down()
         # Side by side: a source that is slow to stop takes nothing off the grace of reconciles.
         await asyncio.gather(self._drain(), *(self._stop_watch(watch) for watch in tuple(self._watches)))
+        self._is_cut_off = True
         for _ in range(_ABANDON_AFTER):
             if not (pending := self._unfinished()):
                 break

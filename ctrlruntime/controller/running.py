@@ -7,6 +7,7 @@ reconcile that swallows cancellation costs nothing but its own key.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import os
@@ -36,7 +37,7 @@ class ReconcileTimeoutError(CtrlError):
 
 
 class ReconcileCancelledError(CtrlError):
-    """A reconcile ended in a cancellation that was neither its deadline nor a stop: something it awaited was cancelled."""
+    """A reconcile was cancelled by neither its deadline nor a stop: its own task, or something it awaited, was cancelled."""
 
 
 class Deadline:
@@ -159,6 +160,18 @@ async def finish(job: Job[T]) -> T:
             if job.future.done() and not job.future.cancelled():
                 return job.future.result()
             job.calls.cancel()
+
+
+async def take_back(task: asyncio.Task[Any]) -> bool:
+    """Undo the cancellations of the running `task`, one that is still to be delivered too; say whether there were any."""
+    if not task.cancelling():
+        return False
+    while task.uncancel():
+        pass
+    # Before Python 3.13 uncancel() leaves a cancellation that was not delivered yet: it comes with the next await.
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    return True
 
 
 def is_async(function: Callable[..., Any]) -> bool:

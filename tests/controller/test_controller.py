@@ -436,6 +436,81 @@ async def test_a_cancellation_from_inside_is_an_error_but_no_timeout():
     assert [line["error_type"] for line in logs if line["log_level"] == "error"] == ["ReconcileCancelledError"]
 
 
+async def cancel_and_await(task):
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+async def cancel_and_return(task):
+    task.cancel()
+
+
+async def cancel_twice(task):
+    task.cancel()
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+async def cancel_and_fail(task):
+    task.cancel()
+    raise KeyError("after the cancellation")
+
+
+@pytest.mark.parametrize(
+    ("cancel", "error"),
+    [
+        (cancel_and_await, "ReconcileCancelledError"),
+        (cancel_and_return, "ReconcileCancelledError"),
+        (cancel_twice, "ReconcileCancelledError"),
+        (cancel_and_fail, "KeyError"),
+    ],
+)
+async def test_a_reconcile_that_cancels_its_own_task_fails_and_its_worker_goes_on(cancel, error):
+    async def reconcile(request):
+        calls.append(request)
+        counts.append(asyncio.current_task().cancelling())
+        if len(calls) <= 2:
+            await cancel(asyncio.current_task())
+        await asyncio.sleep(0)
+
+    calls, counts, metrics = [], [], Metrics()
+    controller = controller_of(reconcile, Feed(A), metrics=metrics)
+    with capture_logs() as logs:
+        async with running(controller) as task:
+            await until(lambda: metrics.controller("test").results["success"] == 1)
+            assert not task.done()
+    assert calls == [A, A, A]
+    assert counts == [0, 0, 0]
+    assert metrics.controller("test").errors == 2
+    assert [line["error_type"] for line in logs if line["log_level"] == "error"] == [error, error]
+
+
+async def test_a_worker_that_is_cancelled_while_it_waits_goes_on():
+    async def reconcile(request):
+        workers.append(asyncio.current_task())
+
+    workers, feed = [], Feed(A)
+    controller = controller_of(reconcile, feed)
+    with capture_logs() as logs:
+        async with running(controller):
+            await until(lambda: workers)
+            await asyncio.sleep(0)
+            workers[0].cancel()
+            await asyncio.sleep(0)
+            feed.add(B)
+            await until(lambda: len(workers) == 2)
+    assert "a worker was cancelled between two reconciles and goes on" in [line["event"] for line in logs]
+
+
+async def test_a_start_whose_workers_end_without_a_stop_fails():
+    controller = controller_of(Script(), Feed())
+    task = asyncio.create_task(controller.start())
+    await asyncio.sleep(0)
+    controller.queue.shut_down()
+    with pytest.raises(RuntimeError, match="workers ended and no stop was asked for"):
+        await asyncio.wait_for(task, SOON)
+
+
 async def test_a_time_limit_of_the_reconciler_itself_is_an_ordinary_error():
     async def reconcile(request):
         calls.append(request)
