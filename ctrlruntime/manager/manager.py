@@ -64,6 +64,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_RELEASE: Final = 1.0
+"""Seconds to release the lease in, when the grace is over before that begins."""
+
 ANSWER_WITHIN: Final = 4.0
 """Seconds the main loop has to begin what the second one asks of it; less than a health check may take."""
 
@@ -538,12 +541,16 @@ class Manager:
         error = None if task.cancelled() else task.exception()
         if error is None:
             return
-        self._errors.append(error)
         if isinstance(error, LeaderElectionLostError):
             # Another process may lead by now: nothing of ours gets time to finish.
             self._grace_seconds = 0.0
             if self._grace is not None:
                 self._grace.cut()
+            if self.is_stopping:
+                # The process was giving the lease up anyway: how that went does not fail the stop.
+                self._log.warning("the lease was lost during the stop", error=log.describe(error))
+                return
+        self._errors.append(error)
         if not self.is_stopping:
             self._log.error("the election ended, the manager stops", error=log.describe(error))
             self._stop.set()
@@ -607,16 +614,27 @@ class Manager:
             if server is not None:
                 await self._attempt(self._side.run(server.stop))
         self._metrics_server = self._health_server = self._debug_server = None
-        for last in (election, recorders, watching):
+        if election is not None:
+            await self._release_lease(election, grace)
+        for last in (recorders, watching):
             if last is not None:
-                # Not twice: the second time would interrupt giving the lease back.
-                if not last.cancelling():
-                    last.cancel()
+                last.cancel()
                 await asyncio.wait({last})
         await self._attempt(self._side.run(self.cluster.close_election))
         await self._side.stop()
         for cluster in self._clusters:
             await self._attempt(cluster.close())
+
+    async def _release_lease(self, election: asyncio.Task[None], grace: Grace) -> None:
+        """End the election, which releases the lease; a server that does not answer is not waited for beyond the grace."""
+        # Once: a second cancellation interrupts the release.
+        if not election.cancelling():
+            election.cancel()
+        left = grace.left()
+        if (await asyncio.wait({election}, timeout=None if left is None else max(left, _RELEASE)))[1]:
+            self._log.warning("the lease was not released within the grace", hint="it runs out by itself")
+            election.cancel()
+            await asyncio.wait({election}, timeout=_RELEASE)
 
     async def _attempt(self, step: Coroutine[Any, Any, None]) -> None:
         try:

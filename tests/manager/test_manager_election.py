@@ -190,7 +190,7 @@ async def test_a_lost_lease_ends_the_manager_without_grace(make, election, monke
     await mgr.cluster.close()
 
 
-async def test_a_lease_lost_during_the_graceful_stop_cuts_the_grace_short(make, election):
+async def test_a_lease_lost_during_the_graceful_stop_cuts_the_grace_short_and_is_no_failure(make, election, logs):
     mgr = make(leader_election=election, graceful_shutdown_timeout=None)
     started = asyncio.Event()
 
@@ -216,8 +216,27 @@ async def test_a_lease_lost_during_the_graceful_stop_cuts_the_grace_short(make, 
         )
     )
 
-    with pytest.raises(LeaderElectionLostError):
-        await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, SOON)
+    (line,) = [line for line in logs if line["event"] == "the lease was lost during the stop"]
+    assert line["level"] == "warning"
+    await mgr.cluster.close()
+
+
+async def test_a_release_that_gets_no_answer_ends_with_the_grace(make, election, logs, monkeypatch):
+    async def hang(self, record):
+        await asyncio.Event().wait()
+
+    patient = dataclasses.replace(election, lease_duration=61.0, renew_deadline=60.0, retry_period=10.0)
+    mgr = make(leader_election=patient, graceful_shutdown_timeout=0.01)
+    task = asyncio.ensure_future(mgr.start())
+    await asyncio.wait_for(mgr.elected.wait(), SOON)
+    monkeypatch.setattr(LeaseLock, "update", hang)
+
+    mgr.stop()
+
+    # The election itself would try for half of its renew deadline.
+    await asyncio.wait_for(task, SOON)
+    assert [line["level"] for line in logs if "was not released" in line["event"]] == ["warning"]
     await mgr.cluster.close()
 
 
