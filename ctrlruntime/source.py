@@ -131,6 +131,11 @@ class Kind(Generic[T, R]):
     def __repr__(self) -> str:
         return f"source.Kind({self.kind.__name__})"
 
+    @property
+    def informers(self) -> Informers:
+        """The cache it watches through."""
+        return self._informers
+
     async def start(self, queue: Queue[R], /) -> None:
         """Subscribe and begin. Raises: RuntimeError when it was started before, NotRegisteredError."""
         if self._is_used:

@@ -432,7 +432,9 @@ class Controller(Generic[R]):
         was_cancelled |= await take_back(run.task)
         if was_cancelled and error is None:
             error = (
-                ReconcileTimeoutError(f"the reconcile of {run.request} took longer than {timeout:g} s and was cancelled")
+                ReconcileTimeoutError(
+                    f"the reconcile of {run.request} took longer than {timeout:g} s and was cancelled"
+                )
                 if has_timed_out
                 else ReconcileCancelledError(
                     f"the reconcile of {run.request} was cancelled from inside: its own task, or something it awaited, was cancelled"

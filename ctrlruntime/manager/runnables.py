@@ -115,10 +115,21 @@ def needs_leader_election(runnable: Runnable) -> bool:
 
 
 class Group:
-    """Runnables of one kind. `failed` is told of what a runnable raised; cancellation is no error."""
+    """Runnables of one kind. `failed` is told of what a runnable raised; cancellation is no error.
 
-    def __init__(self, name: str, failed: Callable[[Runnable, BaseException], None], *, fenced: bool) -> None:
+    `before` is awaited for each runnable before its start, and returns at once when the manager stops.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        failed: Callable[[Runnable, BaseException], None],
+        *,
+        fenced: bool,
+        before: Callable[[Runnable], Awaitable[None]] | None = None,
+    ) -> None:
         self.name = name
+        self._before = before
         self.phase = Phase.COLLECTING
         self._failed = failed
         self._fenced = fenced
@@ -166,6 +177,10 @@ class Group:
 
     async def _run(self, runnable: Runnable) -> None:
         with acting(actor_of(runnable, fenced=self._fenced)):
+            if self._before is not None:
+                await self._before(runnable)
+                if self.phase is Phase.STOPPING:
+                    return
             await _awaitable(runnable.start(), runnable)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

@@ -57,7 +57,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--identity", default="tiny")
     parser.add_argument("--grace", type=float, default=5.0)
     parser.add_argument("--hang", action="store_true", help="have a reconcile under way that never ends by itself")
-    parser.add_argument("--lease", type=float, default=15.0, help="seconds of the lease; the leader renews for two thirds of it")
+    parser.add_argument(
+        "--lease", type=float, default=15.0, help="seconds of the lease; the leader renews for two thirds of it"
+    )
     flags = ctrl.parse_flags(argv, parser=parser)
     args = flags.args
     election = ctrl.LeaderElection(
