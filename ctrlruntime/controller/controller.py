@@ -23,11 +23,12 @@ import msgspec
 from typing_extensions import TypeVar
 
 from ctrlruntime.controller.options import ControllerOptions
-from ctrlruntime.controller.reconcilers import checked, reconcile_of
+from ctrlruntime.controller.reconcilers import checked, is_terminal, reconcile_of
 from ctrlruntime.controller.running import (
     Deadline,
     Job,
     ReconcileCancelledError,
+    ReconcilePanicError,
     ReconcileTimeoutError,
     Threads,
     finish,
@@ -36,7 +37,8 @@ from ctrlruntime.controller.running import (
     where,
 )
 from ctrlruntime.controller.triggers import summary
-from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError, TerminalError
+from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError
+from ctrlruntime.frames import line_of_error
 from ctrlruntime.journal import Journal, Run
 from ctrlruntime.log import bind, get_logger, unbind
 from ctrlruntime.metrics import Metrics
@@ -245,14 +247,14 @@ class Controller(Generic[R]):
         return watch
 
     async def warmup(self) -> None:
-        """Get ready for leadership: have the caches fetch the watched kinds, with `enable_warmup` also fill the queue; no worker runs."""
+        """Get ready for leadership as `enable_warmup` and `warm_caches` say; no worker runs."""
         if self._stop_requested.is_set():
             return
         if self.options.enable_warmup:
             await self._sync()
             return
         for watch in list(self._watches):
-            if isinstance(watch.source, Kind):
+            if self.options.warm_caches and isinstance(watch.source, Kind):
                 await watch.source.warm()
 
     async def start(self) -> None:
@@ -412,25 +414,35 @@ class Controller(Generic[R]):
             )
         result: Result | None = None
         error: Exception | None = None
-        was_cancelled = False
+        cancelled: asyncio.CancelledError | None = None
         try:
             outcome = await (self._reconcile(run.request) if self._is_async else self._in_thread(run))
             if outcome is not None:
                 result = checked(outcome, self._reconcile)
         except Exception as raised:  # noqa: BLE001 - whatever user code raises becomes a retry
             error = raised
-        except asyncio.CancelledError:
-            was_cancelled = True
+        except asyncio.CancelledError as raised:
+            cancelled = raised
+        except (KeyboardInterrupt, SystemExit):
+            raise  # the process is told to end
+        except BaseException as raised:
+            self._metrics.panics += 1
+            if not self.options.recover_panic:
+                if run.deadline is not None:
+                    run.deadline.close()
+                raise
+            error = ReconcilePanicError(f"the reconcile of {run.request} panicked: {type(raised).__name__}: {raised}")
+            error.__cause__ = raised
         has_timed_out = run.deadline is not None and run.deadline.close()
         if has_timed_out:
             self._metrics.timeouts += 1
         if self._is_cut_off:
-            if was_cancelled:
-                raise asyncio.CancelledError
+            if cancelled is not None:
+                raise cancelled
             return result, error
         # Only the stop may end a worker: what else cancelled its task failed this reconcile, and no more.
-        was_cancelled |= await take_back(run.task)
-        if was_cancelled and error is None:
+        was_taken_back = await take_back(run.task)
+        if error is None and (was_taken_back or cancelled is not None):
             error = (
                 ReconcileTimeoutError(
                     f"the reconcile of {run.request} took longer than {timeout:g} s and was cancelled"
@@ -440,6 +452,7 @@ class Controller(Generic[R]):
                     f"the reconcile of {run.request} was cancelled from inside: its own task, or something it awaited, was cancelled"
                 )
             )
+            error.__cause__ = cancelled  # it knows the line that was awaited
         return result, error
 
     async def _in_thread(self, run: _Run[R]) -> object:
@@ -454,7 +467,7 @@ class Controller(Generic[R]):
         request, priority = item.key, item.priority
         if result is not None and result.priority is not None:
             priority = result.priority
-        if isinstance(error, TerminalError):
+        if error is not None and is_terminal(error):
             # Nobody will retry: the next event starts with the first delay again.
             queue.forget(request)
             self._metrics.terminal_errors += 1
@@ -513,15 +526,17 @@ class Controller(Generic[R]):
     def _failed(self, item: Item[R], error: Exception, event: str, **fields: object) -> None:
         self._metrics.errors += 1
         self._metrics.count("error")
+        fields |= {"error": str(error), "error_type": type(error).__name__, "at": line_of_error(error)}
         if item.triggers:
             fields["triggers"] = summary(item.triggers, item.omitted)
         if self._stop_requested.is_set() or isinstance(error, (Conflict, FencedError)):
             # A conflict is how two writers learn of each other, a stop is planned: neither is anybody's alarm.
-            _log.info(event, error=str(error), error_type=type(error).__name__, **fields)
-        elif isinstance(error, CtrlError):
-            _log.error(event, error=str(error), error_type=type(error).__name__, **fields)
+            _log.info(event, **fields)
+        elif isinstance(error, CtrlError) and not isinstance(error, ReconcilePanicError):
+            # Its message says what to do; of the way to it the line of user code is enough.
+            _log.error(event, **fields)
         else:
-            _log.error(event, error=str(error), error_type=type(error).__name__, exc_info=error, **fields)
+            _log.error(event, exc_info=error, **fields)
 
     def _bind(self, request: R, identity: str) -> Sequence[Token[object]]:
         """Bind the fields of a reconcile's lines in its worker; return what has to be taken back at its end."""

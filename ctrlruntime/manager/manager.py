@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ctrlruntime import healthz, log
@@ -27,7 +26,7 @@ from ctrlruntime.cache.comparison import CatchUp
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.cluster import Cluster
-from ctrlruntime.controller import Controller
+from ctrlruntime.controller import Controller, ControllerDefaults
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.explain.calls import call_observer
 from ctrlruntime.journal import Journal
@@ -76,19 +75,6 @@ ANSWER_WITHIN: Final = 4.0
 """Seconds the main loop has to begin what the second one asks of it; less than a health check may take."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerDefaults:
-    """What holds for every controller of a manager that does not say otherwise."""
-
-    max_concurrent_reconciles: int = 1
-    group_kind_concurrency: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Workers by kind: {"Deployment.apps": 5, "Pod": 2}; wins over the one number, loses to a controller's own option."""
-
-    reconciliation_timeout: float | None = None
-    enable_warmup: bool = False
-    needs_leader_election: bool = True
-
-
 class Manager:
     """Runs controllers and other runnables against one cluster. Make it with `new_manager`."""
 
@@ -128,17 +114,20 @@ class Manager:
         self._health_address = health_probe_bind_address
         self._grace_seconds = graceful_shutdown_timeout
         self._grace: Grace | None = None
-        self._controller_names: set[str] = set()
+        self._names: dict[str, Controller[Any] | None] = {}
+        """Names of controllers; None: taken for one that is not added yet."""
+
         self._metrics_handlers: dict[str, Handler] = {}
         self.tracing = tracing
         self._observe = call_observer(self.journal, tracing)
         cluster.observers.add_observer(self._observe)
         self._clusters: list[Cluster] = [cluster]
         self._controllers: list[Controller[Any]] = []
-        self._others = Group("others", self._runnable_failed, fenced=False)
+        self._others = Group("others", self._runnable_failed, ended=self._runnable_ended, fenced=False)
         self._leaders = Group(
             "leader election",
             self._runnable_failed,
+            ended=self._runnable_ended,
             fenced=True,
             before=lambda one: self._unless_stopped(self._caught_up(one)),
         )
@@ -241,18 +230,22 @@ class Manager:
         return self.cluster.event_recorder(controller)
 
     def register_controller_name(self, name: str) -> None:
-        """Take a controller's name. Raises: ConfigError when another one has it: it labels metrics and owns fields."""
-        if name in self._controller_names:
+        """Take the name of a controller that is added later. Raises: ConfigError when it is taken."""
+        self._refuse_taken_name(name)
+        self._names[name] = None
+
+    def _refuse_taken_name(self, name: str) -> None:
+        if name in self._names:
             raise ConfigError(
-                f"there is a controller named {name!r} already; give this one another name with .named(…)"
+                f"cannot add controller {name}: the manager has one of this name, which labels metrics and owns fields. "
+                "Give it another name with .named(…), or share the name with skip_name_validation=True"
             )
-        self._controller_names.add(name)
 
     def add(self, runnable: Runnable | Callable[[], Awaitable[None]] | Cluster) -> None:
         """Run something with the manager: a Runnable, an async function (needs leadership), or another Cluster.
 
-        Before the start it is kept; afterwards it starts at once. Raises: TypeError, ConfigError for a cluster that is there already,
-        RuntimeError while the manager is stopping.
+        Before the start it is kept; afterwards it starts at once. Raises: TypeError, ConfigError for a cluster that is there already or the
+        name of another controller, RuntimeError while the manager is stopping.
         """
         if self.is_stopping:
             raise RuntimeError(f"{runnable!r} cannot be added: the manager is stopping")
@@ -260,9 +253,12 @@ class Manager:
             self._add_cluster(runnable)
             return
         accepted = as_runnable(runnable)
-        self.declarations.note(accepted)
         if isinstance(accepted, Controller):
+            if not accepted.options.skip_name_validation and self._names.get(accepted.name, accepted) is not None:
+                self._refuse_taken_name(accepted.name)
+            self._names[accepted.name] = accepted
             self._controllers.append(accepted)
+        self.declarations.note(accepted)
         if not needs_leader_election(accepted):
             self._others.add(accepted)
             return
@@ -359,7 +355,7 @@ class Manager:
     async def _bring_up(self) -> asyncio.Task[None] | None:
         """Start everything in order; return the election that is under way, if there is one."""
         webhooks = self._webhook_server
-        if not self._controller_names and self._leaders.is_empty and self._others.is_empty and webhooks is None:
+        if not self._names and self._leaders.is_empty and self._others.is_empty and webhooks is None:
             self._log.warning("nothing was added to the manager; was complete() forgotten on a builder?")
         elector = self._new_elector()
         await self._start_servers()
@@ -595,6 +591,13 @@ class Manager:
             self._log.error("a runnable failed, the manager stops", runnable=repr(runnable), error=log.describe(error))
         self._errors.append(error)
         self._stop.set()
+
+    def _runnable_ended(self, runnable: Runnable) -> None:
+        if isinstance(runnable, Controller) and not self.is_stopping:
+            # It was stopped by itself, and may be replaced.
+            self._controllers.remove(runnable)
+            if self._names.get(runnable.name) is runnable:
+                del self._names[runnable.name]
 
     async def _through(self, work: Coroutine[Any, Any, None]) -> bool:
         """Await `work` to its end whatever is cancelled, and say whether that happened; a cancellation cuts the grace short."""

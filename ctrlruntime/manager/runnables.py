@@ -115,7 +115,7 @@ def needs_leader_election(runnable: Runnable) -> bool:
 
 
 class Group:
-    """Runnables of one kind. `failed` is told of what a runnable raised; cancellation is no error.
+    """Runnables of one kind. `failed` is told of what a runnable raised, `ended` of one that ended without; cancellation is no error.
 
     `before` is awaited for each runnable before its start, and returns at once when the manager stops.
     """
@@ -126,12 +126,14 @@ class Group:
         failed: Callable[[Runnable, BaseException], None],
         *,
         fenced: bool,
+        ended: Callable[[Runnable], None] = lambda _: None,
         before: Callable[[Runnable], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
         self._before = before
         self.phase = Phase.COLLECTING
         self._failed = failed
+        self._tell_ended = ended
         self._fenced = fenced
         self._waiting: list[Runnable] = []
         self._tasks: dict[asyncio.Task[None], Runnable] = {}
@@ -185,10 +187,10 @@ class Group:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         runnable = self._tasks.pop(task)
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            self._tell_ended(runnable)
+        else:
             self._failed(runnable, error)
 
     async def _stop_one(self, task: asyncio.Task[None], runnable: Runnable, grace: Grace) -> None:

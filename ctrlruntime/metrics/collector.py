@@ -87,6 +87,12 @@ class Collector(PrometheusCollector):
         yield _counter(
             "workqueue_retries_total", "Adds with a delay", labels, (((q.name, q.name), q.retries) for q in all_)
         )
+        yield _counter(
+            "ctrlruntime_rate_limiter_errors_total",
+            "Failures of a rate limiter; the default backoff is used",
+            ("controller",),
+            (((q.name,), q.limiter_failures) for q in all_),
+        )
         yield _histogram(
             "workqueue_queue_duration_seconds",
             "Seconds a key was ready before it was taken",

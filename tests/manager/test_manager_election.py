@@ -346,6 +346,19 @@ async def test_the_caches_of_a_standby_are_warm(make, election, held, namespace)
     assert not controller.watches or not any(watch.is_started for watch in controller.watches)
 
 
+async def test_a_candidate_without_warm_caches_lists_nothing(make, election, held):
+    mgr = make(leader_election=election, controller_defaults=ctrl.ControllerDefaults(warm_caches=False))
+    await held(mgr.cluster.unfenced_client())
+    other = Waits(leader=False)
+    mgr.add(other)
+    ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(lambda request: None)
+
+    async with running(mgr):
+        await asyncio.wait_for(other.started.wait(), SOON)
+        await eventually(lambda: mgr._elector.leader == "another")
+        assert not mgr.cache.informers()
+
+
 async def test_a_controller_warmed_up_but_never_elected_leaves_nothing_behind(make, election, held):
     mgr = make(leader_election=election)
     await held(mgr.cluster.unfenced_client())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
@@ -497,7 +498,7 @@ def test_two_controllers_of_one_name_are_refused(make):
     mgr = make()
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(lambda request: None)
 
-    with pytest.raises(ConfigError, match=r"a controller named 'configmap' already; .* another name with \.named"):
+    with pytest.raises(ConfigError, match=r"one of this name.* another name with \.named"):
         ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(lambda request: None)
 
 
@@ -566,3 +567,45 @@ async def test_a_read_right_after_a_write_is_answered_by_the_cache_in_time(make,
             assert (await mgr.client.get(core.ConfigMap, ctrl.key(obj))).data == {"step": "1"}
 
     assert mgr.cluster.gate.live_reads == 0
+
+
+def controller(name, **options):
+    return ctrl.Controller(name, lambda request: None, options=ctrl.ControllerOptions(**options))
+
+
+def test_a_controller_made_by_hand_may_not_have_the_name_of_another_one(make):
+    mgr = make()
+    mgr.add(controller("one"))
+
+    with pytest.raises(ConfigError, match="cannot add controller one"):
+        mgr.add(controller("one"))
+    with pytest.raises(ConfigError, match="cannot add controller one"):
+        mgr.register_controller_name("one")
+    mgr.add(controller("one", skip_name_validation=True))
+
+
+def test_a_name_that_was_registered_is_for_the_controller_that_is_added_then(make):
+    mgr = make()
+    mgr.register_controller_name("one")
+    mgr.add(controller("one"))
+
+    with pytest.raises(ConfigError, match="cannot add controller one"):
+        mgr.add(controller("one"))
+
+
+async def test_the_name_of_a_controller_that_was_stopped_is_free_again(make):
+    mgr = make()
+    first, second = controller("one"), controller("one")
+    mgr.add(first)
+    async with running(mgr):
+        await eventually(lambda: first.is_started)
+        await first.stop()
+
+        def add():
+            with contextlib.suppress(ConfigError):
+                mgr.add(second)
+                return True
+            return False
+
+        await eventually(add)
+        await eventually(lambda: second.is_started)
