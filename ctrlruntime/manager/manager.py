@@ -225,8 +225,9 @@ class Manager:
             await self.cache.list(kind, limit=1)
 
     def event_recorder(self, controller: str) -> EventRecorder:
-        """Return a recorder of Events in the name of a controller."""
-        self.declarations.recorders.append(controller)
+        """Return the recorder of Events in the name of a controller; the same one for the same name."""
+        if controller not in self.declarations.recorders:
+            self.declarations.recorders.append(controller)
         return self.cluster.event_recorder(controller)
 
     def register_controller_name(self, name: str) -> None:

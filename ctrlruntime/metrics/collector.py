@@ -52,6 +52,12 @@ class Collector(PrometheusCollector):
         yield from self._loop()
         yield from self._caches()
         yield from self._clients()
+        yield _counter(
+            "ctrlruntime_events_dropped_total",
+            "Events that were recorded and not written",
+            ("controller", "cluster"),
+            (((one.controller, one.cluster), one.dropped) for one in self._metrics.recorders),
+        )
 
     def _controllers(self) -> Iterable[Metric]:
         all_ = self._metrics.controllers

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ctrlruntime.metrics.cache import CacheMetrics
 from ctrlruntime.metrics.client import ClientMetrics
 from ctrlruntime.metrics.controller import ControllerMetrics
+from ctrlruntime.metrics.events import EventMetrics
 from ctrlruntime.metrics.leader import FenceMetrics, LeaderMetrics
 from ctrlruntime.metrics.loop import LoopMetrics
 from ctrlruntime.metrics.rest import RestMetrics
@@ -38,6 +39,7 @@ class Metrics:
         self._leaders: dict[str, LeaderMetrics] = {}
         self._caches: dict[tuple[str, str], CacheMetrics] = {}
         self._clients: dict[str, ClientMetrics] = {}
+        self._events: dict[tuple[str, str], EventMetrics] = {}
         self.rest = RestMetrics()
         self.fence = FenceMetrics()
         self.loop = LoopMetrics()
@@ -90,6 +92,11 @@ class Metrics:
         """Return the numbers of the client of one cluster ("" is the manager's own)."""
         return self._clients.get(cluster) or self._clients.setdefault(cluster, ClientMetrics(cluster))
 
+    def events(self, controller: str, cluster: str = "") -> EventMetrics:
+        """Return the counters of the recorder of Events of `controller` in one cluster ("" is the manager's own)."""
+        key = (controller, cluster)
+        return self._events.get(key) or self._events.setdefault(key, EventMetrics(controller, cluster))
+
     # Copies: a scrape runs in another thread than the one that adds.
 
     @property
@@ -107,6 +114,10 @@ class Metrics:
     @property
     def clients(self) -> list[ClientMetrics]:
         return list(self._clients.values())
+
+    @property
+    def recorders(self) -> list[EventMetrics]:
+        return list(self._events.values())
 
     @property
     def caches(self) -> list[CacheMetrics]:

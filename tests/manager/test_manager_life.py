@@ -609,3 +609,14 @@ async def test_the_name_of_a_controller_that_was_stopped_is_free_again(make):
 
         await eventually(add)
         await eventually(lambda: second.is_started)
+
+
+async def test_a_name_has_one_recorder_of_events(make):
+    mgr = make()
+    recorders = [mgr.event_recorder("one") for _ in range(3)]
+
+    assert recorders[0] is recorders[1] is recorders[2]
+    assert mgr.event_recorder("two") is not recorders[0]
+    assert mgr.declarations.recorders == ["one", "two"]
+    assert b'ctrlruntime_events_dropped_total{cluster="",controller="two"} 0.0' in mgr.metrics.render()[0]
+    await mgr.cluster.close()
