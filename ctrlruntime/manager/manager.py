@@ -31,6 +31,7 @@ from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.explain.calls import call_observer
 from ctrlruntime.journal import Journal
 from ctrlruntime.manager.declarations import Declarations
+from ctrlruntime.manager.discovery import discover
 from ctrlruntime.manager.runnables import (
     FunctionRunnable,
     Grace,
@@ -276,8 +277,6 @@ class Manager:
         Modules are taken in the order of their dotted names; `__main__` and tests are left out. Raises: ConfigError for a package or module
         that cannot be imported and for a `setup_with_manager` that cannot be called with a manager.
         """
-        from ctrlruntime.manager.discovery import discover
-
         discover(self, package)
 
     def _add_cluster(self, cluster: Cluster) -> None:
