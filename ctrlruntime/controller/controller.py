@@ -181,6 +181,7 @@ class Controller(Generic[R]):
         self._grace: float | None = 0.0
         self._grace_changed = asyncio.Event()
         self._is_cut_off = False
+        self._left_behind: list[R] = []
         self._ending: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -230,6 +231,11 @@ class Controller(Generic[R]):
     def is_started(self) -> bool:
         """Whether it was started: not before its process leads, where it waits for that."""
         return self._is_started
+
+    @property
+    def left_behind(self) -> tuple[R, ...]:
+        """The requests whose reconcile ignored its cancellation at the stop and may still run."""
+        return tuple(self._left_behind)
 
     @property
     def watches(self) -> tuple[Watch[R], ...]:
@@ -594,25 +600,25 @@ class Controller(Generic[R]):
                 age = now - run.started
                 # Each warning waits twice as long as the one before.
                 run.warn_at = run.started + 2 * age
-                self._log.warning(
-                    "reconcile is slow",
-                    request=str(run.request),
-                    reconcileID=run.id,
-                    seconds=round(age, 3),
-                    stands_at=where(run.task, run.job),
-                )
+                self._log.warning("reconcile is slow", **self._stands(run))
         delay = max(min(run.warn_at for run in self._running.values()) - now, 0.001)
         self._slow_timer = asyncio.get_running_loop().call_later(delay, self._warn_of_slow_ones)
 
     def _ignored(self, run: _Run[R], times: int) -> None:
         self._log.warning(
             "reconcile ignores its cancellation; its request stays locked until it ends",
-            request=str(run.request),
-            reconcileID=run.id,
-            seconds=round(self._clock() - run.started, 3),
             cancelled=times,
-            stands_at=where(run.task, run.job),
+            **self._stands(run),
         )
+
+    def _stands(self, run: _Run[R]) -> Mapping[str, object]:
+        """Return log fields that say which reconcile it is, how long it has taken and at which line it waits."""
+        return {
+            "request": str(run.request),
+            "reconcileID": run.id,
+            "seconds": round(self._clock() - run.started, 3),
+            "stands_at": where(run.task, run.job),
+        }
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
@@ -648,6 +654,8 @@ class Controller(Generic[R]):
         # Side by side: a source that is slow to stop takes nothing off the grace of reconciles.
         await asyncio.gather(self._drain(), *(self._stop_watch(watch) for watch in tuple(self._watches)))
         self._is_cut_off = True
+        for run in self._running.values():
+            self._log.warning("reconcile is cut off by the stop", **self._stands(run))
         for _ in range(_ABANDON_AFTER):
             if not (pending := self._unfinished()):
                 break
@@ -655,13 +663,8 @@ class Controller(Generic[R]):
                 worker.cancel("the controller stops")
             await asyncio.wait(pending, timeout=min(self.options.cancel_interval, _ABANDON_INTERVAL))
         for run in self._running.values():
-            self._log.warning(
-                "reconcile ignores its cancellation and is left behind",
-                request=str(run.request),
-                reconcileID=run.id,
-                seconds=round(self._clock() - run.started, 3),
-                stands_at=where(run.task, run.job),
-            )
+            self._left_behind.append(run.request)
+            self._log.warning("reconcile ignores its cancellation and is left behind", **self._stands(run))
         if self._slow_timer is not None:
             self._slow_timer.cancel()
         self._threads.close()

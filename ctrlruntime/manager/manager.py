@@ -37,6 +37,7 @@ from ctrlruntime.manager.runnables import (
     Grace,
     Group,
     Runnable,
+    StopTimeoutError,
     WarmUp,
     actor_of,
     as_runnable,
@@ -489,7 +490,7 @@ class Manager:
         from ctrlruntime.leaderelection import Elector, LeaseLock
 
         main = asyncio.get_running_loop()
-        lock = LeaseLock(self.cluster.election_client(), options)
+        lock = options.lock or LeaseLock(self.cluster.election_client(), options)
         elector = Elector(
             lock,
             options,
@@ -497,7 +498,8 @@ class Manager:
             hindrance=self._watch.trouble if self._watch is not None else lambda: "",
             metrics=self.metrics.leader(options.id),
         )
-        self._announce = self._announcer(lock.name, options.id, elector.identity)
+        if isinstance(lock, LeaseLock):
+            self._announce = self._announcer(lock.name, options.id, elector.identity)
         self._elector = elector
         return elector
 
@@ -570,6 +572,8 @@ class Manager:
     # --- what fails, and the end -----------------------------------------------------------------------------------------------
 
     def _warm_up(self, runnable: WarmUp) -> None:
+        """Get a runnable ready for leadership; a failure fails the manager, as that of its start would."""
+
         async def warm() -> None:
             with acting(actor_of(runnable, fenced=True)):
                 await runnable.warmup()
@@ -580,13 +584,12 @@ class Manager:
         def ended(task: asyncio.Task[None]) -> None:
             self._warmups.discard(task)
             if not task.cancelled() and (error := task.exception()) is not None:
-                self._log.warning(
-                    "warm-up failed; it is done again once elected", runnable=repr(runnable), error=str(error)
-                )
+                error.add_note(f"during the warm-up of {runnable!r}")
+                self._runnable_failed(runnable, error)
 
         task.add_done_callback(ended)
 
-    def _runnable_failed(self, runnable: Runnable, error: BaseException) -> None:
+    def _runnable_failed(self, runnable: object, error: BaseException) -> None:
         if not self.is_stopping:
             self._log.error("a runnable failed, the manager stops", runnable=repr(runnable), error=log.describe(error))
         self._errors.append(error)
@@ -627,6 +630,15 @@ class Manager:
             comparisons.cancel()
         for group in (self._others, self._leaders):
             self._errors += await group.stop(grace)
+        if not grace.is_over_early:
+            self._errors += [
+                StopTimeoutError(
+                    f"cannot stop {one!r} in time: the reconcile of {', '.join(map(str, one.left_behind))} did not end within the "
+                    f"{grace.seconds:g} s of graceful_shutdown_timeout and ignores its cancellation. Let it end when it is cancelled"
+                )
+                for one in self._controllers
+                if one.left_behind
+            ]
         if self._webhook_server is not None:
             # After the controllers, whose writes may be reviewed here, and before the caches, which reviews read.
             await self._attempt(self._webhook_server.stop())

@@ -71,6 +71,11 @@ class Grace:
         """Return the seconds that are left, 0 or more; None for no bound."""
         return None if self._ends is None else max(0.0, self._ends - self._clock())
 
+    @property
+    def is_over_early(self) -> bool:
+        """Whether there never was a grace, or it was cut short: what does not end is then no failure."""
+        return not self.seconds or self.is_cut.is_set()
+
     def cut(self) -> None:
         """End it now."""
         self._ends = self._clock()
@@ -210,7 +215,7 @@ class Group:
             self._leave_behind(runnable, grace)
 
     def _leave_behind(self, runnable: Runnable, grace: Grace) -> None:
-        if not grace.seconds or grace.is_cut.is_set():
+        if grace.is_over_early:
             self._log.warning("a runnable ignores its cancellation and is left behind", runnable=repr(runnable))
             return
         raise StopTimeoutError(

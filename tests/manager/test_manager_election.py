@@ -371,7 +371,7 @@ async def test_a_controller_warmed_up_but_never_elected_leaves_nothing_behind(ma
     assert not controller.watches
 
 
-async def test_a_failed_warm_up_is_a_warning(make, election, held, logs):
+async def test_a_failed_warm_up_fails_the_manager(make, election, held):
     class Cold(Waits):
         async def warmup(self):
             raise LookupError("no luck")
@@ -380,9 +380,42 @@ async def test_a_failed_warm_up_is_a_warning(make, election, held, logs):
     await held(mgr.cluster.unfenced_client())
     mgr.add(Cold())
 
-    async with running(mgr):
-        await eventually(lambda: [line for line in logs if line["event"].startswith("warm-up failed")])
-        assert not mgr.is_stopping
+    with pytest.raises(LookupError, match="no luck"):
+        await asyncio.wait_for(mgr.start(), SOON)
+    await mgr.cluster.close()
+
+
+class MemoryLock:
+    """A lock of the user's own; two managers share one."""
+
+    name = "in memory"
+
+    def __init__(self):
+        self.record = None
+
+    async def get(self):
+        return self.record
+
+    async def create(self, record):
+        assert self.record is None
+        self.record = record
+
+    async def update(self, record):
+        self.record = record
+
+
+async def test_a_lock_of_the_users_own_elects_the_leader(make):
+    lock = MemoryLock()
+
+    def manager(identity):
+        return make(leader_election=ctrl.LeaderElection("test", lock=lock, identity=identity, retry_period=1.0))
+
+    async with running(manager("first")) as first:
+        await asyncio.wait_for(first.elected.wait(), SOON)
+        async with running(manager("second")) as second:
+            await eventually(lambda: second._elector.leader == "first")
+            assert not second.elected.is_set()
+    assert lock.record.holder == ""
 
 
 async def test_a_leader_whose_work_failed_gives_the_lease_back(make, election):

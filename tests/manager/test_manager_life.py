@@ -323,7 +323,7 @@ async def test_a_running_reconcile_finishes_with_a_working_client(make, namespac
     assert reconciler.result.metadata.uid
 
 
-async def test_a_reconcile_that_outlasts_the_grace_is_cancelled_and_that_is_no_error(make):
+async def test_a_reconcile_that_outlasts_the_grace_is_cancelled_and_that_is_a_warning(make, logs):
     mgr = make(graceful_shutdown_timeout=0.05)
     reconciler = Reconciles()
     controller_of(mgr, reconciler, "slow")
@@ -334,6 +334,30 @@ async def test_a_reconcile_that_outlasts_the_grace_is_cancelled_and_that_is_no_e
     await asyncio.wait_for(task, SOON)
 
     assert reconciler.was_cancelled
+    (line,) = [line for line in logs if line["event"] == "reconcile is cut off by the stop"]
+    assert (line["level"], line["request"]) == ("warning", "ns/name")
+
+
+@pytest.mark.parametrize(("grace", "fails"), [(0.05, True), (0, False)])
+async def test_a_reconcile_that_ignores_the_end_of_the_grace_fails_the_stop(make, grace, fails):
+    async def reconcile(request):
+        entered.set()
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+
+    entered, release = asyncio.Event(), asyncio.Event()
+    mgr = make(graceful_shutdown_timeout=grace)
+    controller_of(mgr, reconcile, "stubborn", cancel_interval=0.01)
+    task = asyncio.ensure_future(mgr.start())
+    await asyncio.wait_for(entered.wait(), SOON)
+
+    mgr.stop()
+    expected = pytest.raises(StopTimeoutError, match=r"reconcile of ns/name did not end within the 0\.05 s")
+    with expected if fails else contextlib.nullcontext():
+        await asyncio.wait_for(task, SOON)
+    release.set()
+    await asyncio.sleep(0)
 
 
 async def test_one_grace_is_shared_by_all_groups(make):
