@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from ctrlruntime.client.scoped import dry_run, namespaced, with_field_owner, with_field_validation
     from ctrlruntime.cluster import Cluster
     from ctrlruntime.conditions import find_condition, is_false, is_true, remove_condition, set_condition
-    from ctrlruntime.controller import Controller, ControllerOptions
+    from ctrlruntime.controller import Controller, ControllerDefaults, ControllerOptions
     from ctrlruntime.controller.blocking import blocking
+    from ctrlruntime.controller.reconcilers import as_reconciler
     from ctrlruntime.controllerutil import (
         OperationResult,
         add_finalizer,
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
     from ctrlruntime.leaderelection import LeaderElection
     from ctrlruntime.log import get_logger
     from ctrlruntime.manager.flags import Flags, add_flags, parse_flags
-    from ctrlruntime.manager.manager import ControllerDefaults, Manager, new_manager, running
+    from ctrlruntime.manager.manager import Manager, new_manager, running
     from ctrlruntime.manager.run import run, run_until_signal
     from ctrlruntime.manager.watchdog import Watchdog
     from ctrlruntime.markers import (
@@ -102,7 +103,7 @@ if TYPE_CHECKING:
         printcolumn,
         rbac,
     )
-    from ctrlruntime.reconcile import Reconciler, Request, Result
+    from ctrlruntime.reconcile import Reconciler, Request, Result, reconcile_id
     from ctrlruntime.recorder import EventRecorder
     from ctrlruntime.rest.config import Config, NoConfigError, get_config
     from ctrlruntime.scheme import Scheme
@@ -226,6 +227,7 @@ __all__ = [
     "add_flags",
     "allowed",
     "api",
+    "as_reconciler",
     "blocking",
     "conditions",
     "contains_finalizer",
@@ -267,6 +269,7 @@ __all__ = [
     "predicate",
     "printcolumn",
     "rbac",
+    "reconcile_id",
     "remove_condition",
     "remove_controller_reference",
     "remove_finalizer",
@@ -303,8 +306,9 @@ _MODULES = {
     "client.scoped": ("dry_run", "namespaced", "with_field_owner", "with_field_validation"),
     "cluster": ("Cluster",),
     "conditions": ("find_condition", "is_false", "is_true", "remove_condition", "set_condition"),
-    "controller": ("Controller", "ControllerOptions"),
+    "controller": ("Controller", "ControllerDefaults", "ControllerOptions"),
     "controller.blocking": ("blocking",),
+    "controller.reconcilers": ("as_reconciler",),
     "controllerutil": (
         "OperationResult",
         "add_finalizer",
@@ -328,7 +332,7 @@ _MODULES = {
     "leaderelection": ("LeaderElection",),
     "log": ("get_logger",),
     "manager.flags": ("Flags", "add_flags", "parse_flags"),
-    "manager.manager": ("ControllerDefaults", "Manager", "new_manager", "running"),
+    "manager.manager": ("Manager", "new_manager", "running"),
     "manager.run": ("run", "run_until_signal"),
     "manager.watchdog": ("Watchdog",),
     "markers": (
@@ -359,7 +363,7 @@ _MODULES = {
         "printcolumn",
         "rbac",
     ),
-    "reconcile": ("Reconciler", "Request", "Result"),
+    "reconcile": ("Reconciler", "Request", "Result", "reconcile_id"),
     "recorder": ("EventRecorder",),
     "rest.config": ("Config", "NoConfigError", "get_config"),
     "scheme": ("Scheme",),

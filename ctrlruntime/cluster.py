@@ -54,6 +54,7 @@ class Cluster:
         self.name = name
         self.scheme = scheme or Scheme()
         metrics = metrics or Metrics()
+        self._metrics = metrics
         self.fence = fence or Fence(refused=metrics.fence.refused)
         """Refuses writes that are bound to leadership; the manager arms it when it elects a leader."""
 
@@ -84,8 +85,7 @@ class Cluster:
         self.client: Client = SplitClient(
             self._api, self.cache, self.gate, live_kinds=live_kinds, reads_live=self.cache.reads_live
         )
-        self._recorders: list[EventRecorder] = []
-        self._own_recorder: EventRecorder | None = None
+        self._recorders: dict[str, EventRecorder] = {}
         self._recorder_added = asyncio.Event()
 
     @property
@@ -114,10 +114,12 @@ class Cluster:
         return CallObservers(origin="unfenced", cluster=self.name)
 
     def event_recorder(self, controller: str) -> EventRecorder:
-        """Return a recorder of Events in the name of `controller`; it writes while the cluster runs."""
-        recorder = EventRecorder(self.unfenced_client(), controller)
-        self._recorders.append(recorder)
-        self._recorder_added.set()
+        """Return the recorder of Events in the name of `controller`, one for each name; it writes while the cluster runs."""
+        recorder = self._recorders.get(controller)
+        if recorder is None:
+            counters = self._metrics.events(controller, self.name)
+            recorder = self._recorders[controller] = EventRecorder(self.unfenced_client(), controller, metrics=counters)
+            self._recorder_added.set()
         return recorder
 
     def _record_cache(self, verb: str, group: str, resource: str, namespace: str) -> None:
@@ -125,8 +127,6 @@ class Cluster:
 
     def _record_unreadable(self, found: Unreadable) -> None:
         """Record a Warning Event about an object that does not fit its class: who can repair it looks there."""
-        if self._own_recorder is None:
-            self._own_recorder = self.event_recorder("ctrlruntime")
         kind, meta = found.kind, found.meta
         identity = {
             "name": meta.name,
@@ -135,7 +135,8 @@ class Cluster:
             "resourceVersion": meta.resource_version,
         }
         subject = Unstructured.from_wire({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity})
-        self._own_recorder.event(subject, type="Warning", reason="Unreadable", action="Decode", note=str(found.error))
+        recorder = self.event_recorder("ctrlruntime")
+        recorder.event(subject, type="Warning", reason="Unreadable", action="Decode", note=str(found.error))
 
     async def run(self) -> None:
         """Run the cache and the recorders until cancelled; for a cluster beside the manager's own."""
@@ -149,7 +150,7 @@ class Cluster:
         async with anyio.create_task_group() as group:
             while True:
                 self._recorder_added.clear()
-                for recorder in self._recorders[started:]:
+                for recorder in tuple(self._recorders.values())[started:]:
                     group.start_soon(recorder.run)
                 started = len(self._recorders)
                 await self._recorder_added.wait()

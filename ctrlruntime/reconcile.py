@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeAlias, cast
 import msgspec
 from typing_extensions import TypeVar
 
+from ctrlruntime.rest.fence import current_actor
+
 
 class Request(msgspec.Struct, frozen=True, order=True):
     """The object to reconcile: `namespace` (empty for a cluster-scoped kind), `name`, and the cluster it lives in ("" is the manager's own)."""
@@ -40,6 +42,12 @@ class Result:
             )
         if not self.requeue_after >= 0:  # not a number is refused, too
             raise ValueError(f"requeue_after is {self.requeue_after}: give seconds, 0 or more")
+
+
+def reconcile_id() -> str:
+    """Return the id of the reconcile that is running, as its log lines have it; empty outside of one."""
+    actor = current_actor()
+    return "" if actor is None else actor.reconcile_id
 
 
 R_contra = TypeVar("R_contra", default=Request, contravariant=True)

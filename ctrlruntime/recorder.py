@@ -26,6 +26,7 @@ from ctrlruntime.api.object import Object, gvk
 from ctrlruntime.client.patches import Patch, merge_patch
 from ctrlruntime.errors import PASSING, AlreadyExists, CtrlError, NotFound
 from ctrlruntime.field import MicroTime
+from ctrlruntime.metrics import EventMetrics
 
 if TYPE_CHECKING:
     # Importing the kinds takes longer than an operator that records nothing should wait for.
@@ -74,9 +75,10 @@ class _Series:
 class EventRecorder:
     """Records Events in the name of `controller` (`reportingController`). Safe to use from threads.
 
-    Nothing is written until `run` runs. At most `CAPACITY` Events wait to be written; what comes on top is dropped
-    and counted in `dropped`, as is what could not be written. `clock` measures intervals (seconds), `now` is what
-    Events are stamped with.
+    Nothing is written until `run` runs. At most `capacity` Events wait to be written; what comes on top is dropped,
+    logged and counted in `dropped`, as is what could not be written. As many Events are remembered to be counted when
+    they happen again; one that is forgotten before is recorded anew. `clock` measures intervals (seconds), `now` is
+    what Events are stamped with.
     """
 
     def __init__(
@@ -89,12 +91,15 @@ class EventRecorder:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], MicroTime] = MicroTime.now,
         rng: Callable[[], float] = random.random,
+        metrics: EventMetrics | None = None,
     ) -> None:
         if not controller:
             raise ValueError("an event recorder needs the name of the controller that reports")
         self.controller = controller
         self.instance = (instance or f"{controller}-{socket.gethostname()}")[:MAX_INSTANCE]
-        self.dropped = 0
+        self._metrics = metrics or EventMetrics(controller)
+        self._untold = 0
+        self._told_at = float("-inf")
         self._writer = writer
         self._capacity = capacity
         self._clock = clock
@@ -131,7 +136,7 @@ class EventRecorder:
         key = (type, reason, action, _identity(obj), None if related is None else _identity(related))
         with self._lock:
             if self._is_closed:
-                self.dropped += 1
+                self._overflow("the recorder has ended")
                 return
             known = self._series.get(key)
             if known is not None:
@@ -139,6 +144,8 @@ class EventRecorder:
             elif self._has_room():
                 event = self._build(obj, type, reason, action, note, related)
                 series = _Series(key, event, event.event_time or self._now(), self._clock())
+                if len(self._series) >= self._capacity:
+                    self._finish(next(iter(self._series.values())))
                 self._series[key] = series
                 self._put(series)
 
@@ -189,6 +196,11 @@ class EventRecorder:
                 raise
 
     @property
+    def dropped(self) -> int:
+        """How many Events were recorded and not written."""
+        return self._metrics.dropped
+
+    @property
     def pending(self) -> int:
         """How many Events wait to be written."""
         return len(self._queue)
@@ -199,6 +211,8 @@ class EventRecorder:
         series.count += 1
         series.last = self._now()
         series.seen = self._clock()
+        # To the end: the first one is forgotten first.
+        self._series[series.key] = self._series.pop(series.key)
         # The second time is told at once; from the third on the count is written when it is refreshed or finished.
         if series.written_count < 2 and not series.is_queued and self._has_room():
             self._put(series)
@@ -206,8 +220,23 @@ class EventRecorder:
     def _has_room(self) -> bool:
         if len(self._queue) < self._capacity:
             return True
-        self.dropped += 1
+        self._overflow(f"{self._capacity} Events wait to be written")
         return False
+
+    def _overflow(self, why: str) -> None:
+        """Count an Event that is dropped unwritten, and say so now and then."""
+        self._metrics.dropped += 1
+        self._untold += 1
+        now = self._clock()
+        if now - self._told_at >= TEND_EVERY:
+            count, self._untold, self._told_at = self._untold, 0, now
+            self._log.warning("events dropped", reporter=self.controller, count=count, reason=why)
+
+    def _finish(self, series: _Series) -> None:
+        """Forget a series; what was counted since it was written is still written."""
+        del self._series[series.key]
+        if series.count > series.written_count and not series.is_queued:
+            self._put(series)
 
     def _put(self, series: _Series) -> None:
         series.is_queued = True
@@ -242,12 +271,10 @@ class EventRecorder:
             return  # it looks at all series, which is too much to do for each Event
         self._tended_at = now
         with self._lock:
-            for key, series in list(self._series.items()):
+            for series in list(self._series.values()):
                 is_behind = series.count > series.written_count
                 if now - series.seen >= FINISH_AFTER:
-                    del self._series[key]
-                    if is_behind and not series.is_queued:
-                        self._put(series)
+                    self._finish(series)
                 elif is_behind and not series.is_queued and now - series.written_at >= REFRESH_EVERY:
                     self._put(series)
 
@@ -325,7 +352,7 @@ class EventRecorder:
 
     def _drop(self, series: _Series, error: Exception) -> None:
         with self._lock:
-            self.dropped += 1
+            self._metrics.dropped += 1
             if self._series.get(series.key) is series:
                 del self._series[series.key]
         event = series.event
@@ -335,7 +362,7 @@ class EventRecorder:
     def _give_up_rest(self) -> None:
         with self._lock:
             rest = len(self._queue)
-            self.dropped += rest
+            self._metrics.dropped += rest
             self._queue.clear()
             self._series.clear()
         if rest:

@@ -131,6 +131,11 @@ class Kind(Generic[T, R]):
     def __repr__(self) -> str:
         return f"source.Kind({self.kind.__name__})"
 
+    @property
+    def informers(self) -> Informers:
+        """The cache it watches through."""
+        return self._informers
+
     async def start(self, queue: Queue[R], /) -> None:
         """Subscribe and begin. Raises: RuntimeError when it was started before, NotRegisteredError."""
         if self._is_used:
@@ -309,6 +314,7 @@ class Channel(Generic[T, R]):
 class Func(Generic[R]):
     """Runs an async function `(queue)` as a task until it returns or the controller stops; if it raises, it is logged and called again.
 
+    The delay before that begins anew once the function has run for longer than the longest delay. `clock` measures that in seconds.
     Use it for timers, message queues and other things that know which requests they mean.
     """
 
@@ -317,12 +323,14 @@ class Func(Generic[R]):
         function: Callable[[Queue[R]], Coroutine[Any, Any, None]],
         *,
         retry_delays: tuple[float, float] = RETRY_DELAYS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not callable(function):
             raise TypeError(f"source.Func needs an async function of the queue, got {function!r}")
         self.name = f"function {_name_of(function)}"
         self._function = function
         self._retry_delays = retry_delays
+        self._clock = clock
         self._task: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -343,11 +351,14 @@ class Func(Generic[R]):
     async def _run(self, queue: Queue[R]) -> None:
         failures = 0
         while True:
+            began = self._clock()
             try:
                 outcome: object = self._function(queue)
                 if inspect.isawaitable(outcome):
                     await outcome
             except Exception as error:  # noqa: BLE001 - any failure of user code is repeated
+                if self._clock() - began > self._retry_delays[1]:
+                    failures = 0
                 delay = _delay(failures, self._retry_delays)
                 failures += 1
                 _log.error("source function failed; calling it again", source=self.name, retry_in=delay, exc_info=error)

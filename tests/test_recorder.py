@@ -1,4 +1,5 @@
 import asyncio
+import json
 from datetime import UTC, datetime, timedelta
 
 import anyio
@@ -9,7 +10,9 @@ from ctrlruntime.api.core import v1 as core
 from ctrlruntime.api.meta import v1 as meta
 from ctrlruntime.errors import AlreadyExists, Forbidden, NotFound, TransportError
 from ctrlruntime.field import MicroTime
-from ctrlruntime.recorder import ATTEMPTS, FINISH_AFTER, REFRESH_EVERY, RETRY_DELAY, EventRecorder
+from ctrlruntime.log.options import WARN
+from ctrlruntime.log.output import sink
+from ctrlruntime.recorder import ATTEMPTS, FINISH_AFTER, REFRESH_EVERY, RETRY_DELAY, TEND_EVERY, EventRecorder
 
 
 class Clock:
@@ -65,6 +68,22 @@ def writer():
 @pytest.fixture
 def recorder(writer, clock):
     return EventRecorder(writer, "memcached", instance="memcached-pod-1", clock=clock, now=clock.now, rng=lambda: 0.5)
+
+
+@pytest.fixture
+def warnings():
+    """What is logged, as dicts."""
+
+    class Lines:
+        threshold = WARN
+
+        def write(self, level, name, event, fields):
+            lines.append({"event": event, **fields})
+
+    lines, before = [], sink.output
+    sink.output = Lines()
+    yield lines
+    sink.output = before
 
 
 def deployment(name="web", namespace="ns"):
@@ -388,3 +407,42 @@ async def test_run_wakes_for_a_retry(writer):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(writer.created) == 1
+
+
+async def test_events_on_top_of_the_capacity_are_logged_now_and_then(writer, clock, warnings):
+    recorder = EventRecorder(writer, "m", capacity=1, clock=clock, now=clock.now)
+    for number in range(4):
+        record(recorder, deployment(f"web-{number}"))
+    clock.time = TEND_EVERY
+    record(recorder, deployment("web-last"))
+
+    assert [(line["reporter"], line["count"]) for line in warnings if line["event"] == "events dropped"] == [
+        ("m", 1),
+        ("m", 3),
+    ]
+    assert recorder.dropped == 4
+
+
+async def test_no_more_events_are_remembered_than_may_wait(writer, clock):
+    recorder = EventRecorder(writer, "m", capacity=2, clock=clock, now=clock.now)
+    for name in ("a", "a", "a", "b", "a", "c"):
+        record(recorder, deployment(name))
+        await recorder.flush()
+    # b happened longer ago than a, and is forgotten first: it is recorded anew.
+    for name in ("a", "b"):
+        record(recorder, deployment(name))
+        await recorder.flush()
+
+    assert [event["regarding"]["name"] for event in writer.created] == ["a", "b", "c", "b"]
+    assert len(recorder._series) == 2
+
+
+async def test_the_count_of_an_event_that_is_forgotten_is_written(writer, clock):
+    recorder = EventRecorder(writer, "m", capacity=1, clock=clock, now=clock.now)
+    for _ in range(5):
+        record(recorder, deployment("a"))
+        await recorder.flush()
+    record(recorder, deployment("b"))
+    await recorder.flush()
+
+    assert [json.loads(patch)["series"]["count"] for _, _, patch in writer.patches] == [2, 5]

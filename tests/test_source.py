@@ -512,3 +512,24 @@ async def test_func_runs_until_stopped_and_is_called_again_when_it_fails():
     await source.stop()
 
     assert [line["event"] for line in logs] == ["source function failed; calling it again"]
+
+
+async def test_a_function_that_ran_for_long_is_called_again_after_the_first_delay():
+    async def fail(queue):
+        calls.append(queue)
+        if len(calls) > 4:
+            fifth.set()
+            await asyncio.Event().wait()
+        now[0] += 61.0 if len(calls) == 4 else 0.0
+        raise LookupError("no luck")
+
+    calls, now, fifth = [], [0.0], asyncio.Event()
+    source = Func(fail, retry_delays=(0.001, 60.0), clock=lambda: now[0])
+    with capture_logs() as logs:
+        await source.start(Queue())
+        await asyncio.wait_for(fifth.wait(), SOON)
+    await source.stop()
+
+    first, second, third, fourth = (line["retry_in"] for line in logs)
+    assert first < second < third
+    assert fourth == first

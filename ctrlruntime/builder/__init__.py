@@ -1,5 +1,5 @@
 """Builders: say what a controller watches and who reconciles, get the controller."""
 
-from ctrlruntime.builder.controller import Builder, ControllerDefaults, Manager, new_controller_managed_by
+from ctrlruntime.builder.controller import Builder, Manager, new_controller_managed_by
 
-__all__ = ["Builder", "ControllerDefaults", "Manager", "new_controller_managed_by"]
+__all__ = ["Builder", "Manager", "new_controller_managed_by"]

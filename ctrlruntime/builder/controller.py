@@ -6,7 +6,7 @@ shows are raised by that call, those of the whole by `build` and `complete`, bef
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, TypeVar, cast, overload
 
@@ -14,7 +14,7 @@ from typing_extensions import TypeVar as TypeVarWithDefault
 from typing_extensions import Unpack
 
 from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Unstructured, kind_of
-from ctrlruntime.controller import Controller, ControllerOptions, LogFields, OptionKeywords
+from ctrlruntime.controller import Controller, ControllerDefaults, ControllerOptions, LogFields, OptionKeywords
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.handler import EnqueueRequestForObject, EventHandler, enqueue_request_for_owner
 from ctrlruntime.journal import Journal
@@ -34,27 +34,6 @@ class Mapper(Protocol):
     """The part of the RESTMapper the builder needs."""
 
     async def is_namespaced(self, gvk: GroupVersionKind, /) -> bool: ...
-
-
-class ControllerDefaults(Protocol):
-    """What a manager says for all of its controllers; what a controller says itself wins."""
-
-    @property
-    def max_concurrent_reconciles(self) -> int: ...
-
-    @property
-    def group_kind_concurrency(self) -> Mapping[str, int]:
-        """`max_concurrent_reconciles` by kind (`{"Deployment.apps": 5, "Pod": 2}`); wins over the one number for all."""
-        ...
-
-    @property
-    def reconciliation_timeout(self) -> float | None: ...
-
-    @property
-    def enable_warmup(self) -> bool: ...
-
-    @property
-    def needs_leader_election(self) -> bool: ...
 
 
 class Manager(Protocol):
@@ -84,12 +63,8 @@ class Manager(Protocol):
     @property
     def declarations(self) -> Declarations: ...
 
-    def register_controller_name(self, name: str, /) -> None:
-        """Take the name for one controller. Raises: ValueError when this manager has one of that name already."""
-        ...
-
     def add(self, runnable: Controller[Any], /) -> None:
-        """Run the controller with the manager."""
+        """Run the controller with the manager. Raises: ConfigError when this manager runs another one of its name."""
         ...
 
 
@@ -117,7 +92,7 @@ class Builder(Generic[R]):
     """Collects what a controller watches and how it works; each method returns the builder. See `new_controller_managed_by`."""
 
     def __init__(self, manager: Manager, *, request: type[R]) -> None:
-        if not hasattr(manager, "register_controller_name"):
+        if not hasattr(manager, "controller_defaults"):
             raise ConfigError(
                 f"a controller is built for a manager, got {manager!r}; pass the one ctrl.new_manager returned, or make a Controller "
                 "without one"
@@ -237,9 +212,8 @@ class Builder(Generic[R]):
         )
         for source in self._all_sources(name):
             controller.watch(source)
-        self._manager.register_controller_name(name)
-        self._manager.declarations.watches += self._declared(name)
         self._manager.add(controller)
+        self._manager.declarations.watches += self._declared(name)
         self._is_built = True
         return controller
 
@@ -261,14 +235,7 @@ class Builder(Generic[R]):
         return name
 
     def _all_options(self, group: str, kind: str) -> ControllerOptions[R]:
-        defaults = self._manager.controller_defaults
-        by_kind = defaults.group_kind_concurrency.get(f"{kind}.{group}" if group else kind)
-        options: ControllerOptions[R] = ControllerOptions(
-            max_concurrent_reconciles=defaults.max_concurrent_reconciles if by_kind is None else by_kind,
-            reconciliation_timeout=defaults.reconciliation_timeout,
-            enable_warmup=defaults.enable_warmup,
-            needs_leader_election=defaults.needs_leader_election,
-        )
+        options: ControllerOptions[R] = self._manager.controller_defaults.options_of(group, kind)
         return replace(options, **self._options)
 
     def _all_sources(self, name: str) -> list[Source[R]]:

@@ -6,13 +6,15 @@ together with the facts from which development mode and the manifests register t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypedDict, TypeVar, cast
 
 from typing_extensions import Unpack
 
 from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.log import get_logger
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.webhook.admission import Admission, HandlerFunction, LogFields
 from ctrlruntime.webhook.conversion import Conversion
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from ctrlruntime.webhook.server import WebhookServer
 
 __all__ = ["RuleOptions", "WebhookBuilder", "WebhookManager", "new_webhook_managed_by"]
+
+_PATH: Final = re.compile(r"(/[a-zA-Z0-9-_]+)+|/")
+_log = get_logger("webhook")
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Object)
@@ -136,10 +141,10 @@ class WebhookBuilder(Generic[T]):
         return self
 
     def complete(self) -> None:
-        """Register everything on the manager's webhook server.
+        """Register everything on the manager's webhook server. A path that is taken is skipped, with a warning in the log.
 
-        Raises: ConfigError for a path that is taken, a rule no API server takes or a builder without webhooks; NotRegisteredError for a kind
-        the scheme does not know.
+        Raises: ConfigError for a custom path that no API server could call, a rule no API server takes or a builder without webhooks;
+        NotRegisteredError for a kind the scheme does not know.
         """
         kind = self._root("complete")
         if self._is_complete:
@@ -152,8 +157,17 @@ class WebhookBuilder(Generic[T]):
             )
         self._manager.scheme.info_for(kind)
         rules = [(path, self._admission(handler, options), rule) for path, rule, handler, options in self._rules(kind)]
+        server = self._manager.webhook_server
         for path, admission, rule in rules:
-            self._manager.webhook_server.register(path, admission, webhook=rule, target=kind)
+            if server.serves(path):
+                _log.warning(
+                    "webhook skipped: its path is taken",
+                    path=path,
+                    kind=kind.__name__,
+                    hint="give it a path of its own",
+                )
+                continue
+            server.register(path, admission, webhook=rule, target=kind)
         if self._conversion is not None:
             self._manager.webhook_server.register_conversion(self._conversion)
         self._is_complete = True
@@ -163,7 +177,13 @@ class WebhookBuilder(Generic[T]):
         for mutating, handler, options in self._handlers:
             said = {name: value for name, value in options.items() if name not in {"path", "reads"}}
             rule = default_rule(kind, mutating=mutating, **said)
-            found.append((options.get("path") or default_path(kind, mutating=mutating), rule, handler, options))
+            path = options.get("path", "")
+            if path and not _PATH.fullmatch(path):
+                raise ConfigError(
+                    f"cannot serve a webhook of {kind.__name__} at {path!r}: this is no path. Give '/' or segments of letters, digits, "
+                    "'-' and '_', as in '/validate-games'"
+                )
+            found.append((path or default_path(kind, mutating=mutating), rule, handler, options))
         return found
 
     def _admission(self, handler: HandlerFunction, options: RuleOptions) -> Admission:

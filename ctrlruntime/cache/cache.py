@@ -23,7 +23,7 @@ from typing_extensions import TypeVar
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
 from ctrlruntime.api.metadata import Metadata, ObjectKey
-from ctrlruntime.cache.comparison import Comparison, compare
+from ctrlruntime.cache.comparison import CatchUp, Comparison, compare
 from ctrlruntime.cache.informer import CacheMetrics, Informer, Scope
 from ctrlruntime.cache.namespaces import NamespaceSet
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions, selecting
@@ -190,25 +190,30 @@ class Cache:
                 with contextlib.suppress(NotCachedError):
                     await held.informer.wait_synced()
 
-    async def catch_up(self, *, limit: float = 60.0) -> list[str]:
-        """Wait until each kind that is held shows at least what the server has now; return the kinds that do not after all.
+    def catch_up(self, *, limit: float = 60.0) -> CatchUp:
+        """Begin to compare each kind that is held with what the server has now.
 
         For a process that begins to lead: the leader before it may have written what no watch has brought yet. It asks the
         server for the metadata of each kind once. A kind that cannot be listed, or is not as far after `limit` seconds
-        (a watch that hangs is replaced before that), is given up and named, so that it does not hold up the others.
+        (a watch that hangs is replaced before that), is given up and named in the log.
         """
-        held = [(gvk, each.informer) for gvk, each in self._held.items() if each.informer is not None]
-        outcomes = await asyncio.gather(*(self._catch_up(gvk, informer, limit) for gvk, informer in held))
-        return [str(gvk) for (gvk, _), is_done in zip(held, outcomes, strict=True) if not is_done]
+        comparisons = CatchUp(lambda kind: self._codecs.of(kind).gvk)
+        for gvk, held in self._held.items():
+            # A first list that is still to come is as new as can be.
+            if held.informer is not None and held.informer.has_listed():
+                comparisons.begin(gvk, partial(self._catch_up, gvk, held.informer, limit))
+        return comparisons
 
-    async def _catch_up(self, gvk: GroupVersionKind, informer: Informer, limit: float) -> bool:
-        if not informer.has_listed():
-            return True  # its first list is still to come, and is as new as can be
+    async def _catch_up(
+        self, gvk: GroupVersionKind, informer: Informer, limit: float, is_settled: asyncio.Event
+    ) -> None:
+        if informer.last_error is not None:
+            is_settled.set()
         options = self.options.for_kind(self._kind_options.get(gvk))
         try:
             async with asyncio.timeout(limit):
                 for scope in informer.scopes:
-                    comparison = await self._compare(gvk, scope, options)
+                    comparison = await self._compare(gvk, scope, options, is_settled)
                     if comparison is not None:
                         await comparison.shown(informer, scope)
         except (TimeoutError, Forbidden, NotFound, NoMatchError) as error:
@@ -216,10 +221,10 @@ class Cache:
                 "it is not known whether the cache shows what the last leader wrote",
                 kind=_label(gvk), error=str(error) or f"the watch is behind for {limit:g} s",
             )  # fmt: skip
-            return False
-        return True
 
-    async def _compare(self, gvk: GroupVersionKind, scope: Scope, options: CacheOptions) -> Comparison | None:
+    async def _compare(
+        self, gvk: GroupVersionKind, scope: Scope, options: CacheOptions, is_settled: asyncio.Event
+    ) -> Comparison | None:
         backoff = Backoff(options.watch, clock=self._clock, rng=self._rng)
         while True:
             try:
@@ -227,6 +232,7 @@ class Cache:
             except (Forbidden, NotFound, NoMatchError):
                 raise
             except CtrlError as error:
+                is_settled.set()
                 self._log.info("cannot compare with the server yet", kind=_label(gvk), error=str(error))
                 await self._sleep(backoff.next(5.0))
 

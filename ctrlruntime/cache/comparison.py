@@ -6,8 +6,11 @@ later one, and none that is gone. It takes a `Collection` and an `Informer` from
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final
 
+from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import metadata_of
 from ctrlruntime.cache.informer import Informer, Scope
 from ctrlruntime.cache.store import Entry
@@ -48,6 +51,42 @@ class Comparison:
         if not scope.holds(meta.namespace) or (meta.namespace, meta.name) in self._shown:
             return False
         return int(meta.resource_version) <= self.position
+
+
+class CatchUp:
+    """The comparisons of all kinds that a cache held at one moment. Each kind is waited for by itself, by those who need it."""
+
+    def __init__(self, gvk_of: Callable[[type[Any]], GroupVersionKind]) -> None:
+        self._gvk_of = gvk_of
+        self._kinds: dict[GroupVersionKind, tuple[asyncio.Task[None], asyncio.Event]] = {}
+
+    def begin(self, gvk: GroupVersionKind, compared: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+        """Compare a kind in a task. `compared` sets the event it is given when the comparison fails for now; its end sets it, too."""
+        is_settled = asyncio.Event()
+        task = asyncio.create_task(compared(is_settled), name=f"catch up {gvk}")
+        task.add_done_callback(lambda _: is_settled.set())
+        self._kinds[gvk] = (task, is_settled)
+
+    async def shown(self, kinds: Iterable[type[Any]]) -> None:
+        """Wait until these kinds show what the server had, or are given up."""
+        wanted = {self._gvk_of(kind) for kind in kinds}
+        if tasks := [task for gvk, (task, _) in self._kinds.items() if gvk in wanted]:
+            await asyncio.wait(tasks)
+
+    async def shown_if_healthy(self, limit: float) -> None:
+        """Wait for all kinds, for `limit` seconds at most, and for none that cannot be compared at once."""
+        waits = [asyncio.ensure_future(is_settled.wait()) for _, is_settled in self._kinds.values()]
+        try:
+            if waits:
+                await asyncio.wait(waits, timeout=limit)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def cancel(self) -> None:
+        """Give up what is still compared."""
+        for task, _ in self._kinds.values():
+            task.cancel()
 
 
 async def compare(collection: Collection) -> Comparison | None:

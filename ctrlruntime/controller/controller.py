@@ -23,19 +23,22 @@ import msgspec
 from typing_extensions import TypeVar
 
 from ctrlruntime.controller.options import ControllerOptions
-from ctrlruntime.controller.reconcilers import checked, reconcile_of
+from ctrlruntime.controller.reconcilers import checked, is_terminal, reconcile_of
 from ctrlruntime.controller.running import (
     Deadline,
     Job,
     ReconcileCancelledError,
+    ReconcilePanicError,
     ReconcileTimeoutError,
     Threads,
     finish,
     is_async,
+    take_back,
     where,
 )
 from ctrlruntime.controller.triggers import summary
-from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError, TerminalError
+from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError
+from ctrlruntime.frames import line_of_error
 from ctrlruntime.journal import Journal, Run
 from ctrlruntime.log import bind, get_logger, unbind
 from ctrlruntime.metrics import Metrics
@@ -174,10 +177,11 @@ class Controller(Generic[R]):
         self._threads = Threads(f"reconcile-{name}", self.options.max_concurrent_reconciles)
         self._is_started = False
         self._is_active = False
-        self._failure: asyncio.Future[None] | None = None
         self._stop_requested = asyncio.Event()
         self._grace: float | None = 0.0
         self._grace_changed = asyncio.Event()
+        self._is_cut_off = False
+        self._left_behind: list[R] = []
         self._ending: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -229,6 +233,11 @@ class Controller(Generic[R]):
         return self._is_started
 
     @property
+    def left_behind(self) -> tuple[R, ...]:
+        """The requests whose reconcile ignored its cancellation at the stop and may still run."""
+        return tuple(self._left_behind)
+
+    @property
     def watches(self) -> tuple[Watch[R], ...]:
         return tuple(self._watches)
 
@@ -244,21 +253,21 @@ class Controller(Generic[R]):
         return watch
 
     async def warmup(self) -> None:
-        """Get ready for leadership: have the caches fetch the watched kinds, with `enable_warmup` also fill the queue; no worker runs."""
+        """Get ready for leadership as `enable_warmup` and `warm_caches` say; no worker runs."""
         if self._stop_requested.is_set():
             return
         if self.options.enable_warmup:
             await self._sync()
             return
         for watch in list(self._watches):
-            if isinstance(watch.source, Kind):
+            if self.options.warm_caches and isinstance(watch.source, Kind):
                 await watch.source.warm()
 
     async def start(self) -> None:
         """Start sources, wait for them, run the workers; returns after `stop` and when all work has ended.
 
-        When it is cancelled instead, running reconciles get no grace. Raises: RuntimeError for a second start, CacheSyncTimeoutError, and
-        whatever a source's start raises.
+        When it is cancelled instead, running reconciles get no grace. Raises: RuntimeError for a second start and when the workers end
+        without a stop, CacheSyncTimeoutError, and whatever a source's start raises.
         """
         if self._is_started:
             raise RuntimeError(f"controller {self.name} was started before; a controller runs once")
@@ -268,6 +277,7 @@ class Controller(Generic[R]):
             if not self._stop_requested.is_set():
                 self._start_workers()
                 await self._until_stopped(None)
+                self._refuse_to_idle()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end()
@@ -281,6 +291,13 @@ class Controller(Generic[R]):
         self._stop_requested.set()
         self._grace_changed.set()
         await self._end()
+
+    def _refuse_to_idle(self) -> None:
+        """Raise when the workers ended and no stop was asked for: a controller that does nothing must not look healthy."""
+        if not self._stop_requested.is_set():
+            raise RuntimeError(
+                f"controller {self.name} cannot go on: its workers ended and no stop was asked for. Stop a controller with stop()"
+            )
 
     # --- sources ---------------------------------------------------------------------------------------------------
 
@@ -354,13 +371,18 @@ class Controller(Generic[R]):
         while not self._stop_requested.is_set():
             try:
                 item = queue.get_nowait() or await queue.get()
+                await self._process(item, queue, task)
+                if (now := time.monotonic()) >= turn_ends:
+                    # A reconcile that reads from the cache and finds nothing to do never suspends: let the others run.
+                    await asyncio.sleep(0)
+                    turn_ends = max(now, time.monotonic()) + _SLICE
             except ShutDown:
                 return
-            await self._process(item, queue, task)
-            if (now := time.monotonic()) >= turn_ends:
-                # A reconcile that reads from the cache and finds nothing to do never suspends: let the others run.
-                await asyncio.sleep(0)
-                turn_ends = max(now, time.monotonic()) + _SLICE
+            except asyncio.CancelledError:
+                if self._is_cut_off:
+                    raise
+                await take_back(task)
+                self._log.warning("a worker was cancelled between two reconciles and goes on")
 
     async def _process(self, item: Item[R], queue: PriorityQueue[R], task: asyncio.Task[Any]) -> None:
         request = item.key
@@ -398,29 +420,45 @@ class Controller(Generic[R]):
             )
         result: Result | None = None
         error: Exception | None = None
-        was_cancelled = False
+        cancelled: asyncio.CancelledError | None = None
         try:
             outcome = await (self._reconcile(run.request) if self._is_async else self._in_thread(run))
             if outcome is not None:
                 result = checked(outcome, self._reconcile)
         except Exception as raised:  # noqa: BLE001 - whatever user code raises becomes a retry
             error = raised
-        except asyncio.CancelledError:
-            was_cancelled = True
+        except asyncio.CancelledError as raised:
+            cancelled = raised
+        except (KeyboardInterrupt, SystemExit):
+            raise  # the process is told to end
+        except BaseException as raised:
+            self._metrics.panics += 1
+            if not self.options.recover_panic:
+                if run.deadline is not None:
+                    run.deadline.close()
+                raise
+            error = ReconcilePanicError(f"the reconcile of {run.request} panicked: {type(raised).__name__}: {raised}")
+            error.__cause__ = raised
         has_timed_out = run.deadline is not None and run.deadline.close()
         if has_timed_out:
             self._metrics.timeouts += 1
-        if was_cancelled:
-            if run.task.cancelling():
-                raise asyncio.CancelledError
-            if has_timed_out:
-                error = ReconcileTimeoutError(
+        if self._is_cut_off:
+            if cancelled is not None:
+                raise cancelled
+            return result, error
+        # Only the stop may end a worker: what else cancelled its task failed this reconcile, and no more.
+        was_taken_back = await take_back(run.task)
+        if error is None and (was_taken_back or cancelled is not None):
+            error = (
+                ReconcileTimeoutError(
                     f"the reconcile of {run.request} took longer than {timeout:g} s and was cancelled"
                 )
-            else:
-                error = ReconcileCancelledError(
-                    f"the reconcile of {run.request} was cancelled from inside: something it awaited was cancelled"
+                if has_timed_out
+                else ReconcileCancelledError(
+                    f"the reconcile of {run.request} was cancelled from inside: its own task, or something it awaited, was cancelled"
                 )
+            )
+            error.__cause__ = cancelled  # it knows the line that was awaited
         return result, error
 
     async def _in_thread(self, run: _Run[R]) -> object:
@@ -435,7 +473,7 @@ class Controller(Generic[R]):
         request, priority = item.key, item.priority
         if result is not None and result.priority is not None:
             priority = result.priority
-        if isinstance(error, TerminalError):
+        if error is not None and is_terminal(error):
             # Nobody will retry: the next event starts with the first delay again.
             queue.forget(request)
             self._metrics.terminal_errors += 1
@@ -494,15 +532,17 @@ class Controller(Generic[R]):
     def _failed(self, item: Item[R], error: Exception, event: str, **fields: object) -> None:
         self._metrics.errors += 1
         self._metrics.count("error")
+        fields |= {"error": str(error), "error_type": type(error).__name__, "at": line_of_error(error)}
         if item.triggers:
             fields["triggers"] = summary(item.triggers, item.omitted)
         if self._stop_requested.is_set() or isinstance(error, (Conflict, FencedError)):
             # A conflict is how two writers learn of each other, a stop is planned: neither is anybody's alarm.
-            _log.info(event, error=str(error), error_type=type(error).__name__, **fields)
-        elif isinstance(error, CtrlError):
-            _log.error(event, error=str(error), error_type=type(error).__name__, **fields)
+            _log.info(event, **fields)
+        elif isinstance(error, CtrlError) and not isinstance(error, ReconcilePanicError):
+            # Its message says what to do; of the way to it the line of user code is enough.
+            _log.error(event, **fields)
         else:
-            _log.error(event, error=str(error), error_type=type(error).__name__, exc_info=error, **fields)
+            _log.error(event, exc_info=error, **fields)
 
     def _bind(self, request: R, identity: str) -> Sequence[Token[object]]:
         """Bind the fields of a reconcile's lines in its worker; return what has to be taken back at its end."""
@@ -560,25 +600,25 @@ class Controller(Generic[R]):
                 age = now - run.started
                 # Each warning waits twice as long as the one before.
                 run.warn_at = run.started + 2 * age
-                self._log.warning(
-                    "reconcile is slow",
-                    request=str(run.request),
-                    reconcileID=run.id,
-                    seconds=round(age, 3),
-                    stands_at=where(run.task, run.job),
-                )
+                self._log.warning("reconcile is slow", **self._stands(run))
         delay = max(min(run.warn_at for run in self._running.values()) - now, 0.001)
         self._slow_timer = asyncio.get_running_loop().call_later(delay, self._warn_of_slow_ones)
 
     def _ignored(self, run: _Run[R], times: int) -> None:
         self._log.warning(
             "reconcile ignores its cancellation; its request stays locked until it ends",
-            request=str(run.request),
-            reconcileID=run.id,
-            seconds=round(self._clock() - run.started, 3),
             cancelled=times,
-            stands_at=where(run.task, run.job),
+            **self._stands(run),
         )
+
+    def _stands(self, run: _Run[R]) -> Mapping[str, object]:
+        """Return log fields that say which reconcile it is, how long it has taken and at which line it waits."""
+        return {
+            "request": str(run.request),
+            "reconcileID": run.id,
+            "seconds": round(self._clock() - run.started, 3),
+            "stands_at": where(run.task, run.job),
+        }
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
@@ -613,6 +653,9 @@ class Controller(Generic[R]):
         self.queue.shut_down()
         # Side by side: a source that is slow to stop takes nothing off the grace of reconciles.
         await asyncio.gather(self._drain(), *(self._stop_watch(watch) for watch in tuple(self._watches)))
+        self._is_cut_off = True
+        for run in self._running.values():
+            self._log.warning("reconcile is cut off by the stop", **self._stands(run))
         for _ in range(_ABANDON_AFTER):
             if not (pending := self._unfinished()):
                 break
@@ -620,13 +663,8 @@ class Controller(Generic[R]):
                 worker.cancel("the controller stops")
             await asyncio.wait(pending, timeout=min(self.options.cancel_interval, _ABANDON_INTERVAL))
         for run in self._running.values():
-            self._log.warning(
-                "reconcile ignores its cancellation and is left behind",
-                request=str(run.request),
-                reconcileID=run.id,
-                seconds=round(self._clock() - run.started, 3),
-                stands_at=where(run.task, run.job),
-            )
+            self._left_behind.append(run.request)
+            self._log.warning("reconcile ignores its cancellation and is left behind", **self._stands(run))
         if self._slow_timer is not None:
             self._slow_timer.cancel()
         self._threads.close()

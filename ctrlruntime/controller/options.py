@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypedDict
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, TypeAlias, TypedDict
 
 from typing_extensions import TypeVar
 
@@ -39,6 +39,18 @@ class ControllerOptions(Generic[R]):
     enable_warmup: bool = False
     """Start watches and fill the queue before the election is won, so that a new leader begins at once."""
 
+    warm_caches: bool = True
+    """Have the caches list and watch the watched kinds before the election is won.
+
+    It costs each replica that waits the memory and the watches of the leader; without it a new leader lists them first.
+    """
+
+    recover_panic: bool = True
+    """Retry a reconcile that panics (raises what is no Exception) with backoff; False: the controller fails with it."""
+
+    skip_name_validation: bool = False
+    """Let another controller of the manager have the same name; both then share metrics, log fields and field owner."""
+
     slow_reconcile_warning: float = 60.0
     """Seconds after which a running reconcile is reported with its age and the line it waits at; 0: never."""
 
@@ -63,6 +75,28 @@ class ControllerOptions(Generic[R]):
             raise ValueError(f"cancel_interval is {self.cancel_interval}: give seconds above 0")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerDefaults:
+    """What holds for every controller of a manager that does not say otherwise; see `ControllerOptions`."""
+
+    max_concurrent_reconciles: int = 1
+    group_kind_concurrency: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Workers by kind: {"Deployment.apps": 5, "Pod": 2}; wins over the one number, loses to a controller's own option."""
+
+    reconciliation_timeout: float | None = None
+    cache_sync_timeout: float | None = None
+    enable_warmup: bool = False
+    warm_caches: bool = True
+    recover_panic: bool = True
+    needs_leader_election: bool = True
+
+    def options_of(self, group: str, kind: str) -> ControllerOptions[Any]:
+        """Return the options of a controller of this kind that says nothing itself."""
+        said = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "group_kind_concurrency"}
+        workers = self.group_kind_concurrency.get(f"{kind}.{group}" if group else kind, self.max_concurrent_reconciles)
+        return ControllerOptions(**{**said, "max_concurrent_reconciles": workers})
+
+
 class OptionKeywords(TypedDict, Generic[R], total=False):
     """The fields of ControllerOptions as keywords, for `Builder.with_options`."""
 
@@ -72,6 +106,9 @@ class OptionKeywords(TypedDict, Generic[R], total=False):
     cache_sync_timeout: float | None
     needs_leader_election: bool
     enable_warmup: bool
+    warm_caches: bool
+    recover_panic: bool
+    skip_name_validation: bool
     slow_reconcile_warning: float
     cancel_interval: float
     log_constructor: LogFields[R] | None

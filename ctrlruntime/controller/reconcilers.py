@@ -3,10 +3,75 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar, cast
 
-from ctrlruntime.reconcile import Result
+from ctrlruntime.api.metadata import ObjectKey
+from ctrlruntime.controller.blocking import blocking
+from ctrlruntime.controller.running import is_async
+from ctrlruntime.errors import TerminalError
+from ctrlruntime.reconcile import Reconciler, Request, Result
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class ObjectReader(Protocol):
+    """What `as_reconciler` needs of a client."""
+
+    async def find(self, kind: type[T], key: ObjectKey, /) -> T | None: ...
+
+
+class ObjectReconciler(Protocol[T_contra]):
+    """A reconciler that is given the object in place of its name."""
+
+    def reconcile(self, obj: T_contra, /) -> Awaitable[Result | None] | Result | None: ...
+
+
+def as_reconciler(
+    client: ObjectReader,
+    kind: type[T],
+    reconciler: ObjectReconciler[T] | Callable[[T], Awaitable[Result | None] | Result | None],
+) -> Reconciler[Request]:
+    """Return a reconciler of requests that reads the object and gives it to `reconciler`; an object that is gone is not reconciled.
+
+    A plain `def` runs in a thread, as it would without. Raises: TypeError for what is no reconciler.
+    """
+    return _Fetching(client, kind, reconcile_of(reconciler))
+
+
+class _Fetching:
+    def __init__(self, client: ObjectReader, kind: type[Any], function: Callable[[Any], Any]) -> None:
+        async def awaited(request: Request) -> Any:
+            obj = await client.find(kind, request)
+            return None if obj is None else await function(obj)
+
+        def plain(request: Request) -> Any:
+            obj = blocking(client.find(kind, request))
+            return None if obj is None else function(obj)
+
+        self.reconcile: Callable[[Request], Any] = awaited if is_async(function) else plain
+
+
+def is_terminal(error: BaseException) -> bool:
+    """Say whether an error is a TerminalError, was raised from one, or is a group with one in it, at any depth.
+
+    As errors.Is does in Go: one terminal error among several that were joined makes the whole terminal.
+    """
+    seen: set[int] = set()
+    left: list[BaseException] = [error]
+    while left:
+        one = left.pop()
+        if isinstance(one, TerminalError):
+            return True
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if one.__cause__ is not None:
+            left.append(one.__cause__)
+        if isinstance(one, BaseExceptionGroup):
+            left += cast("BaseExceptionGroup[BaseException]", one).exceptions
+    return False
 
 
 def reconcile_of(reconciler: Any) -> Callable[[Any], Any]:

@@ -7,36 +7,34 @@ reconcile that swallows cancellation costs nothing but its own key.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
-import os
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from queue import SimpleQueue
-from types import FrameType
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-import ctrlruntime.errors
+from ctrlruntime import frames
 from ctrlruntime.controller.blocking import Calls, serving
 from ctrlruntime.errors import CtrlError
 
 T = TypeVar("T", default=Any)
-
-# Frames carry file names as text.
-_OURS = f"{Path(ctrlruntime.errors.__file__).parent}{os.sep}"
-_LIBRARIES = (f"{Path(os.__file__).parent}{os.sep}", "<frozen")
 
 
 class ReconcileTimeoutError(CtrlError):
     """A reconcile ran longer than `reconciliation_timeout` and was cancelled; the request is repeated with back-off."""
 
 
+class ReconcilePanicError(CtrlError):
+    """A reconcile raised what is no Exception, and no request to end the process: `__cause__` is what it raised."""
+
+
 class ReconcileCancelledError(CtrlError):
-    """A reconcile ended in a cancellation that was neither its deadline nor a stop: something it awaited was cancelled."""
+    """A reconcile was cancelled by neither its deadline nor a stop: its own task, or something it awaited, was cancelled."""
 
 
 class Deadline:
@@ -161,6 +159,18 @@ async def finish(job: Job[T]) -> T:
             job.calls.cancel()
 
 
+async def take_back(task: asyncio.Task[Any]) -> bool:
+    """Undo the cancellations of the running `task`, one that is still to be delivered too; say whether there were any."""
+    if not task.cancelling():
+        return False
+    while task.uncancel():
+        pass
+    # Before Python 3.13 uncancel() leaves a cancellation that was not delivered yet: it comes with the next await.
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    return True
+
+
 def is_async(function: Callable[..., Any]) -> bool:
     """Say whether calling `function` gives a coroutine (an object may have an async `__call__`)."""
     call = getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is looked at, not called
@@ -168,15 +178,13 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 def where(task: asyncio.Task[Any] | None, job: Job[Any] | None) -> str:
-    """Return the line of user code a reconcile stands at, as `file:line in function`; empty when it cannot be told."""
-    frames = _thread_frames(job) if job is not None else _task_frames(task) if task is not None else []
-    ours = [frame for frame in frames if not frame.f_code.co_filename.startswith(_OURS) and not _is_library(frame)]
-    frame = ours[-1] if ours else frames[-1] if frames else None
-    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}" if frame is not None else ""
+    """Return the line of user code a reconcile waits at, as `file:line in function`; empty when it cannot be told."""
+    places = _thread_places(job) if job is not None else _task_places(task) if task is not None else []
+    return frames.user_line(places) or (frames.line(places[0]) if places else "")
 
 
-def _task_frames(task: asyncio.Task[Any]) -> list[FrameType]:
-    frames: list[FrameType] = []
+def _task_places(task: asyncio.Task[Any]) -> list[frames.Place]:
+    places: list[frames.Place] = []
     awaited: Any = task.get_coro()
     while awaited is not None:
         frame = (
@@ -185,24 +193,14 @@ def _task_frames(task: asyncio.Task[Any]) -> list[FrameType]:
             or getattr(awaited, "ag_frame", None)
         )
         if frame is not None:
-            frames.append(frame)
+            places.append((frame.f_code, frame.f_lineno))
         awaited = (
             getattr(awaited, "cr_await", None)
             or getattr(awaited, "gi_yieldfrom", None)
             or getattr(awaited, "ag_await", None)
         )
-    return frames
+    return places[::-1]
 
 
-def _thread_frames(job: Job[Any]) -> list[FrameType]:
-    frame = sys._current_frames().get(job.thread_id or 0)  # noqa: SLF001 - the documented way to see another thread
-    frames: list[FrameType] = []
-    while frame is not None:
-        frames.append(frame)
-        frame = frame.f_back
-    return frames[::-1]
-
-
-def _is_library(frame: FrameType) -> bool:
-    name = frame.f_code.co_filename
-    return f"{os.sep}site-packages{os.sep}" in name or name.startswith(_LIBRARIES)
+def _thread_places(job: Job[Any]) -> list[frames.Place]:
+    return list(frames.outwards(sys._current_frames().get(job.thread_id or 0)))  # noqa: SLF001 - the documented way to see another thread

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.leaderelection.lock import Lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,10 @@ class LeaderElection:
     identity: str | None = None
     """What this process is called in the lease; None: its host name and a random part. No two processes may share it.
     """
+
+    lock: Lock | None = None
+    """Keeps the record of who leads in place of a Lease; `namespace` and `labels` then mean nothing. It is called on an event loop of its own
+    (not the one of your reconcilers), and no Events are recorded."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Labels of the lease."""

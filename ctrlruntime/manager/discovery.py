@@ -11,21 +11,25 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import Any, Final, Protocol, TypeGuard
 
 from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, kind_of
 from ctrlruntime.errors import ConfigError, NotRegisteredError
 from ctrlruntime.scheme import Scheme
-
-if TYPE_CHECKING:
-    from ctrlruntime.manager.manager import Manager
 
 __all__ = ["discover", "is_kind", "modules_below"]
 
 SETUP: Final = "setup_with_manager"
 
 
-def discover(manager: Manager, package: str) -> None:
+class HasScheme(Protocol):
+    """What discovery needs of a manager; the functions it finds get the whole of it."""
+
+    @property
+    def scheme(self) -> Scheme: ...
+
+
+def discover(manager: HasScheme, package: str) -> None:
     """Register the kinds that are defined in a package, and call `setup_with_manager(mgr)` of each of its modules that has one.
 
     Modules are taken by their dotted names, sub-packages included; left out are `__main__` and tests. Raises: ConfigError for a package

@@ -17,25 +17,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ctrlruntime import healthz, log
 from ctrlruntime.cache.cache import Cache
+from ctrlruntime.cache.comparison import CatchUp
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.cluster import Cluster
-from ctrlruntime.controller import Controller
+from ctrlruntime.controller import Controller, ControllerDefaults
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.explain.calls import call_observer
 from ctrlruntime.journal import Journal
 from ctrlruntime.manager.declarations import Declarations
+from ctrlruntime.manager.discovery import discover
 from ctrlruntime.manager.runnables import (
     FunctionRunnable,
     Grace,
     Group,
     Runnable,
+    StopTimeoutError,
     WarmUp,
     actor_of,
     as_runnable,
@@ -51,6 +53,7 @@ from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.serving.loops import LoopBlockedError, run_on
+from ctrlruntime.source import Kind
 from ctrlruntime.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -64,21 +67,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_RELEASE: Final = 1.0
+"""Seconds to release the lease in, when the grace is over before that begins."""
+
+HEALTHY_WITHIN: Final = 5.0
+"""Seconds a new leader's controller waits for kinds it does not watch to show what the last leader wrote."""
+
 ANSWER_WITHIN: Final = 4.0
 """Seconds the main loop has to begin what the second one asks of it; less than a health check may take."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerDefaults:
-    """What holds for every controller of a manager that does not say otherwise."""
-
-    max_concurrent_reconciles: int = 1
-    group_kind_concurrency: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Workers by kind: {"Deployment.apps": 5, "Pod": 2}; wins over the one number, loses to a controller's own option."""
-
-    reconciliation_timeout: float | None = None
-    enable_warmup: bool = False
-    needs_leader_election: bool = True
 
 
 class Manager:
@@ -120,15 +116,24 @@ class Manager:
         self._health_address = health_probe_bind_address
         self._grace_seconds = graceful_shutdown_timeout
         self._grace: Grace | None = None
-        self._controller_names: set[str] = set()
+        self._names: dict[str, Controller[Any] | None] = {}
+        """Names of controllers; None: taken for one that is not added yet."""
+
         self._metrics_handlers: dict[str, Handler] = {}
         self.tracing = tracing
         self._observe = call_observer(self.journal, tracing)
         cluster.observers.add_observer(self._observe)
         self._clusters: list[Cluster] = [cluster]
         self._controllers: list[Controller[Any]] = []
-        self._others = Group("others", self._runnable_failed, fenced=False)
-        self._leaders = Group("leader election", self._runnable_failed, fenced=True)
+        self._others = Group("others", self._runnable_failed, ended=self._runnable_ended, fenced=False)
+        self._leaders = Group(
+            "leader election",
+            self._runnable_failed,
+            ended=self._runnable_ended,
+            fenced=True,
+            before=lambda one: self._unless_stopped(self._caught_up(one)),
+        )
+        self._comparisons: dict[Cluster, CatchUp] = {}
         self._caches = Group("caches", self._runnable_failed, fenced=False)
         self._warmups: set[asyncio.Task[None]] = set()
         self._waiting_for_warmup: list[WarmUp] = []
@@ -222,23 +227,28 @@ class Manager:
             await self.cache.list(kind, limit=1)
 
     def event_recorder(self, controller: str) -> EventRecorder:
-        """Return a recorder of Events in the name of a controller."""
-        self.declarations.recorders.append(controller)
+        """Return the recorder of Events in the name of a controller; the same one for the same name."""
+        if controller not in self.declarations.recorders:
+            self.declarations.recorders.append(controller)
         return self.cluster.event_recorder(controller)
 
     def register_controller_name(self, name: str) -> None:
-        """Take a controller's name. Raises: ConfigError when another one has it: it labels metrics and owns fields."""
-        if name in self._controller_names:
+        """Take the name of a controller that is added later. Raises: ConfigError when it is taken."""
+        self._refuse_taken_name(name)
+        self._names[name] = None
+
+    def _refuse_taken_name(self, name: str) -> None:
+        if name in self._names:
             raise ConfigError(
-                f"there is a controller named {name!r} already; give this one another name with .named(…)"
+                f"cannot add controller {name}: the manager has one of this name, which labels metrics and owns fields. "
+                "Give it another name with .named(…), or share the name with skip_name_validation=True"
             )
-        self._controller_names.add(name)
 
     def add(self, runnable: Runnable | Callable[[], Awaitable[None]] | Cluster) -> None:
         """Run something with the manager: a Runnable, an async function (needs leadership), or another Cluster.
 
-        Before the start it is kept; afterwards it starts at once. Raises: TypeError, ConfigError for a cluster that is there already,
-        RuntimeError while the manager is stopping.
+        Before the start it is kept; afterwards it starts at once. Raises: TypeError, ConfigError for a cluster that is there already or the
+        name of another controller, RuntimeError while the manager is stopping.
         """
         if self.is_stopping:
             raise RuntimeError(f"{runnable!r} cannot be added: the manager is stopping")
@@ -246,9 +256,12 @@ class Manager:
             self._add_cluster(runnable)
             return
         accepted = as_runnable(runnable)
-        self.declarations.note(accepted)
         if isinstance(accepted, Controller):
+            if not accepted.options.skip_name_validation and self._names.get(accepted.name, accepted) is not None:
+                self._refuse_taken_name(accepted.name)
+            self._names[accepted.name] = accepted
             self._controllers.append(accepted)
+        self.declarations.note(accepted)
         if not needs_leader_election(accepted):
             self._others.add(accepted)
             return
@@ -265,8 +278,6 @@ class Manager:
         Modules are taken in the order of their dotted names; `__main__` and tests are left out. Raises: ConfigError for a package or module
         that cannot be imported and for a `setup_with_manager` that cannot be called with a manager.
         """
-        from ctrlruntime.manager.discovery import discover
-
         discover(self, package)
 
     def _add_cluster(self, cluster: Cluster) -> None:
@@ -345,7 +356,7 @@ class Manager:
     async def _bring_up(self) -> asyncio.Task[None] | None:
         """Start everything in order; return the election that is under way, if there is one."""
         webhooks = self._webhook_server
-        if not self._controller_names and self._leaders.is_empty and self._others.is_empty and webhooks is None:
+        if not self._names and self._leaders.is_empty and self._others.is_empty and webhooks is None:
             self._log.warning("nothing was added to the manager; was complete() forgotten on a builder?")
         elector = self._new_elector()
         await self._start_servers()
@@ -479,7 +490,7 @@ class Manager:
         from ctrlruntime.leaderelection import Elector, LeaseLock
 
         main = asyncio.get_running_loop()
-        lock = LeaseLock(self.cluster.election_client(), options)
+        lock = options.lock or LeaseLock(self.cluster.election_client(), options)
         elector = Elector(
             lock,
             options,
@@ -487,7 +498,8 @@ class Manager:
             hindrance=self._watch.trouble if self._watch is not None else lambda: "",
             metrics=self.metrics.leader(options.id),
         )
-        self._announce = self._announcer(lock.name, options.id, elector.identity)
+        if isinstance(lock, LeaseLock):
+            self._announce = self._announcer(lock.name, options.id, elector.identity)
         self._elector = elector
         return elector
 
@@ -507,28 +519,33 @@ class Manager:
         main.call_soon_threadsafe(self._elected)
 
     def _elected(self) -> None:
-        if self._elector is not None and self._elector.deadline() is None:
-            return  # lost again before the main loop came to hear of it
-        task = asyncio.ensure_future(self._take_over())
-        self._warmups.add(task)
-        task.add_done_callback(self._took_over)
-
-    async def _take_over(self) -> None:
-        """Start what waits for leadership once the caches show all that the leader before us wrote."""
-        await asyncio.gather(*(cluster.cache.catch_up() for cluster in self._clusters))
+        if self.is_stopping or (self._elector is not None and self._elector.deadline() is None):
+            return  # a lease that was lost again, or won during the stop, starts nothing
+        self._comparisons = {cluster: cluster.cache.catch_up() for cluster in self._clusters}
         self._announce("StartLeading", "became leader")
         self._lead()
 
-    def _took_over(self, task: asyncio.Task[None]) -> None:
-        self._warmups.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._errors.append(error)
-            self._stop.set()
+    async def _caught_up(self, runnable: Runnable) -> None:
+        """Wait until the caches show a controller what the leader before us wrote; runnables of the user's own start at once.
+
+        The kinds it watches are waited for in any case. It may read others, too: those of our own cluster are waited for unless
+        there is trouble with them.
+        """
+        if not isinstance(runnable, Controller) or not self._comparisons:
+            return
+        sources = [watch.source for watch in runnable.watches]
+        await asyncio.gather(
+            self._comparisons[self.cluster].shown_if_healthy(HEALTHY_WITHIN),
+            *(
+                compared.shown(
+                    [one.kind for one in sources if isinstance(one, Kind) and one.informers is cluster.cache]
+                )
+                for cluster, compared in self._comparisons.items()
+            ),
+        )
 
     def _lead(self) -> None:
-        """Leadership is ours (or nobody elects): start what waits for it. A lease won while stopping starts nothing."""
-        if self.is_stopping:
-            return
+        """Leadership is ours (or nobody elects): start what waits for it."""
         self.elected.set()
         self._leaders.start()
 
@@ -538,12 +555,16 @@ class Manager:
         error = None if task.cancelled() else task.exception()
         if error is None:
             return
-        self._errors.append(error)
         if isinstance(error, LeaderElectionLostError):
             # Another process may lead by now: nothing of ours gets time to finish.
             self._grace_seconds = 0.0
             if self._grace is not None:
                 self._grace.cut()
+            if self.is_stopping:
+                # The process was giving the lease up anyway: how that went does not fail the stop.
+                self._log.warning("the lease was lost during the stop", error=log.describe(error))
+                return
+        self._errors.append(error)
         if not self.is_stopping:
             self._log.error("the election ended, the manager stops", error=log.describe(error))
             self._stop.set()
@@ -551,6 +572,8 @@ class Manager:
     # --- what fails, and the end -----------------------------------------------------------------------------------------------
 
     def _warm_up(self, runnable: WarmUp) -> None:
+        """Get a runnable ready for leadership; a failure fails the manager, as that of its start would."""
+
         async def warm() -> None:
             with acting(actor_of(runnable, fenced=True)):
                 await runnable.warmup()
@@ -561,17 +584,23 @@ class Manager:
         def ended(task: asyncio.Task[None]) -> None:
             self._warmups.discard(task)
             if not task.cancelled() and (error := task.exception()) is not None:
-                self._log.warning(
-                    "warm-up failed; it is done again once elected", runnable=repr(runnable), error=str(error)
-                )
+                error.add_note(f"during the warm-up of {runnable!r}")
+                self._runnable_failed(runnable, error)
 
         task.add_done_callback(ended)
 
-    def _runnable_failed(self, runnable: Runnable, error: BaseException) -> None:
+    def _runnable_failed(self, runnable: object, error: BaseException) -> None:
         if not self.is_stopping:
             self._log.error("a runnable failed, the manager stops", runnable=repr(runnable), error=log.describe(error))
         self._errors.append(error)
         self._stop.set()
+
+    def _runnable_ended(self, runnable: Runnable) -> None:
+        if isinstance(runnable, Controller) and not self.is_stopping:
+            # It was stopped by itself, and may be replaced.
+            self._controllers.remove(runnable)
+            if self._names.get(runnable.name) is runnable:
+                del self._names[runnable.name]
 
     async def _through(self, work: Coroutine[Any, Any, None]) -> bool:
         """Await `work` to its end whatever is cancelled, and say whether that happened; a cancellation cuts the grace short."""
@@ -597,8 +626,19 @@ class Manager:
             election.cancel()
         for task in self._warmups:
             task.cancel()
+        for comparisons in self._comparisons.values():
+            comparisons.cancel()
         for group in (self._others, self._leaders):
             self._errors += await group.stop(grace)
+        if not grace.is_over_early:
+            self._errors += [
+                StopTimeoutError(
+                    f"cannot stop {one!r} in time: the reconcile of {', '.join(map(str, one.left_behind))} did not end within the "
+                    f"{grace.seconds:g} s of graceful_shutdown_timeout and ignores its cancellation. Let it end when it is cancelled"
+                )
+                for one in self._controllers
+                if one.left_behind
+            ]
         if self._webhook_server is not None:
             # After the controllers, whose writes may be reviewed here, and before the caches, which reviews read.
             await self._attempt(self._webhook_server.stop())
@@ -607,16 +647,27 @@ class Manager:
             if server is not None:
                 await self._attempt(self._side.run(server.stop))
         self._metrics_server = self._health_server = self._debug_server = None
-        for last in (election, recorders, watching):
+        if election is not None:
+            await self._release_lease(election, grace)
+        for last in (recorders, watching):
             if last is not None:
-                # Not twice: the second time would interrupt giving the lease back.
-                if not last.cancelling():
-                    last.cancel()
+                last.cancel()
                 await asyncio.wait({last})
         await self._attempt(self._side.run(self.cluster.close_election))
         await self._side.stop()
         for cluster in self._clusters:
             await self._attempt(cluster.close())
+
+    async def _release_lease(self, election: asyncio.Task[None], grace: Grace) -> None:
+        """End the election, which releases the lease; a server that does not answer is not waited for beyond the grace."""
+        # Once: a second cancellation interrupts the release.
+        if not election.cancelling():
+            election.cancel()
+        left = grace.left()
+        if (await asyncio.wait({election}, timeout=None if left is None else max(left, _RELEASE)))[1]:
+            self._log.warning("the lease was not released within the grace", hint="it runs out by itself")
+            election.cancel()
+            await asyncio.wait({election}, timeout=_RELEASE)
 
     async def _attempt(self, step: Coroutine[Any, Any, None]) -> None:
         try:

@@ -71,6 +71,11 @@ class Grace:
         """Return the seconds that are left, 0 or more; None for no bound."""
         return None if self._ends is None else max(0.0, self._ends - self._clock())
 
+    @property
+    def is_over_early(self) -> bool:
+        """Whether there never was a grace, or it was cut short: what does not end is then no failure."""
+        return not self.seconds or self.is_cut.is_set()
+
     def cut(self) -> None:
         """End it now."""
         self._ends = self._clock()
@@ -115,12 +120,25 @@ def needs_leader_election(runnable: Runnable) -> bool:
 
 
 class Group:
-    """Runnables of one kind. `failed` is told of what a runnable raised; cancellation is no error."""
+    """Runnables of one kind. `failed` is told of what a runnable raised, `ended` of one that ended without; cancellation is no error.
 
-    def __init__(self, name: str, failed: Callable[[Runnable, BaseException], None], *, fenced: bool) -> None:
+    `before` is awaited for each runnable before its start, and returns at once when the manager stops.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        failed: Callable[[Runnable, BaseException], None],
+        *,
+        fenced: bool,
+        ended: Callable[[Runnable], None] = lambda _: None,
+        before: Callable[[Runnable], Awaitable[None]] | None = None,
+    ) -> None:
         self.name = name
+        self._before = before
         self.phase = Phase.COLLECTING
         self._failed = failed
+        self._tell_ended = ended
         self._fenced = fenced
         self._waiting: list[Runnable] = []
         self._tasks: dict[asyncio.Task[None], Runnable] = {}
@@ -166,14 +184,18 @@ class Group:
 
     async def _run(self, runnable: Runnable) -> None:
         with acting(actor_of(runnable, fenced=self._fenced)):
+            if self._before is not None:
+                await self._before(runnable)
+                if self.phase is Phase.STOPPING:
+                    return
             await _awaitable(runnable.start(), runnable)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         runnable = self._tasks.pop(task)
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            self._tell_ended(runnable)
+        else:
             self._failed(runnable, error)
 
     async def _stop_one(self, task: asyncio.Task[None], runnable: Runnable, grace: Grace) -> None:
@@ -193,7 +215,7 @@ class Group:
             self._leave_behind(runnable, grace)
 
     def _leave_behind(self, runnable: Runnable, grace: Grace) -> None:
-        if not grace.seconds or grace.is_cut.is_set():
+        if grace.is_over_early:
             self._log.warning("a runnable ignores its cancellation and is left behind", runnable=repr(runnable))
             return
         raise StopTimeoutError(

@@ -8,30 +8,21 @@ says so, which the election and the liveness probe ask for.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import sysconfig
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from ctrlruntime import errors, log
+from ctrlruntime import frames, log
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.metrics import LoopMetrics
 
 BEATS: Final = 4
 """Beats within `warn_after` seconds."""
-
-_OURS: Final = f"{Path(errors.__file__).parent}{os.sep}"
-_LIBRARIES: Final = (
-    *{f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")},
-    "<frozen",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +105,7 @@ class LoopWatch:
 
     def stack(self) -> list[str]:
         """Return the stack of the watched loop's thread at this moment, the innermost line last."""
-        return [_line(frame) for frame in _outwards(self._frame())][::-1]
+        return [frames.line(place) for place in frames.outwards(self._frame())][::-1]
 
     def trouble(self) -> str:
         """Return why the loop counts as hung, so that this process must not lead; empty while it does not."""
@@ -212,22 +203,5 @@ class LoopWatch:
 
 def where(frame: FrameType | None) -> str:
     """Return the innermost line of user code of a stack as `file:line in function`, else of any code; empty without a stack."""
-    if frame is None:
-        return ""
-    found = next((each for each in _outwards(frame) if _is_of_user(each)), frame)
-    return _line(found)
-
-
-def _line(frame: FrameType) -> str:
-    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
-
-
-def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _is_of_user(frame: FrameType) -> bool:
-    name = frame.f_code.co_filename
-    return not name.startswith((_OURS, *_LIBRARIES)) and f"{os.sep}site-packages{os.sep}" not in name
+    places = list(frames.outwards(frame))
+    return frames.user_line(places) or (frames.line(places[0]) if places else "")

@@ -3,6 +3,7 @@
 from ctrlruntime.metrics.cache import CacheMetrics
 from ctrlruntime.metrics.client import ClientMetrics
 from ctrlruntime.metrics.controller import ControllerMetrics, ReconcileResult
+from ctrlruntime.metrics.events import EventMetrics
 from ctrlruntime.metrics.histogram import Histogram
 from ctrlruntime.metrics.leader import FenceMetrics, LeaderMetrics
 from ctrlruntime.metrics.loop import LoopMetrics
@@ -14,6 +15,7 @@ __all__ = [
     "CacheMetrics",
     "ClientMetrics",
     "ControllerMetrics",
+    "EventMetrics",
     "FenceMetrics",
     "Histogram",
     "LeaderMetrics",

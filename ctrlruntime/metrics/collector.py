@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -12,10 +12,8 @@ from prometheus_client.registry import Collector as PrometheusCollector
 
 from ctrlruntime.metrics.client import ClientMetrics
 from ctrlruntime.metrics.controller import ControllerMetrics
+from ctrlruntime.metrics.counters import Counters
 from ctrlruntime.metrics.histogram import Histogram
-
-if TYPE_CHECKING:
-    from ctrlruntime.metrics.metrics import Metrics
 
 Sample: TypeAlias = tuple[Sequence[str], float]
 
@@ -37,7 +35,7 @@ def render(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
 class Collector(PrometheusCollector):
     """The families of one manager."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Counters) -> None:
         self._metrics = metrics
 
     def describe(self) -> Iterable[Metric]:
@@ -52,6 +50,12 @@ class Collector(PrometheusCollector):
         yield from self._loop()
         yield from self._caches()
         yield from self._clients()
+        yield _counter(
+            "ctrlruntime_events_dropped_total",
+            "Events that were recorded and not written",
+            ("controller", "cluster"),
+            (((one.controller, one.cluster), one.dropped) for one in self._metrics.recorders),
+        )
 
     def _controllers(self) -> Iterable[Metric]:
         all_ = self._metrics.controllers
@@ -86,6 +90,12 @@ class Collector(PrometheusCollector):
         )
         yield _counter(
             "workqueue_retries_total", "Adds with a delay", labels, (((q.name, q.name), q.retries) for q in all_)
+        )
+        yield _counter(
+            "ctrlruntime_rate_limiter_errors_total",
+            "Failures of a rate limiter; the default backoff is used",
+            ("controller",),
+            (((q.name,), q.limiter_failures) for q in all_),
         )
         yield _histogram(
             "workqueue_queue_duration_seconds",

@@ -25,7 +25,7 @@ class QueueState(NamedTuple):
 class QueueMetrics:
     """Plain counters; the queue adds to them on its event loop. `watch` gives the state that gauges are read from."""
 
-    __slots__ = ("_labels", "_shared_label", "_state", "adds", "latency", "name", "retries", "work")
+    __slots__ = ("_labels", "_shared_label", "_state", "adds", "latency", "limiter_failures", "name", "retries", "work")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -33,6 +33,8 @@ class QueueMetrics:
         """Keys that became ready."""
         self.retries = 0
         """Adds with a delay."""
+        self.limiter_failures = 0
+        """Failures of the user's rate limiter."""
         self.latency = Histogram(DURATION_BOUNDS)
         """Seconds between ready and taken."""
         self.work = Histogram(DURATION_BOUNDS)

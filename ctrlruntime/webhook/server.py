@@ -168,6 +168,10 @@ class WebhookServer:
         converted = tuple(each.versions for each in endpoint.conversions)
         self._registrations[CONVERT_PATH] = Registration(path=CONVERT_PATH, kind="conversion", converted=converted)
 
+    def serves(self, path: str) -> bool:
+        """Say whether an endpoint is registered at this path."""
+        return path in self._endpoints
+
     @property
     def registrations(self) -> tuple[Registration, ...]:
         """What is served, as facts, in order of registration."""

@@ -28,7 +28,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush, nsmallest
-from typing import Final, Generic
+from typing import Final, Generic, cast
 
 import msgspec
 from typing_extensions import TypeVar
@@ -36,7 +36,7 @@ from typing_extensions import TypeVar
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.metrics import QueueMetrics, QueueState
 from ctrlruntime.reconcile import Request
-from ctrlruntime.workqueue.rate_limiter import ItemExponentialBackoff, RateLimiter
+from ctrlruntime.workqueue.rate_limiter import Guarded, ItemExponentialBackoff, RateLimiter
 
 R = TypeVar("R", default=Request)
 
@@ -167,8 +167,8 @@ class PriorityQueue(Generic[R]):
     ) -> None:
         if aging is not None and aging < 0:
             raise ValueError(f"aging is {aging}: give seconds, or None to let low priorities wait for ever")
-        self._limiter: RateLimiter[R] = ItemExponentialBackoff() if rate_limiter is None else rate_limiter
         self._metrics = metrics or QueueMetrics("")
+        self._limiter: RateLimiter[R] = self._guarded(rate_limiter)
         self._observe_latency = self._metrics.latency.observe
         self._observe_work = self._metrics.work.observe
         self._aging = aging
@@ -192,6 +192,16 @@ class PriorityQueue(Generic[R]):
         self._timer_at = 0.0
         self._is_shut_down = False
         self._metrics.watch(self.state)
+
+    def _guarded(self, limiter: RateLimiter[R] | None) -> RateLimiter[R]:
+        if limiter is None:
+            return ItemExponentialBackoff()
+        # The one that cannot fail is asked for each request, and needs no guard.
+        is_ours = type(cast("object", limiter)) is ItemExponentialBackoff
+        return limiter if is_ours else Guarded(limiter, self._count_limiter_failure)
+
+    def _count_limiter_failure(self) -> None:
+        self._metrics.limiter_failures += 1
 
     def __len__(self) -> int:
         """Return the number of ready keys, locked ones included and waiting ones not."""

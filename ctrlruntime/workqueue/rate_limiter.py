@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Generic, Protocol
 
 from typing_extensions import TypeVar
 
+from ctrlruntime.log import get_logger
 from ctrlruntime.reconcile import Request
 
 R = TypeVar("R", default=Request)
 R_contra = TypeVar("R_contra", contravariant=True, default=Request)
+
+
+_log = get_logger("workqueue")
 
 
 class RateLimiter(Protocol[R_contra]):
@@ -28,6 +33,50 @@ class RateLimiter(Protocol[R_contra]):
     def num_requeues(self, key: R_contra, /) -> int:
         """Return the failures of the key since it was last forgotten."""
         ...
+
+
+class Guarded(Generic[R]):
+    """A rate limiter of the user's whose failures are logged and counted; the key then has the default backoff.
+
+    A delay that is no number, below 0 or infinite counts as a failure, too. `failed` is called once for each.
+    """
+
+    def __init__(self, limiter: RateLimiter[R], failed: Callable[[], None]) -> None:
+        self._limiter = limiter
+        self._failed = failed
+        self._default: ItemExponentialBackoff[R] = ItemExponentialBackoff()
+        self._logged = ""
+
+    def when(self, key: R, /) -> float:
+        try:
+            delay: object = self._limiter.when(key)
+            if isinstance(delay, (int, float)) and 0 <= delay < math.inf:
+                return delay
+            raise ValueError(f"the delay is {delay!r}: return seconds, 0 or more")
+        except Exception as error:  # noqa: BLE001 - user code must not end a worker
+            self._report(error)
+            return self._default.when(key)
+
+    def forget(self, key: R, /) -> None:
+        self._default.forget(key)
+        try:
+            self._limiter.forget(key)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._report(error)
+
+    def num_requeues(self, key: R, /) -> int:
+        try:
+            return self._limiter.num_requeues(key)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._report(error)
+            return self._default.num_requeues(key)
+
+    def _report(self, error: Exception) -> None:
+        self._failed()
+        # Once for each kind of failure: it may come with each request.
+        if (kind := f"{type(error).__name__}: {error}") != self._logged:
+            self._logged = kind
+            _log.error("rate limiter failed; the default backoff is used", limiter=repr(self._limiter), exc_info=error)
 
 
 class ItemExponentialBackoff(Generic[R]):

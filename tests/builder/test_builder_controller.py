@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
 
 import pytest
 
 from ctrlruntime.api import Object, PartialObjectMetadata, Unstructured, apps, core
 from ctrlruntime.builder import new_controller_managed_by
 from ctrlruntime.cache.subscription import Subscription
+from ctrlruntime.controller import ControllerDefaults
 from ctrlruntime.errors import ConfigError, NotRegisteredError
 from ctrlruntime.event import CreateEvent, Snapshot, UpdateEvent
 from ctrlruntime.handler import EnqueueRequestForObject, Funcs, enqueue_requests_from_map_func
@@ -49,15 +49,6 @@ class Mapper:
         return gvk.kind != "ClusterThing"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Defaults:
-    max_concurrent_reconciles: int = 1
-    group_kind_concurrency: dict[str, int] = field(default_factory=dict)
-    reconciliation_timeout: float | None = None
-    enable_warmup: bool = False
-    needs_leader_election: bool = True
-
-
 class FakeManager:
     def __init__(self, **defaults):
         self.scheme = Scheme(Memcached)
@@ -66,15 +57,10 @@ class FakeManager:
         self.metrics = Metrics()
         self.journal = Journal()
         self.tracing = None
-        self.controller_defaults = Defaults(**defaults)
+        self.controller_defaults = ControllerDefaults(**defaults)
         self.declarations = Declarations()
         self.names = []
         self.runnables = []
-
-    def register_controller_name(self, name):
-        if name in self.names:
-            raise ValueError(f"there is a controller {name} already; call named()")
-        self.names.append(name)
 
     def add(self, runnable):
         self.runnables.append(runnable)
@@ -225,22 +211,38 @@ def test_the_controller_is_named_after_its_kind_and_added_to_the_manager():
 
     assert controller.name == "memcached"
     assert (controller.group, controller.kind) == ("cache.example.com", "Memcached")
-    assert manager.names == ["memcached"]
     assert manager.runnables == [controller]
 
 
 def test_named_wins_over_the_kind():
     manager = FakeManager()
     new_controller_managed_by(manager).for_(Memcached).named("other").complete(Reconciler())
-    assert manager.names == ["other"]
+    assert [controller.name for controller in manager.runnables] == ["other"]
 
 
-def test_two_controllers_of_one_name_are_refused():
-    manager = FakeManager()
-    new_controller_managed_by(manager).for_(Memcached).complete(Reconciler())
-    with pytest.raises(ValueError, match="named"):
+def test_what_the_manager_refuses_to_run_is_not_declared():
+    class Full(FakeManager):
+        def add(self, runnable):
+            raise ConfigError("the name is taken")
+
+    manager = Full()
+    with pytest.raises(ConfigError, match="is taken"):
         new_controller_managed_by(manager).for_(Memcached).complete(Reconciler())
-    assert len(manager.runnables) == 1
+    assert manager.declarations.watches == []
+
+
+def test_the_defaults_of_the_manager_hold_for_what_a_controller_does_not_say():
+    manager = FakeManager(cache_sync_timeout=7.0, recover_panic=False, warm_caches=False)
+    build = new_controller_managed_by
+    plain = build(manager).for_(Memcached).build(Reconciler())
+    own = build(manager).for_(Memcached).with_options(cache_sync_timeout=1.0, recover_panic=True).build(Reconciler())
+
+    assert (plain.options.cache_sync_timeout, plain.options.recover_panic, plain.options.warm_caches) == (
+        7,
+        False,
+        False,
+    )
+    assert (own.options.cache_sync_timeout, own.options.recover_panic, own.options.warm_caches) == (1, True, False)
 
 
 @pytest.mark.parametrize(

@@ -149,10 +149,20 @@ async def test_what_does_not_go_together_is_refused(mgr, build, message):
         build(mgr)
 
 
-async def test_a_second_defaulter_of_a_kind_is_refused_by_its_path(mgr):
+async def test_a_webhook_whose_path_is_taken_is_skipped_with_a_warning(mgr, capsys):
     builder(mgr).with_defaulter(Defaulter()).complete()
-    with pytest.raises(ConfigError, match="registered at /mutate-games-example-com-v1-game already"):
-        builder(mgr).with_defaulter(Defaulter()).complete()
+    builder(mgr).with_defaulter(Defaulter()).with_validator(Validator()).complete()
+
+    paths = [one.path for one in mgr.webhook_server.registrations]
+    assert paths == ["/mutate-games-example-com-v1-game", "/validate-games-example-com-v1-game"]
+    assert "webhook skipped: its path is taken" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["mine", "/mine/", "/a b", "/a?b=c", "//a", "/ä"])
+async def test_a_custom_path_that_is_none_is_refused(mgr, path):
+    with pytest.raises(ConfigError, match="this is no path"):
+        builder(mgr).with_validator(Validator(), path=path).complete()
+    assert mgr.webhook_server.registrations == ()
 
 
 async def test_a_builder_completes_once(mgr):

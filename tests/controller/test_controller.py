@@ -14,12 +14,20 @@ import pytest
 import structlog
 
 from ctrlruntime.controller import Controller, ControllerOptions, ReconcileTimeoutError
-from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, TerminalError
+from ctrlruntime.controller.reconcilers import as_reconciler
+from ctrlruntime.errors import (
+    CacheError,
+    CacheSyncTimeoutError,
+    Conflict,
+    Invalid,
+    NotRegisteredError,
+    TerminalError,
+)
 from ctrlruntime.journal import Journal
 from ctrlruntime.log.options import ERROR, INFO, WARN
 from ctrlruntime.log.output import sink
 from ctrlruntime.metrics import Metrics
-from ctrlruntime.reconcile import Request, Result
+from ctrlruntime.reconcile import Request, Result, reconcile_id
 from ctrlruntime.rest.fence import current_actor
 from ctrlruntime.testing.eventually import eventually
 from ctrlruntime.workqueue import ItemExponentialBackoff
@@ -241,6 +249,144 @@ async def test_terminal_error_is_not_repeated_and_clears_the_failures():
     assert "for good" in [line["event"] for line in logs if line["log_level"] == "error"][-1]
 
 
+def raised_from(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ExceptionGroup("two", [KeyError("x"), TerminalError("broken spec")]),
+        ExceptionGroup("deep", [ExceptionGroup("deeper", [TerminalError("broken spec")])]),
+        raised_from(RuntimeError("wrapped"), TerminalError("broken spec")),
+        raised_from(RuntimeError("wrapped"), ExceptionGroup("one", [TerminalError("broken spec")])),
+    ],
+    ids=["group", "nested group", "cause", "group as cause"],
+)
+async def test_a_terminal_error_inside_another_one_is_terminal(error):
+    script, metrics = Script(error), Metrics()
+    controller = controller_of(script, Feed(A), metrics=metrics)
+    async with running(controller):
+        await script.next()
+        await until(lambda: metrics.controller("test").terminal_errors == 1)
+        assert controller.queue.num_requeues(A) == 0
+
+
+async def test_an_error_raised_while_a_terminal_one_was_handled_is_not_terminal():
+    error = RuntimeError("another one")
+    error.__context__ = TerminalError("broken spec")
+    script = Script(error)
+    async with running(controller_of(script, Feed(A))):
+        assert [await script.next(), await script.next()] == [A, A]
+
+
+class BrokenLimiter:
+    def __init__(self, delay=None):
+        self.delay = delay
+
+    def when(self, key):
+        if self.delay is None:
+            raise LookupError("no limit for you")
+        return self.delay
+
+    def forget(self, key):
+        raise LookupError("nor this")
+
+    def num_requeues(self, key):
+        raise LookupError("nor that")
+
+
+@pytest.mark.parametrize("delay", [None, "soon", -1.0, float("nan")])
+async def test_a_rate_limiter_that_fails_is_reported_and_the_default_backoff_used(delay):
+    script, metrics = Script(KeyError("x"), KeyError("x")), Metrics()
+    controller = controller_of(script, Feed(A), rate_limiter=BrokenLimiter(delay), metrics=metrics)
+    with capture_logs() as logs:
+        async with running(controller) as task:
+            assert [await script.next(), await script.next(), await script.next()] == [A, A, A]
+            assert not task.done()
+    assert "rate limiter failed; the default backoff is used" in [line["event"] for line in logs]
+    assert metrics.workqueue("test").limiter_failures > 2
+
+
+class Panic(BaseException):
+    """What an extension module may raise: no Exception."""
+
+
+async def test_a_panic_is_counted_and_retried():
+    script, metrics = Script(Panic("out of range"), None), Metrics()
+    controller = controller_of(script, Feed(A), metrics=metrics)
+    with capture_logs() as logs:
+        async with running(controller):
+            assert [await script.next(), await script.next()] == [A, A]
+            await until(lambda: metrics.controller("test").results["success"] == 1)
+    (line,) = [line for line in logs if line["log_level"] == "error"]
+    assert line["error"] == "the reconcile of ns/a panicked: Panic: out of range"
+    assert line["at"].endswith("in reconcile")
+    assert (metrics.controller("test").panics, metrics.controller("test").errors) == (1, 1)
+
+
+async def test_a_panic_ends_the_controller_when_it_is_not_recovered():
+    metrics = Metrics()
+    controller = controller_of(Script(Panic("out of range")), Feed(A), metrics=metrics, recover_panic=False)
+    with pytest.raises(Panic):
+        await asyncio.wait_for(controller.start(), SOON)
+    assert metrics.controller("test").panics == 1
+
+
+@pytest.mark.parametrize(
+    "error", [Invalid("no"), CacheError("no"), NotRegisteredError("no"), Conflict("no"), KeyError("x")], ids=repr
+)
+async def test_a_failed_reconcile_names_the_line_of_user_code(error):
+    async def reconcile(request):
+        if not calls:
+            calls.append(request)
+            raise error
+
+    calls = []
+    with capture_logs() as logs:
+        async with running(controller_of(reconcile, Feed(A))):
+            await until(lambda: any("reconcile failed" in line["event"] for line in logs))
+    (line,) = [line for line in logs if "reconcile failed" in line["event"]]
+    assert line["at"] == f"{__file__}:{reconcile.__code__.co_firstlineno + 3} in reconcile"
+
+
+async def test_the_reconcile_knows_its_id():
+    async def reconcile(request):
+        ids.append(reconcile_id())
+
+    ids = []
+    controller = Controller("test", reconcile, new_id=lambda: "id-1")
+    controller.watch(Feed(A))
+    async with running(controller):
+        await until(lambda: ids)
+    assert ids == ["id-1"]
+    assert reconcile_id() == ""
+
+
+class OneObject:
+    """A client that has one object."""
+
+    async def find(self, kind, key):
+        return kind(key) if key == A else None
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+async def test_an_object_reconciler_gets_the_object_and_is_not_called_without_one(is_plain):
+    class Async:
+        async def reconcile(self, obj):
+            seen.append(obj)
+
+    def plain(obj):
+        seen.append(obj)
+
+    seen, metrics = [], Metrics()
+    reconciler = as_reconciler(OneObject(), str, plain if is_plain else Async())
+    async with running(controller_of(reconciler, Feed(A, B), metrics=metrics)):
+        await until(lambda: metrics.controller("test").results["success"] == 2)
+    assert seen == ["ns/a"]
+
+
 @pytest.mark.parametrize("nonsense", [True, 5, "done", {"requeue": True}])
 async def test_nonsense_results_are_errors_that_say_what_to_return(nonsense):
     script = Script(nonsense, None)
@@ -434,6 +580,81 @@ async def test_a_cancellation_from_inside_is_an_error_but_no_timeout():
         async with running(controller):
             await until(lambda: len(calls) == 2)
     assert [line["error_type"] for line in logs if line["log_level"] == "error"] == ["ReconcileCancelledError"]
+
+
+async def cancel_and_await(task):
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+async def cancel_and_return(task):
+    task.cancel()
+
+
+async def cancel_twice(task):
+    task.cancel()
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+async def cancel_and_fail(task):
+    task.cancel()
+    raise KeyError("after the cancellation")
+
+
+@pytest.mark.parametrize(
+    ("cancel", "error"),
+    [
+        (cancel_and_await, "ReconcileCancelledError"),
+        (cancel_and_return, "ReconcileCancelledError"),
+        (cancel_twice, "ReconcileCancelledError"),
+        (cancel_and_fail, "KeyError"),
+    ],
+)
+async def test_a_reconcile_that_cancels_its_own_task_fails_and_its_worker_goes_on(cancel, error):
+    async def reconcile(request):
+        calls.append(request)
+        counts.append(asyncio.current_task().cancelling())
+        if len(calls) <= 2:
+            await cancel(asyncio.current_task())
+        await asyncio.sleep(0)
+
+    calls, counts, metrics = [], [], Metrics()
+    controller = controller_of(reconcile, Feed(A), metrics=metrics)
+    with capture_logs() as logs:
+        async with running(controller) as task:
+            await until(lambda: metrics.controller("test").results["success"] == 1)
+            assert not task.done()
+    assert calls == [A, A, A]
+    assert counts == [0, 0, 0]
+    assert metrics.controller("test").errors == 2
+    assert [line["error_type"] for line in logs if line["log_level"] == "error"] == [error, error]
+
+
+async def test_a_worker_that_is_cancelled_while_it_waits_goes_on():
+    async def reconcile(request):
+        workers.append(asyncio.current_task())
+
+    workers, feed = [], Feed(A)
+    controller = controller_of(reconcile, feed)
+    with capture_logs() as logs:
+        async with running(controller):
+            await until(lambda: workers)
+            await asyncio.sleep(0)
+            workers[0].cancel()
+            await asyncio.sleep(0)
+            feed.add(B)
+            await until(lambda: len(workers) == 2)
+    assert "a worker was cancelled between two reconciles and goes on" in [line["event"] for line in logs]
+
+
+async def test_a_start_whose_workers_end_without_a_stop_fails():
+    controller = controller_of(Script(), Feed())
+    task = asyncio.create_task(controller.start())
+    await asyncio.sleep(0)
+    controller.queue.shut_down()
+    with pytest.raises(RuntimeError, match="workers ended and no stop was asked for"):
+        await asyncio.wait_for(task, SOON)
 
 
 async def test_a_time_limit_of_the_reconciler_itself_is_an_ordinary_error():
@@ -731,7 +952,9 @@ async def test_after_the_grace_reconciles_are_cancelled_and_may_clean_up():
             await asyncio.wait_for(controller.stop(grace=0.01), SOON)
             assert hanging.cleaned.is_set()
             await asyncio.wait_for(task, SOON)
-    assert [line for line in logs if line["log_level"] in {"warning", "error"}] == []
+    (line,) = [line for line in logs if line["log_level"] in {"warning", "error"}]
+    assert (line["event"], line["request"]) == ("reconcile is cut off by the stop", "ns/a")
+    assert controller.left_behind == ()
 
 
 async def test_a_second_stop_shortens_the_grace():

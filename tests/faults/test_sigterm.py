@@ -48,9 +48,9 @@ def start(server, namespace, parents, tmp_path, nursery):
     """Starts an operator; none outlives the test."""
     started: list[Process] = []
 
-    def start(identity: str, kubeconfig: object = None, grace: float = GRACE) -> Process:
+    def start(identity: str, *more: str, kubeconfig: object = None, grace: float = GRACE) -> Process:
         given = flags(kubeconfig or server.kubeconfig_path, namespace, grace)
-        started.append(nursery.start("tiny", tmp_path, *given, "--identity", identity))
+        started.append(nursery.start("tiny", tmp_path, *given, "--identity", identity, *more))
         return started[-1]
 
     yield start
@@ -160,6 +160,19 @@ async def test_sigterm_after_the_server_has_stopped_to_answer(server, start, fau
             # The lease cannot be given back, and says so; the process ends all the same, and as planned.
             assert await process.ends(within=1.0 + RELEASE + MARGIN) == 0
     assert "Traceback" not in process.text()
+
+
+async def test_a_lease_that_is_lost_during_a_planned_stop_does_not_fail_it(server, start):
+    with FaultProxy(server) as proxy:
+        process = start("loses", "--hang", "--lease", "8", kubeconfig=proxy.kubeconfig_path, grace=20.0)
+        await process.prints("hanging", within=30)
+        with proxy.black_hole():
+            process.send(signal.SIGTERM)
+
+            # The lease runs out before the grace does, and cuts it short.
+            assert await process.ends(within=20.0) == 0
+    assert "the lease was lost during the stop" in process.text()
+    assert complaints(process.text()) == []
 
 
 async def test_a_process_from_its_first_line_on_ends_cleanly(server, namespace, parents, tmp_path):

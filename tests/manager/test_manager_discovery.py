@@ -123,7 +123,7 @@ def test_what_setup_raises_is_its_own(package, mgr):
     name = package(a="def setup_with_manager(mgr): mgr.register_controller_name('a')")
     mgr.discover(name)
 
-    with pytest.raises(ConfigError, match="there is a controller named 'a' already"):
+    with pytest.raises(ConfigError, match="cannot add controller a: the manager has one of this name"):
         mgr.discover(name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
@@ -322,7 +323,7 @@ async def test_a_running_reconcile_finishes_with_a_working_client(make, namespac
     assert reconciler.result.metadata.uid
 
 
-async def test_a_reconcile_that_outlasts_the_grace_is_cancelled_and_that_is_no_error(make):
+async def test_a_reconcile_that_outlasts_the_grace_is_cancelled_and_that_is_a_warning(make, logs):
     mgr = make(graceful_shutdown_timeout=0.05)
     reconciler = Reconciles()
     controller_of(mgr, reconciler, "slow")
@@ -333,6 +334,30 @@ async def test_a_reconcile_that_outlasts_the_grace_is_cancelled_and_that_is_no_e
     await asyncio.wait_for(task, SOON)
 
     assert reconciler.was_cancelled
+    (line,) = [line for line in logs if line["event"] == "reconcile is cut off by the stop"]
+    assert (line["level"], line["request"]) == ("warning", "ns/name")
+
+
+@pytest.mark.parametrize(("grace", "fails"), [(0.05, True), (0, False)])
+async def test_a_reconcile_that_ignores_the_end_of_the_grace_fails_the_stop(make, grace, fails):
+    async def reconcile(request):
+        entered.set()
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+
+    entered, release = asyncio.Event(), asyncio.Event()
+    mgr = make(graceful_shutdown_timeout=grace)
+    controller_of(mgr, reconcile, "stubborn", cancel_interval=0.01)
+    task = asyncio.ensure_future(mgr.start())
+    await asyncio.wait_for(entered.wait(), SOON)
+
+    mgr.stop()
+    expected = pytest.raises(StopTimeoutError, match=r"reconcile of ns/name did not end within the 0\.05 s")
+    with expected if fails else contextlib.nullcontext():
+        await asyncio.wait_for(task, SOON)
+    release.set()
+    await asyncio.sleep(0)
 
 
 async def test_one_grace_is_shared_by_all_groups(make):
@@ -497,7 +522,7 @@ def test_two_controllers_of_one_name_are_refused(make):
     mgr = make()
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(lambda request: None)
 
-    with pytest.raises(ConfigError, match=r"a controller named 'configmap' already; .* another name with \.named"):
+    with pytest.raises(ConfigError, match=r"one of this name.* another name with \.named"):
         ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(lambda request: None)
 
 
@@ -566,3 +591,56 @@ async def test_a_read_right_after_a_write_is_answered_by_the_cache_in_time(make,
             assert (await mgr.client.get(core.ConfigMap, ctrl.key(obj))).data == {"step": "1"}
 
     assert mgr.cluster.gate.live_reads == 0
+
+
+def controller(name, **options):
+    return ctrl.Controller(name, lambda request: None, options=ctrl.ControllerOptions(**options))
+
+
+def test_a_controller_made_by_hand_may_not_have_the_name_of_another_one(make):
+    mgr = make()
+    mgr.add(controller("one"))
+
+    with pytest.raises(ConfigError, match="cannot add controller one"):
+        mgr.add(controller("one"))
+    with pytest.raises(ConfigError, match="cannot add controller one"):
+        mgr.register_controller_name("one")
+    mgr.add(controller("one", skip_name_validation=True))
+
+
+def test_a_name_that_was_registered_is_for_the_controller_that_is_added_then(make):
+    mgr = make()
+    mgr.register_controller_name("one")
+    mgr.add(controller("one"))
+
+    with pytest.raises(ConfigError, match="cannot add controller one"):
+        mgr.add(controller("one"))
+
+
+async def test_the_name_of_a_controller_that_was_stopped_is_free_again(make):
+    mgr = make()
+    first, second = controller("one"), controller("one")
+    mgr.add(first)
+    async with running(mgr):
+        await eventually(lambda: first.is_started)
+        await first.stop()
+
+        def add():
+            with contextlib.suppress(ConfigError):
+                mgr.add(second)
+                return True
+            return False
+
+        await eventually(add)
+        await eventually(lambda: second.is_started)
+
+
+async def test_a_name_has_one_recorder_of_events(make):
+    mgr = make()
+    recorders = [mgr.event_recorder("one") for _ in range(3)]
+
+    assert recorders[0] is recorders[1] is recorders[2]
+    assert mgr.event_recorder("two") is not recorders[0]
+    assert mgr.declarations.recorders == ["one", "two"]
+    assert b'ctrlruntime_events_dropped_total{cluster="",controller="two"} 0.0' in mgr.metrics.render()[0]
+    await mgr.cluster.close()

@@ -6,6 +6,7 @@ python -X dev -W error tests/faults/operators/tiny.py --kubeconfig PATH --namesp
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Sequence
 
@@ -41,14 +42,34 @@ class Tiny:
         return None
 
 
+async def _ask(queue: ctrl.source.Queue) -> None:
+    queue.add(ctrl.Request("", "hanging"))
+
+
+async def _hang(_request: ctrl.Request) -> None:
+    sys.stderr.write("hanging\n")
+    await asyncio.Event().wait()
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--namespace", required=True)
     parser.add_argument("--identity", default="tiny")
     parser.add_argument("--grace", type=float, default=5.0)
+    parser.add_argument("--hang", action="store_true", help="have a reconcile under way that never ends by itself")
+    parser.add_argument(
+        "--lease", type=float, default=15.0, help="seconds of the lease; the leader renews for two thirds of it"
+    )
     flags = ctrl.parse_flags(argv, parser=parser)
     args = flags.args
-    election = ctrl.LeaderElection("tiny", namespace=args.namespace, identity=args.identity)
+    election = ctrl.LeaderElection(
+        "tiny",
+        namespace=args.namespace,
+        identity=args.identity,
+        lease_duration=args.lease,
+        renew_deadline=args.lease / 1.5,
+        retry_period=args.lease / 7.5,
+    )
     mgr = ctrl.new_manager(
         flags.get_config(),
         cache=ctrl.CacheOptions(namespaces=[args.namespace]),
@@ -62,6 +83,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).owns(core.ConfigMap).with_options(
         max_concurrent_reconciles=4
     ).complete(tiny)
+    if args.hang:
+        ctrl.new_controller_managed_by(mgr).named("hanging").watches_raw_source(ctrl.source.Func(_ask)).complete(_hang)
     sys.stderr.write("begin\n")
     ctrl.run(mgr)
 

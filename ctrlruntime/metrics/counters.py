@@ -1,0 +1,88 @@
+"""The counters of one manager, handed out by name. Counting is adding to plain attributes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ctrlruntime.metrics.cache import CacheMetrics
+from ctrlruntime.metrics.client import ClientMetrics
+from ctrlruntime.metrics.controller import ControllerMetrics
+from ctrlruntime.metrics.events import EventMetrics
+from ctrlruntime.metrics.leader import FenceMetrics, LeaderMetrics
+from ctrlruntime.metrics.loop import LoopMetrics
+from ctrlruntime.metrics.rest import RestMetrics
+from ctrlruntime.metrics.workqueue import QueueMetrics
+
+
+class Counters:
+    """Hands out counters by name, always the same ones for the same name; their series exist, at zero, from then on."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._controllers: dict[str, ControllerMetrics] = {}
+        self._workqueues: dict[str, QueueMetrics] = {}
+        self._leaders: dict[str, LeaderMetrics] = {}
+        self._caches: dict[tuple[str, str], CacheMetrics] = {}
+        self._clients: dict[str, ClientMetrics] = {}
+        self._events: dict[tuple[str, str], EventMetrics] = {}
+        self.rest = RestMetrics()
+        self.fence = FenceMetrics()
+        self.loop = LoopMetrics()
+
+    def controller(self, name: str) -> ControllerMetrics:
+        """Return the counters of the controller `name`."""
+        return self._controllers.get(name) or self._controllers.setdefault(name, ControllerMetrics(name))
+
+    def workqueue(self, name: str) -> QueueMetrics:
+        """Return the counters of the queue of controller `name`."""
+        return self._workqueues.get(name) or self._workqueues.setdefault(name, QueueMetrics(name))
+
+    def leader(self, name: str) -> LeaderMetrics:
+        """Return the state of the election for the lease `name`."""
+        return self._leaders.get(name) or self._leaders.setdefault(name, LeaderMetrics(name))
+
+    def cache(self, kind: str, cluster: str = "") -> CacheMetrics:
+        """Return the numbers of the cache of one kind (`Deployment.apps`) in one cluster ("" is the manager's own)."""
+        key = (kind, cluster)
+        return self._caches.get(key) or self._caches.setdefault(key, CacheMetrics(kind, cluster))
+
+    def client(self, cluster: str = "") -> ClientMetrics:
+        """Return the numbers of the client of one cluster ("" is the manager's own)."""
+        return self._clients.get(cluster) or self._clients.setdefault(cluster, ClientMetrics(cluster))
+
+    def events(self, controller: str, cluster: str = "") -> EventMetrics:
+        """Return the counters of the recorder of Events of `controller` in one cluster ("" is the manager's own)."""
+        key = (controller, cluster)
+        return self._events.get(key) or self._events.setdefault(key, EventMetrics(controller, cluster))
+
+    # Copies: a scrape runs in another thread than the one that adds.
+
+    @property
+    def controllers(self) -> list[ControllerMetrics]:
+        return list(self._controllers.values())
+
+    @property
+    def workqueues(self) -> list[QueueMetrics]:
+        return list(self._workqueues.values())
+
+    @property
+    def leaders(self) -> list[LeaderMetrics]:
+        return list(self._leaders.values())
+
+    @property
+    def clients(self) -> list[ClientMetrics]:
+        return list(self._clients.values())
+
+    @property
+    def recorders(self) -> list[EventMetrics]:
+        return list(self._events.values())
+
+    @property
+    def caches(self) -> list[CacheMetrics]:
+        return list(self._caches.values())
+
+    def proof_age(self, cache: CacheMetrics) -> float | None:
+        """Return the seconds since the watch of a cache last proved alive, None when it never did."""
+        moment = cache.last_proof_of_life
+        return None if moment is None else max(0.0, self._clock() - moment)

@@ -1,0 +1,15 @@
+"""The counters of one recorder of Events."""
+
+from __future__ import annotations
+
+
+class EventMetrics:
+    """Plain counters; the recorder adds to them under its lock."""
+
+    __slots__ = ("cluster", "controller", "dropped")
+
+    def __init__(self, controller: str, cluster: str = "") -> None:
+        self.controller = controller
+        self.cluster = cluster
+        self.dropped = 0
+        """Events that were recorded and not written."""

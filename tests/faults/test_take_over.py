@@ -1,0 +1,115 @@
+"""A new leader waits for caches kind by kind: what cannot be compared with the server delays only the controllers that watch it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+
+import pytest
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import coordination, core, meta
+from ctrlruntime.manager.manager import HEALTHY_WITHIN
+from ctrlruntime.testing import eventually
+from ctrlruntime.testing.faults import FaultProxy, Match
+
+SOON = 20.0
+LEASE = "takes-over"
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+class Standby:
+    """A manager whose lease another process holds, until `win`; each controller notes when it first reconciles."""
+
+    def __init__(self, server, namespace: str, proxy: FaultProxy) -> None:
+        self.namespace = namespace
+        config = ctrl.get_config(str(server.kubeconfig_path))
+        options = ctrl.CacheOptions(namespaces=[namespace])
+        self.mgr = ctrl.new_manager(
+            config,
+            cache=options,
+            metrics_bind_address="0",
+            leader_election=ctrl.LeaderElection(LEASE, namespace=namespace, identity="me", retry_period=1.0),
+        )
+        self.behind_proxy = ctrl.Cluster(proxy.config, name="behind", cache=options)
+        self.mgr.add(self.behind_proxy)
+        self.lease = coordination.Lease(metadata=meta.ObjectMeta(name=LEASE, namespace=namespace))
+        self.started: dict[str, float] = {}
+        self.kinds = 0
+
+    def controls(self, name: str, kind: type[ctrl.Object], cluster: ctrl.Cluster | None = None) -> None:
+        async def reconcile(_request: ctrl.Request) -> None:
+            self.started.setdefault(name, time.monotonic())
+
+        self.kinds += 1
+        cache = (cluster or self.mgr.cluster).cache
+        source = ctrl.source.Kind(cache, kind, ctrl.handler.EnqueueRequestForObject())
+        ctrl.new_controller_managed_by(self.mgr).named(name).watches_raw_source(source).complete(reconcile)
+
+    @contextlib.asynccontextmanager
+    async def waiting(self):
+        """Run it as a candidate with warm caches."""
+        client = self.mgr.cluster.unfenced_client()
+        self.lease.spec.holder_identity = "another"
+        self.lease.spec.lease_duration_seconds = 3600
+        self.lease = await client.create(self.lease)
+        for kind in (core.ConfigMap, core.Secret):
+            await client.create(kind(metadata=meta.ObjectMeta(name="one", namespace=self.namespace)))
+        async with ctrl.running(self.mgr):
+            caches = [self.mgr.cluster.cache, self.behind_proxy.cache]
+            await eventually(lambda: sum(len(one.informers()) for one in caches) == self.kinds, timeout=SOON)
+            for cache in caches:
+                await asyncio.wait_for(cache.wait_synced(), SOON)
+            assert not self.mgr.elected.is_set()
+            yield
+
+    async def win(self) -> float:
+        """Let it become the leader; return when that was."""
+        self.lease.spec.holder_identity = None
+        await self.mgr.cluster.unfenced_client().update(self.lease)
+        await asyncio.wait_for(self.mgr.elected.wait(), SOON)
+        return time.monotonic()
+
+
+@pytest.mark.parametrize("fault", ["black_hole", "refuse"])
+async def test_a_dead_second_cluster_delays_only_the_controllers_that_watch_it(server, namespace, fault):
+    with FaultProxy(server) as proxy:
+        standby = Standby(server, namespace, proxy)
+        standby.controls("home", core.ConfigMap)
+        standby.controls("far", core.ConfigMap, standby.behind_proxy)
+        async with standby.waiting():
+            with getattr(proxy, fault)():
+                won = await standby.win()
+                home = await eventually(lambda: standby.started.get("home"), timeout=SOON)
+                assert home - won < HEALTHY_WITHIN
+                assert "far" not in standby.started
+            await eventually(lambda: standby.started.get("far"), timeout=60)
+
+
+async def test_a_kind_that_answers_503_delays_only_the_controllers_that_watch_it(server, namespace):
+    with FaultProxy(server) as proxy:
+        standby = Standby(server, namespace, proxy)
+        standby.controls("well", core.ConfigMap, standby.behind_proxy)
+        standby.controls("ill", core.Secret, standby.behind_proxy)
+        async with standby.waiting():
+            with proxy.answer(Match(verb="list", resource="secrets"), 503):
+                won = await standby.win()
+                well = await eventually(lambda: standby.started.get("well"), timeout=SOON)
+                assert well - won < HEALTHY_WITHIN
+                assert "ill" not in standby.started
+            await eventually(lambda: standby.started.get("ill"), timeout=60)
+
+
+async def test_a_kind_that_a_controller_may_read_is_waited_for_while_it_is_healthy(server, namespace):
+    with FaultProxy(server) as proxy:
+        standby = Standby(proxy, namespace, proxy)  # its own cluster is behind the proxy, too
+        standby.controls("well", core.ConfigMap)
+        standby.controls("slow", core.Secret)
+        async with standby.waiting():
+            with proxy.stall(Match(verb="list", resource="secrets")):
+                won = await standby.win()
+                well = await eventually(lambda: standby.started.get("well"), timeout=SOON)
+                assert HEALTHY_WITHIN * 0.9 < well - won < 2 * HEALTHY_WITHIN
+                assert "slow" not in standby.started
