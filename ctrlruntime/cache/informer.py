@@ -121,7 +121,7 @@ class Informer:
         keep_managed_fields: bool = False,
         transform: Transform | None = None,
         resync_period: float | None = None,
-        witness: Callable[[Metadata, bytes], None] | None = None,
+        on_change: Callable[[Metadata, bytes], None] | None = None,
         install_hint: Callable[[], str] = str,
         metrics: CacheMetrics | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -145,7 +145,7 @@ class Informer:
         self._absent_poll = (watch or WatchOptions()).absent_poll
         self._metadata_only = metadata_only
         self._keep_managed_fields = keep_managed_fields
-        self._witness = witness
+        self._on_change = on_change
         self._transform = transform
         self._resync_period = resync_period
         self._install_hint = install_hint
@@ -580,8 +580,8 @@ class Informer:
         entry = self.entry(change.raw)
         if entry is None:
             return None
-        if self._witness is not None:
-            self._witness(entry.meta, change.raw)
+        if self._on_change is not None:
+            self._on_change(entry.meta, change.raw)
         if change.type == "DELETED":
             self._remove(entry)
         else:

@@ -15,6 +15,7 @@ from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import PartialObjectMetadata, Unstructured
 from ctrlruntime.cache import cache as cache_module
 from ctrlruntime.cache.cache import Cache, running
+from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.client.marks import NOT_CACHED
@@ -98,9 +99,9 @@ def server(monkeypatch):
 
 @pytest.fixture
 def make(server):
-    def make(*, metrics=None, on_unreadable=None, **options):
+    def make(*, metrics=None, observer=None, **options):
         options = {"watch": PAGES, "sync_period": None, **options}
-        parts = {"metrics": metrics, "on_unreadable": on_unreadable}
+        parts = {"metrics": metrics, "observer": observer}
         return Cache(
             None, server, Scheme(), options=CacheOptions(**options), **parts, clock=server.time, rng=lambda: 0.0
         )
@@ -344,12 +345,14 @@ async def test_an_object_that_does_not_fit_the_class_fails_for_its_reader_alone(
 
 async def test_each_version_of_an_object_that_does_not_fit_is_counted_and_told_once(server, make):
     told, metrics = [], Metrics()
+    observer = CacheObserver()
+    observer.unreadable = told.append
     gate = asyncio.Event()
     server.answers["Pod"] = lambda *_: Script(
         server.time, page(pod("a"), obj("bad", 2, spec={"containers": 7}), version=5),
         [[modified("bad", 6, spec={"containers": "x"})], gate, [modified("bad", 7, spec={"containers": []})], HANGS],
     )  # fmt: skip
-    async with running(make(metrics=metrics, on_unreadable=told.append)) as cache:
+    async with running(make(metrics=metrics, observer=observer)) as cache:
         with capture_logs() as logs:
             subscription = await cache.subscribe(core.Pod, name="test")
             await cache.list(core.Pod)
