@@ -93,6 +93,9 @@ class _Held:
         self.namespaced: bool | None = None
         self.plural = ""
 
+    def informers(self) -> list[Informer]:
+        return [informer for informer in (self.informer, self.narrow) if informer is not None]
+
     def reader(self, *, metadata_only: bool) -> Informer | None:
         """Return the informer that may answer a reader of this width, or None when one has to be started first."""
         if not metadata_only:
@@ -164,9 +167,8 @@ class Cache:
             finally:
                 self._group = None
                 for held in self._held.values():
-                    for informer in (held.informer, held.narrow):
-                        if informer is not None:
-                            informer.stop()
+                    for informer in held.informers():
+                        informer.stop()
 
     @property
     def is_running(self) -> bool:
@@ -258,15 +260,23 @@ class Cache:
         return {gvk: held.informer for gvk, held in self._held.items() if held.informer is not None}
 
     async def remove(self, kind: type[Any]) -> None:
-        """Stop the informer of a kind and free its objects; its subscriptions end. The next read starts it anew."""
+        """Stop the informer of a kind and free its objects. The next read or watch of the kind starts a new informer.
+
+        Raises: CacheError while a watch is subscribed to the kind: its controller would get no events any more.
+        """
         held = self._held.get(self._codecs.of(kind).gvk)
         if held is None:
             return
-        informers, held.informer, held.narrow = (held.informer, held.narrow), None, None
+        informers = held.informers()
+        if names := sorted({name for informer in informers for name in informer.subscribers}):
+            raise CacheError(
+                f"cannot remove {kind.__name__} from the cache: watched by {', '.join(names)}. "
+                "Stop these watches first (`await watch.stop()`, with what `controller.watch` returned)"
+            )
+        held.informer = held.narrow = None
         held.views.clear()
         for informer in informers:
-            if informer is not None:
-                informer.stop()
+            informer.stop()
 
     # --- namespaces --------------------------------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ class CacheMetrics(Protocol):
 
     objects: float
     size_bytes: float
+    subscribers: float
     relists: float
     watch_restarts: dict[str, float]
     events_coalesced: float
@@ -312,11 +313,17 @@ class Informer:
         if self._is_synced:
             subscription.put_synced()
         self._subscribers.append(_Subscriber(subscription, decode))
+        self._count_subscribers()
         return subscription
 
     def _forget(self, subscription: Subscription[Any]) -> None:
         self._coalesced += subscription.coalesced
         self._subscribers = [s for s in self._subscribers if s.subscription is not subscription]
+        self._count_subscribers()
+
+    def _count_subscribers(self) -> None:
+        if self._metrics is not None:
+            self._metrics.subscribers = len(self._subscribers)
 
     def adopt(self, other: Informer) -> None:
         """Take over the subscribers of another informer of the kind, and tell them what differs between the two stores.
@@ -344,12 +351,18 @@ class Informer:
                 subscription.put_synced()
             subscription.transfer(self._forget)
             self._subscribers.append(subscriber)
+        self._count_subscribers()
 
     def has_caught_up(self, other: Informer) -> bool:
         """Whether this informer has seen, in each scope, all that the other has."""
         return self._is_synced and all(
             number < 0 or self._numbers.get(namespace, 0) >= number for namespace, number in other._numbers.items()
         )
+
+    @property
+    def subscribers(self) -> list[str]:
+        """The names of the subscribers."""
+        return [subscriber.subscription.name for subscriber in self._subscribers]
 
     @property
     def subscriber_count(self) -> int:
