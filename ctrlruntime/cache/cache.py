@@ -333,6 +333,7 @@ class Cache:
 
         return Informer(
             f"namespaces with {labels}",
+            _NAMESPACE,
             plan,
             watch=self.options.watch,
             metadata_only=True,
@@ -666,13 +667,14 @@ class Cache:
         metadata_only = held.metadata_only
         informer = Informer(
             _label(gvk),
+            gvk,
             lambda: self._plan(gvk, held, own, options, metadata_only=metadata_only),
             watch=options.watch,
             metadata_only=metadata_only,
             keep_managed_fields=options.keep_managed_fields,
             transform=options.transform,
             resync_period=options.sync_period,
-            on_change=None if metadata_only else partial(self._observer.changed, gvk),
+            observer=self._observer,
             install_hint=lambda: f"install the CustomResourceDefinition of {gvk.kind} in group {gvk.group or 'core'}",
             metrics=None if self._metrics is None else self._metrics.cache(_label(gvk), self._cluster),
             clock=self._clock,
