@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import anyio
+from typing_extensions import override
 
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.api.object import Unstructured
 from ctrlruntime.cache.cache import Cache
+from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.cache.unreadable import Unreadable
 from ctrlruntime.client.api import APIClient
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.interfaces import Client, Reader
-from ctrlruntime.client.loops import WriteLoops
 from ctrlruntime.client.observers import CallObservers
 from ctrlruntime.client.split import SplitClient
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.recorder import EventRecorder
 from ctrlruntime.rest.config import Config
 from ctrlruntime.rest.fence import Fence
-from ctrlruntime.rest.mapper import RESTMapper
+from ctrlruntime.rest.mapper import APIResource, RESTMapper
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 
@@ -62,12 +65,10 @@ class Cluster:
         # Elections, events and reviews must go on while writes that belong to the leader are refused.
         self._unfenced = Transport(config, tls=self.transport.tls, counter=metrics.rest)
         self.mapper = RESTMapper(self.transport.fetch)
-        self._loops = WriteLoops(counter=metrics.client(name))
         self.gate = Gate(wait=read_your_writes_wait, waits=metrics.client(name))
         self.observers = CallObservers(cluster=name)
-        """Observe the calls of `client`, `api_reader` and the cache."""
+        """Observers of what `client`, `api_reader` and the cache ask of the server and learn from it."""
 
-        self.observers.add_write_observer(self._loops.wrote)
         self._api = APIClient(self.transport, self.mapper, self.scheme, gate=self.gate, observers=self.observers)
         self.cache = Cache(
             self.transport,
@@ -76,9 +77,7 @@ class Cluster:
             options=cache,
             metrics=metrics,
             cluster=name,
-            record=self._record_cache,
-            witness=self._loops.saw,
-            on_unreadable=self._record_unreadable,
+            observer=_CacheDiagnostics(self.observers, self._record_unreadable),
         )
         self.gate.watch_views(self.cache.views)
         self.observers.use_cache(self.cache.whole_object)
@@ -87,11 +86,6 @@ class Cluster:
         )
         self._recorders: dict[str, EventRecorder] = {}
         self._recorder_added = asyncio.Event()
-
-    @property
-    def loops(self) -> WriteLoops:
-        """What is known of writes that lead nowhere."""
-        return self._loops
 
     @property
     def api_reader(self) -> Reader:
@@ -121,9 +115,6 @@ class Cluster:
             recorder = self._recorders[controller] = EventRecorder(self.unfenced_client(), controller, metrics=counters)
             self._recorder_added.set()
         return recorder
-
-    def _record_cache(self, verb: str, group: str, resource: str, namespace: str) -> None:
-        self.observers.record(verb, group, resource, namespace=namespace, origin="cache")
 
     def _record_unreadable(self, found: Unreadable) -> None:
         """Record a Warning Event about an object that does not fit its class: who can repair it looks there."""
@@ -168,6 +159,26 @@ class Cluster:
         await self.mapper.close()
         await self.transport.close()
         await self._unfenced.close()
+
+
+class _CacheDiagnostics(CacheObserver):
+    """Hands what the cache shows to the observers of the cluster, and unreadable objects to its recorder of Events."""
+
+    def __init__(self, observers: CallObservers, record_unreadable: Callable[[Unreadable], None]) -> None:
+        self._observers = observers
+        self._record_unreadable = record_unreadable
+
+    @override
+    def requesting(self, verb: str, resource: APIResource, namespace: str) -> None:
+        self._observers.record(verb, resource.group, resource.plural, namespace=namespace, origin="cache")
+
+    @override
+    def changed(self, kind: GroupVersionKind, meta: Metadata, raw: bytes) -> None:
+        self._observers.changed(kind, meta, raw)
+
+    @override
+    def unreadable(self, found: Unreadable) -> None:
+        self._record_unreadable(found)
 
 
 async def _discover_leases(path: str, _accept: str) -> tuple[int, bytes]:

@@ -65,7 +65,15 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         return next((owner for owner in self.owner_references or () if owner.controller), None)
 
 
-class _Envelope(msgspec.Struct, gc=False):
+class Envelope(msgspec.Struct, gc=False, rename="camel"):
+    """The metadata record of an object, and the kind it says it is; items of a list of a built-in kind do not say it."""
+
+    metadata: Metadata
+    kind: str | None = None
+    api_version: str | None = None
+
+
+class _Described(msgspec.Struct, gc=False):
     metadata: Metadata
 
 
@@ -77,13 +85,19 @@ class _AnnotatedEnvelope(msgspec.Struct, gc=False):
     metadata: _Annotated
 
 
-_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_envelope = msgspec.json.Decoder(Envelope).decode
+_decode_metadata = msgspec.json.Decoder(_Described).decode
 _decode_annotations = msgspec.json.Decoder(_AnnotatedEnvelope).decode
 
 
 def metadata_of(raw: bytes) -> Metadata:
     """Return the metadata record of an object's JSON. Raises: ValueError (msgspec.DecodeError) when there is none."""
-    return _decode_envelope(raw).metadata
+    return _decode_metadata(raw).metadata
+
+
+def envelope_of(raw: bytes) -> Envelope:
+    """Return the same with what the object says of its kind. Raises: ValueError (msgspec.DecodeError) when there is no metadata."""
+    return _decode_envelope(raw)
 
 
 def annotations_of(raw: bytes) -> dict[str, str]:

@@ -22,16 +22,17 @@ from typing_extensions import TypeVar
 
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
-from ctrlruntime.api.metadata import Metadata, ObjectKey
+from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.cache.comparison import CatchUp, Comparison, compare
 from ctrlruntime.cache.informer import CacheMetrics, Informer, Scope
 from ctrlruntime.cache.namespaces import NamespaceSet
+from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions, selecting
 from ctrlruntime.cache.reflector import Backoff, Reflector
 from ctrlruntime.cache.refusals import no_index, not_found, outside, unsynced
 from ctrlruntime.cache.store import Entry, Index, Store, field_path_index
 from ctrlruntime.cache.subscription import Subscription
-from ctrlruntime.cache.unreadable import Unreadable, UnreadableObjects
+from ctrlruntime.cache.unreadable import UnreadableObjects
 from ctrlruntime.cache.view import KindView
 from ctrlruntime.client.codec import Codec, Codecs
 from ctrlruntime.client.interfaces import Fields, Items, Labels
@@ -92,6 +93,9 @@ class _Held:
         self.namespaced: bool | None = None
         self.plural = ""
 
+    def informers(self) -> list[Informer]:
+        return [informer for informer in (self.informer, self.narrow) if informer is not None]
+
     def reader(self, *, metadata_only: bool) -> Informer | None:
         """Return the informer that may answer a reader of this width, or None when one has to be started first."""
         if not metadata_only:
@@ -112,27 +116,19 @@ class Cache:
         options: CacheOptions | None = None,
         metrics: CacheMeters | None = None,
         cluster: str = "",
-        record: Callable[[str, str, str, str], None] | None = None,
-        witness: Callable[[str, str, Metadata, bytes], None] | None = None,
-        on_unreadable: Callable[[Unreadable], None] | None = None,
+        observer: CacheObserver | None = None,
         clock: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`record` is told verb, group, resource and namespace of what an informer is about to ask the server for.
-
-        `witness` is shown group, kind, metadata and bytes of each change of a kind that is held whole, as a watch brought it.
-        `on_unreadable` is told once of each version of an object that does not fit the class somebody reads it as.
-        """
         self.options = options or CacheOptions()
         self._transport = transport
         self._mapper = mapper
         self._codecs = Codecs(scheme)
         self._metrics = metrics
         self._cluster = cluster
-        self._record = record
-        self._witness = witness
-        self._unreadable = UnreadableObjects(on_unreadable)
+        self._observer = observer or CacheObserver()
+        self._unreadable = UnreadableObjects(self._observer.unreadable)
         self._clock = clock
         self._rng = rng
         self._sleep = sleep
@@ -171,9 +167,8 @@ class Cache:
             finally:
                 self._group = None
                 for held in self._held.values():
-                    for informer in (held.informer, held.narrow):
-                        if informer is not None:
-                            informer.stop()
+                    for informer in held.informers():
+                        informer.stop()
 
     @property
     def is_running(self) -> bool:
@@ -271,15 +266,23 @@ class Cache:
         return {gvk: held.informer for gvk, held in self._held.items() if held.informer is not None}
 
     async def remove(self, kind: type[Any]) -> None:
-        """Stop the informer of a kind and free its objects; its subscriptions end. The next read starts it anew."""
+        """Stop the informer of a kind and free its objects. The next read or watch of the kind starts a new informer.
+
+        Raises: CacheError while a watch is subscribed to the kind: its controller would get no events any more.
+        """
         held = self._held.get(self._codecs.of(kind).gvk)
         if held is None:
             return
-        informers, held.informer, held.narrow = (held.informer, held.narrow), None, None
+        informers = held.informers()
+        if names := sorted({name for informer in informers for name in informer.subscribers}):
+            raise CacheError(
+                f"cannot remove {kind.__name__} from the cache: watched by {', '.join(names)}. "
+                "Stop these watches first (`await watch.stop()`, with what `controller.watch` returned)"
+            )
+        held.informer = held.narrow = None
         held.views.clear()
         for informer in informers:
-            if informer is not None:
-                informer.stop()
+            informer.stop()
 
     # --- namespaces --------------------------------------------------------------------------------------------------
 
@@ -336,6 +339,7 @@ class Cache:
 
         return Informer(
             f"namespaces with {labels}",
+            _NAMESPACE,
             plan,
             watch=self.options.watch,
             metadata_only=True,
@@ -669,13 +673,14 @@ class Cache:
         metadata_only = held.metadata_only
         informer = Informer(
             _label(gvk),
+            gvk,
             lambda: self._plan(gvk, held, own, options, metadata_only=metadata_only),
             watch=options.watch,
             metadata_only=metadata_only,
             keep_managed_fields=options.keep_managed_fields,
             transform=options.transform,
             resync_period=options.sync_period,
-            witness=None if metadata_only or self._witness is None else partial(self._witness, gvk.group, gvk.kind),
+            observer=self._observer,
             install_hint=lambda: f"install the CustomResourceDefinition of {gvk.kind} in group {gvk.group or 'core'}",
             metrics=None if self._metrics is None else self._metrics.cache(_label(gvk), self._cluster),
             clock=self._clock,
@@ -732,9 +737,8 @@ class Cache:
         verbs: tuple[str, ...] = ("list", "watch"),
     ) -> Collection:
         resource: APIResource = await self._mapper.resource_for(gvk)
-        if self._record is not None:
-            for verb in verbs:
-                self._record(verb, resource.group, resource.plural, scope.namespace)
+        for verb in verbs:
+            self._observer.requesting(verb, resource, scope.namespace)
         return Collection(
             self._transport,
             resource,

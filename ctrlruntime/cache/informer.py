@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import anyio
 import msgspec
@@ -22,8 +22,10 @@ from anyio.abc import TaskGroup
 from typing_extensions import TypeVar
 
 from ctrlruntime import log
-from ctrlruntime.api.metadata import Metadata, metadata_of
-from ctrlruntime.cache.managed_fields import cut_with_metadata
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.metadata import Envelope, Metadata, envelope_of, metadata_of
+from ctrlruntime.cache.managed_fields import cut_with_envelope
+from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.reflector import (
     Backoff,
     Change,
@@ -51,6 +53,11 @@ Transform: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 It must leave name, namespace, uid and resourceVersion as they are.
 """
 
+MAX_LOGGED = 100
+"""Objects of a kind that the log names because they cannot be stored, or their transform fails; the metric counts the others."""
+
+_METADATA_ONLY: Final = ("meta.k8s.io/v1", "PartialObjectMetadata")
+
 TURN = 256
 """Objects handled in a row before other tasks get their turn: a long list must not hold up reconciles and leases."""
 
@@ -60,6 +67,7 @@ class CacheMetrics(Protocol):
 
     objects: float
     size_bytes: float
+    subscribers: float
     relists: float
     watch_restarts: dict[str, float]
     events_coalesced: float
@@ -114,6 +122,7 @@ class Informer:
     def __init__(
         self,
         name: str,
+        kind: GroupVersionKind,
         plan: Callable[[], Awaitable[Mapping[Scope, Reflector]]],
         *,
         watch: WatchOptions | None = None,
@@ -121,7 +130,7 @@ class Informer:
         keep_managed_fields: bool = False,
         transform: Transform | None = None,
         resync_period: float | None = None,
-        witness: Callable[[Metadata, bytes], None] | None = None,
+        observer: CacheObserver | None = None,
         install_hint: Callable[[], str] = str,
         metrics: CacheMetrics | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -130,6 +139,8 @@ class Informer:
     ) -> None:
         self.name = name
         self.store = Store()
+        self._kind = kind
+        self._api_version = kind.api_version
         self._plan = plan
         self._reflectors: dict[Scope, Reflector] = {}
         self._followers: dict[Scope, anyio.CancelScope] = {}
@@ -145,7 +156,7 @@ class Informer:
         self._absent_poll = (watch or WatchOptions()).absent_poll
         self._metadata_only = metadata_only
         self._keep_managed_fields = keep_managed_fields
-        self._witness = witness
+        self._observer = None if metadata_only else observer
         self._transform = transform
         self._resync_period = resync_period
         self._install_hint = install_hint
@@ -163,6 +174,7 @@ class Informer:
         self._errors: dict[str | None, CtrlError] = {}
         self._reported: set[tuple[str | None, str]] = set()
         self._bad: set[tuple[str, str]] = set()
+        self._skipped = 0
         self._lists: dict[Scope, _List] = {}
         self._scope: anyio.CancelScope | None = None
         self._log = log.get_logger("cache").bind(kind=name)
@@ -312,11 +324,17 @@ class Informer:
         if self._is_synced:
             subscription.put_synced()
         self._subscribers.append(_Subscriber(subscription, decode))
+        self._count_subscribers()
         return subscription
 
     def _forget(self, subscription: Subscription[Any]) -> None:
         self._coalesced += subscription.coalesced
         self._subscribers = [s for s in self._subscribers if s.subscription is not subscription]
+        self._count_subscribers()
+
+    def _count_subscribers(self) -> None:
+        if self._metrics is not None:
+            self._metrics.subscribers = len(self._subscribers)
 
     def adopt(self, other: Informer) -> None:
         """Take over the subscribers of another informer of the kind, and tell them what differs between the two stores.
@@ -344,12 +362,18 @@ class Informer:
                 subscription.put_synced()
             subscription.transfer(self._forget)
             self._subscribers.append(subscriber)
+        self._count_subscribers()
 
     def has_caught_up(self, other: Informer) -> bool:
         """Whether this informer has seen, in each scope, all that the other has."""
         return self._is_synced and all(
             number < 0 or self._numbers.get(namespace, 0) >= number for namespace, number in other._numbers.items()
         )
+
+    @property
+    def subscribers(self) -> list[str]:
+        """The names of the subscribers."""
+        return [subscriber.subscription.name for subscriber in self._subscribers]
 
     @property
     def subscriber_count(self) -> int:
@@ -580,8 +604,8 @@ class Informer:
         entry = self.entry(change.raw)
         if entry is None:
             return None
-        if self._witness is not None:
-            self._witness(entry.meta, change.raw)
+        if self._observer is not None:
+            self._observer.changed(self._kind, entry.meta, change.raw)
         if change.type == "DELETED":
             self._remove(entry)
         else:
@@ -635,12 +659,33 @@ class Informer:
     def entry(self, raw: bytes) -> Entry | None:
         """Return what is stored of an object, or None for one without readable metadata: there is no key to put it at."""
         try:
-            entry = Entry(raw, metadata_of(raw)) if self._keep_managed_fields else Entry(*cut_with_metadata(raw))
+            cut, envelope = (raw, envelope_of(raw)) if self._keep_managed_fields else cut_with_envelope(raw)
         except ValueError as error:
-            self._failed_to_decode()
-            self._log.error("an object without readable metadata is skipped", error=str(error), start=raw[:120])
+            self._skip("an object without readable metadata is skipped", error=str(error), start=raw[:120])
             return None
+        if (envelope.kind != self._kind.kind or envelope.api_version != self._api_version) and self._is_other(envelope):
+            self._skip(
+                "an object of another kind is skipped",
+                object=str(envelope.metadata.key),
+                found=f"{envelope.api_version}, Kind={envelope.kind}",
+                hint="see which proxy or aggregated API server answers the requests for this kind",
+            )
+            return None
+        entry = Entry(cut, envelope.metadata)
         return entry if self._transform is None else self._transformed(entry, self._transform)
+
+    def _is_other(self, envelope: Envelope) -> bool:
+        """Whether an object says that it is of another kind."""
+        if not envelope.kind and not envelope.api_version:
+            return False  # an item of a list, which says it for all of them
+        return not (self._metadata_only and (envelope.api_version, envelope.kind) == _METADATA_ONLY)
+
+    def _skip(self, event: str, **fields: object) -> None:
+        """Count an object that cannot be stored, and log it unless there were many."""
+        self._failed_to_decode()
+        if self._skipped < MAX_LOGGED:
+            self._log.error(event, **fields)
+        self._skipped += 1
 
     def _transformed(self, entry: Entry, transform: Transform) -> Entry:
         """Return the transformed entry; the untransformed one where the transform fails: it is user code."""
@@ -652,7 +697,7 @@ class Informer:
                 raise ValueError("a transform must keep name, namespace, uid and resourceVersion")
         except Exception as error:  # noqa: BLE001 - the other objects must not wait for this one
             self._failed_to_decode()
-            if key not in self._bad:
+            if key not in self._bad and len(self._bad) < MAX_LOGGED:
                 self._bad.add(key)
                 self._log.warning(
                     "the transform failed, the object is kept as it came", object=str(entry.meta.key), error=repr(error)

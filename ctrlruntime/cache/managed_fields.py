@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ctrlruntime.api.metadata import Metadata, metadata_of
+from ctrlruntime.api.metadata import Envelope, envelope_of
 
 
 class _Anything(msgspec.Struct, gc=False):
@@ -40,8 +40,8 @@ def cut_managed_fields(raw: bytes) -> bytes:
     return _without_managed_fields(raw)
 
 
-def cut_with_metadata(raw: bytes) -> tuple[bytes, Metadata]:
-    """Return the same with the metadata record; the pass that takes the record out checks the cut as well.
+def cut_with_envelope(raw: bytes) -> tuple[bytes, Envelope]:
+    """Return the same with its metadata record and kind; the pass that takes the record out checks the cut as well.
 
     Raises:
         ValueError: the bytes are no JSON object with readable metadata.
@@ -50,10 +50,10 @@ def cut_with_metadata(raw: bytes) -> tuple[bytes, Metadata]:
     start = raw.find(_NAME)
     cut = raw if start < 0 else _cut_as_servers_write_it(raw, start) or _without_managed_fields(raw)
     try:
-        return cut, metadata_of(cut)
+        return cut, envelope_of(cut)
     except msgspec.DecodeError:  # of a wrong cut, or of metadata that cannot be read either way
         cut = cut_managed_fields(raw)
-        return cut, metadata_of(cut)
+        return cut, envelope_of(cut)
 
 
 def _cut_as_servers_write_it(raw: bytes, start: int) -> bytes | None:

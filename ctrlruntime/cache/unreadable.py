@@ -36,7 +36,7 @@ class DecodeErrorCounter(Protocol):
 class UnreadableObjects:
     """Remembers which versions were told of. `tell` gets each of them once."""
 
-    def __init__(self, tell: Callable[[Unreadable], None] | None) -> None:
+    def __init__(self, tell: Callable[[Unreadable], None]) -> None:
         self._tell = tell
         self._known: OrderedDict[tuple[GroupVersionKind, str, str], None] = OrderedDict()
         self._log = log.get_logger("cache")
@@ -58,5 +58,4 @@ class UnreadableObjects:
             object=str(meta.key),
             error=str(error),
         )
-        if self._tell is not None:
-            self._tell(Unreadable(kind, meta, error))
+        self._tell(Unreadable(kind, meta, error))

@@ -1,4 +1,4 @@
-"""What observers learn of a client's traffic: each call before it is sent and how it ended, and each write that was answered.
+"""What observers learn of a cluster's traffic: each call and how it ended, each answered write, each change a watch brought.
 
 Audits, the journal, traces and the detection of write loops are observers. They only look: an observer that fails never
 makes a call fail or a write look failed.
@@ -66,6 +66,9 @@ CallObserver: TypeAlias = Callable[[Call], Ended | None]
 WriteObserver: TypeAlias = Callable[[Write], None]
 """Called with each answered write."""
 
+ChangeObserver: TypeAlias = Callable[[GroupVersionKind, Metadata, bytes], None]
+"""Called with the kind, the metadata and the JSON of each object that a watch brought, managedFields included."""
+
 CachedBytes: TypeAlias = Callable[[GroupVersionKind, str, str], bytes | None]
 """Returns the JSON of the cached object of a kind, namespace and name; None when it is not cached whole."""
 
@@ -74,7 +77,7 @@ witnesses: Final[list[Callable[[Call], None]]] = []
 
 
 class CallObservers:
-    """The observers of one cluster's clients.
+    """The observers of one cluster's clients and cache.
 
     Args:
         origin: who makes the calls.
@@ -87,6 +90,7 @@ class CallObservers:
         self._cluster = cluster
         self._calls: tuple[CallObserver, ...] = ()
         self._writes: tuple[WriteObserver, ...] = ()
+        self._changes: tuple[ChangeObserver, ...] = ()
         self._cached: CachedBytes = _nothing_cached
         self._log = log.get_logger("client")
 
@@ -97,6 +101,10 @@ class CallObservers:
     def add_write_observer(self, observe: WriteObserver) -> None:
         """Call `observe` with each write that the server answered with an object, but not with dry runs."""
         self._writes = (*self._writes, observe)
+
+    def add_change_observer(self, observe: ChangeObserver) -> None:
+        """Call `observe` with each change that a watch of the cache brought, for kinds that are cached whole."""
+        self._changes = (*self._changes, observe)
 
     def use_cache(self, cached: CachedBytes) -> None:
         """Look up with `cached` what the cache holds of an object right before a write to it."""
@@ -141,6 +149,11 @@ class CallObservers:
         if not self._writes:
             return b""
         return self._cached(gvk, namespace, name) or b""
+
+    def changed(self, kind: GroupVersionKind, meta: Metadata, raw: bytes) -> None:
+        """Hand a change that a watch brought to the observers."""
+        for observe in self._changes:
+            observe(kind, meta, raw)
 
     def wrote(self, write: Write) -> None:
         """Hand an answered write to the observers."""

@@ -13,11 +13,11 @@ from typing import Any, Final, TypeAlias
 from ctrlruntime import journal as record
 from ctrlruntime.cache.informer import Informer, Scope
 from ctrlruntime.cache.reflector import Reflector
-from ctrlruntime.client.loops import WriteLoop
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.controller import Controller, Reconcile
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.explain import facts
+from ctrlruntime.explain.loops import WriteLoop, WriteLoops
 from ctrlruntime.explain.naming import is_event_of, is_kind, is_write_of, kind_and_group, nearest
 from ctrlruntime.explain.records import (
     calls_of,
@@ -56,11 +56,13 @@ class Explainer:
         controllers: Callable[[], Sequence[AnyController]],
         clusters: Callable[[], Sequence[Cluster]],
         *,
+        loops: Callable[[], Sequence[WriteLoops]] = tuple,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
         self._controllers = controllers
         self._clusters = clusters
+        self._write_loops = loops
         self._clock = clock
 
     # --- lists ------------------------------------------------------------------------------------------------------
@@ -245,7 +247,7 @@ class Explainer:
         return ""
 
     def _loops(self) -> list[tuple[WriteLoop, facts.Loop]]:
-        return [(loop, loop_of(loop, cluster.name)) for cluster in self._clusters() for loop in cluster.loops.loops()]
+        return [(loop, loop_of(loop, each.cluster)) for each in self._write_loops() for loop in each.loops()]
 
     def _loops_of(self, controller: AnyController, request: Request, history: record.History) -> list[facts.Loop]:
         """Return the loops a request has to do with: at its object, or at one its runs wrote."""

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from ctrlruntime import journal as record
-from ctrlruntime.client.loops import WriteLoop
+from ctrlruntime.explain.loops import WriteLoop
 
 
 def is_write_of(what: str, loop: WriteLoop) -> bool:

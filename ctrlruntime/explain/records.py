@@ -8,8 +8,8 @@ from typing import Any, Final
 from ctrlruntime import journal as record
 from ctrlruntime.cache.informer import Scope
 from ctrlruntime.changes import changed_paths
-from ctrlruntime.client.loops import WriteLoop
 from ctrlruntime.explain import facts
+from ctrlruntime.explain.loops import WriteLoop
 from ctrlruntime.reconcile import Request
 from ctrlruntime.workqueue import Pending
 

@@ -29,6 +29,7 @@ from ctrlruntime.cluster import Cluster
 from ctrlruntime.controller import Controller, ControllerDefaults
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.explain.calls import call_observer
+from ctrlruntime.explain.loops import WriteLoops
 from ctrlruntime.journal import Journal
 from ctrlruntime.manager.declarations import Declarations
 from ctrlruntime.manager.discovery import discover
@@ -121,8 +122,9 @@ class Manager:
 
         self._metrics_handlers: dict[str, Handler] = {}
         self.tracing = tracing
-        self._observe = call_observer(self.journal, tracing)
-        cluster.observers.add_observer(self._observe)
+        self._observe_call = call_observer(self.journal, tracing)
+        self._write_loops: list[WriteLoops] = []
+        self._observe(cluster)
         self._clusters: list[Cluster] = [cluster]
         self._controllers: list[Controller[Any]] = []
         self._others = Group("others", self._runnable_failed, ended=self._runnable_ended, fenced=False)
@@ -284,10 +286,17 @@ class Manager:
         if cluster in self._clusters:
             raise ConfigError(f"the cluster {cluster.name or cluster.config.host!r} is part of this manager already")
         self._clusters.append(cluster)
-        cluster.observers.add_observer(self._observe)
+        self._observe(cluster)
         if self._elector is not None:
             cluster.fence.arm(self._elector.deadline)
         self._caches.add(FunctionRunnable(cluster.run, needs_leader_election=False))
+
+    def _observe(self, cluster: Cluster) -> None:
+        loops = WriteLoops(cluster.name, counter=self.metrics.client(cluster.name))
+        self._write_loops.append(loops)
+        cluster.observers.add_observer(self._observe_call)
+        cluster.observers.add_write_observer(loops.wrote)
+        cluster.observers.add_change_observer(loops.saw)
 
     def add_healthz_check(self, name: str, check: healthz.Check) -> None:
         """Add a liveness check. Raises: RuntimeError after the start, ValueError for a name that is taken."""
@@ -427,7 +436,9 @@ class Manager:
         from ctrlruntime.explain.pages import pages
         from ctrlruntime.serving.debug import debug_server
 
-        explainer = Explainer(self.journal, lambda: self._controllers, lambda: self._clusters)
+        explainer = Explainer(
+            self.journal, lambda: self._controllers, lambda: self._clusters, loops=lambda: self._write_loops
+        )
         stack = list[str] if self._watch is None else self._watch.stack
         return debug_server(self._debug_address, pages(explainer), ask=self.ask, stack=stack)
 

@@ -15,6 +15,7 @@ class CacheMetrics:
         "objects",
         "relists",
         "size_bytes",
+        "subscribers",
         "watch_restarts",
     )
 
@@ -24,6 +25,9 @@ class CacheMetrics:
         self.objects: float = 0
         self.size_bytes: float = 0
         """Bytes of the objects' JSON as stored."""
+        self.subscribers: float = 0
+        """Watches of controllers that get the events of the kind."""
+
         self.relists: float = 0
         self.watch_restarts: dict[str, float] = {}
         """Watches that ended and were begun anew, by why (ended, expired, stalled, cut, throttled, refused, failed)."""

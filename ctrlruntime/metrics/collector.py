@@ -195,6 +195,12 @@ class Collector(PrometheusCollector):
         yield _gauge(
             f"{prefix}_bytes", "Bytes of JSON in the cache", labels, (((c.kind, c.cluster), c.size_bytes) for c in all_)
         )
+        yield _gauge(
+            f"{prefix}_subscribers",
+            "Watches of controllers that get the events of the kind",
+            labels,
+            (((c.kind, c.cluster), c.subscribers) for c in all_),
+        )
         ages = ((c, self._metrics.proof_age(c)) for c in all_)
         yield _gauge(
             f"{prefix}_last_proof_of_life_seconds",

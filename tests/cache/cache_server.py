@@ -6,6 +6,7 @@ import asyncio
 import json
 from contextlib import aclosing, asynccontextmanager, contextmanager
 
+from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.cache.informer import Informer, Scope
 from ctrlruntime.cache.reflector import Listed, Reflector, Replaced, WatchOptions
 from ctrlruntime.errors import Expired
@@ -16,6 +17,7 @@ from ctrlruntime.rest.watch import Frame
 
 SOON = 5.0
 LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
+KIND = GroupVersionKind("", "v1", "Thing")
 PAGES = WatchOptions(streaming_list=False)
 
 
@@ -164,7 +166,7 @@ def informer_of(*scripts, options=PAGES, **more):
         return {scope: reflector_of(script, options=options) for scope, script in by_scope.items()}
 
     more = {"clock": time, "rng": lambda: 0.5, "sleep": time.sleep, **more}
-    return Informer("Thing.v1", more.pop("plan", plan), watch=options, **more)
+    return Informer("Thing.v1", KIND, more.pop("plan", plan), watch=options, **more)
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import PartialObjectMetadata, Unstructured
 from ctrlruntime.cache import cache as cache_module
 from ctrlruntime.cache.cache import Cache, running
+from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.client.marks import NOT_CACHED
@@ -98,9 +99,9 @@ def server(monkeypatch):
 
 @pytest.fixture
 def make(server):
-    def make(*, metrics=None, on_unreadable=None, **options):
+    def make(*, metrics=None, observer=None, **options):
         options = {"watch": PAGES, "sync_period": None, **options}
-        parts = {"metrics": metrics, "on_unreadable": on_unreadable}
+        parts = {"metrics": metrics, "observer": observer}
         return Cache(
             None, server, Scheme(), options=CacheOptions(**options), **parts, clock=server.time, rng=lambda: 0.0
         )
@@ -344,12 +345,14 @@ async def test_an_object_that_does_not_fit_the_class_fails_for_its_reader_alone(
 
 async def test_each_version_of_an_object_that_does_not_fit_is_counted_and_told_once(server, make):
     told, metrics = [], Metrics()
+    observer = CacheObserver()
+    observer.unreadable = told.append
     gate = asyncio.Event()
     server.answers["Pod"] = lambda *_: Script(
         server.time, page(pod("a"), obj("bad", 2, spec={"containers": 7}), version=5),
         [[modified("bad", 6, spec={"containers": "x"})], gate, [modified("bad", 7, spec={"containers": []})], HANGS],
     )  # fmt: skip
-    async with running(make(metrics=metrics, on_unreadable=told.append)) as cache:
+    async with running(make(metrics=metrics, observer=observer)) as cache:
         with capture_logs() as logs:
             subscription = await cache.subscribe(core.Pod, name="test")
             await cache.list(core.Pod)
@@ -665,7 +668,7 @@ async def test_a_kind_is_stale_when_nothing_was_heard_of_it_for_too_long_and_is_
 async def test_a_kind_that_was_never_readable_is_stale_after_the_same_time(server, make):
     server.absent.add("Pod")
     cache = make(stale_after=200.0)
-    await cache.subscribe(core.Pod, name="test")
+    subscription = await cache.subscribe(core.Pod, name="test")
     assert cache.stale() == {}
     async with running(cache):
         await eventually(lambda: cache.unsynced().get("v1, Kind=Pod"))
@@ -674,6 +677,7 @@ async def test_a_kind_that_was_never_readable_is_stale_after_the_same_time(serve
 
         (why,) = cache.stale().values()
         assert "does not serve" in why
+        subscription.stop()
         await cache.remove(core.Pod)
         cache.check()
 
@@ -896,18 +900,57 @@ async def test_an_index_over_metadata_does_not(server, make):
 # --- removal --------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_removed_kind_is_forgotten_its_subscriptions_end_and_the_next_read_starts_anew(server, make):
+async def test_a_kind_that_is_watched_cannot_be_removed_and_its_events_go_on(server, make):
+    gate = asyncio.Event()
+    server.answers["Pod"] = lambda *_: Script(server.time, page(pod("a"), version=5), [gate, [modified("a", 6)], HANGS])
+    async with running(make()) as cache:
+        subscriptions = [await cache.subscribe(core.Pod, name=name) for name in ("webs", "pods")]
+        await cache.get(core.Pod, key("a"))
+
+        with pytest.raises(CacheError, match=r"cannot remove Pod from the cache: watched by pods, webs\. Stop these"):
+            await cache.remove(core.Pod)
+
+        gate.set()
+        for subscription in subscriptions:
+            events = [await asyncio.wait_for(subscription.get(), SOON) for _ in range(2)]
+            assert [event.meta.resource_version for event in events] == ["1", "6"]
+        subscriptions[0].stop()
+        with pytest.raises(CacheError, match="watched by pods"):
+            await cache.remove(core.Pod)
+        subscriptions[1].stop()
+        await cache.remove(core.Pod)
+        assert cache.informers() == {}
+
+
+async def test_a_kind_stays_cached_without_subscribers_and_the_metric_shows_it(server, make):
+    server.serve("Pod", pod("a"))
+    metrics = Metrics()
+    async with running(make(metrics=metrics)) as cache:
+        subscription = await cache.subscribe(PodMetadata, name="webs")
+        await cache.list(PodMetadata)
+        (counted,) = metrics.caches
+        assert counted.subscribers == 1
+        await cache.get(core.Pod, key("a"))  # a full informer takes the place of the metadata-only one
+        await eventually(lambda: cache.informers()[GroupVersionKind("", "v1", "Pod")].subscriber_count == 1)
+        assert counted.subscribers == 1
+
+        subscription.stop()
+
+        assert counted.subscribers == 0
+        assert (await cache.get(core.Pod, key("a"))).metadata.name == "a"
+        assert [asked[-1] for asked in server.asked] == ["metadata", "full"]
+
+
+async def test_a_removed_kind_is_forgotten_and_the_next_read_starts_anew(server, make):
     server.serve("Pod", pod("a"))
     server.serve("Node", obj("n", 1, namespace=""))
     async with running(make()) as cache:
-        subscription = await cache.subscribe(core.Pod, name="test")
         await cache.get(core.Pod, key("a"))
         await cache.get(core.Node, key("n", ""))
         (informer, _) = cache.informers().values()
 
         await cache.remove(core.Pod)
 
-        assert subscription.is_stopped
         assert informer.is_stopped
         assert [gvk.kind for gvk in cache.informers()] == ["Node"]
         assert (await cache.get(core.Pod, key("a"))).metadata.name == "a"
@@ -944,12 +987,15 @@ async def test_a_removal_while_widening_ends_both_informers(server, make):
     async with running(make()) as cache:
         subscription = await cache.subscribe(PodMetadata, name="test")
         await cache.get(PodMetadata, key("a"))
-        await cache.subscribe(core.Pod, name="wide")
+        wide = await cache.subscribe(core.Pod, name="wide")
         await asyncio.wait_for(whole.exhausted.wait(), SOON)
 
+        with pytest.raises(CacheError, match="watched by test, wide"):
+            await cache.remove(core.Pod)
+        subscription.stop()
+        wide.stop()
         await cache.remove(core.Pod)
 
-        assert subscription.is_stopped
         await eventually(lambda: narrow.closed)
 
 

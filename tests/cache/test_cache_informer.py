@@ -10,6 +10,7 @@ import math
 import pytest
 from cache_server import (
     HANGS,
+    KIND,
     SOON,
     Script,
     Time,
@@ -32,9 +33,9 @@ from cache_server import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctrlruntime.api.metadata import metadata_of
-from ctrlruntime.cache.informer import Informer, Scope
-from ctrlruntime.cache.managed_fields import cut_managed_fields, cut_with_metadata
+from ctrlruntime.api.metadata import envelope_of
+from ctrlruntime.cache.informer import MAX_LOGGED, Informer, Scope
+from ctrlruntime.cache.managed_fields import cut_managed_fields, cut_with_envelope
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.cache.store import Index, field_path_index
 from ctrlruntime.errors import (
@@ -340,6 +341,72 @@ async def test_an_object_that_cannot_be_decoded_does_not_stall_the_others(time):
         assert sum("without readable metadata" in line["event"] for line in logs) == 3
 
 
+THING = {"apiVersion": "v1", "kind": "Thing"}
+PARTIAL = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"}
+OTHERS = [
+    {"apiVersion": "v1", "kind": "Other"},
+    {"apiVersion": "v2", "kind": "Thing"},
+    {"apiVersion": "example.com/v1", "kind": "Thing"},
+    {"kind": "Other"},
+]
+
+
+@pytest.mark.parametrize("keep_managed_fields", [False, True])
+async def test_an_object_of_another_kind_is_skipped_wherever_it_comes_from(time, keep_managed_fields):
+    metrics = CacheMetrics("Thing.v1")
+    listed = page(
+        obj("a", 1, **THING), obj("b", 2), *(obj(f"x{n}", 3, **other) for n, other in enumerate(OTHERS)), version=5
+    )
+    changes = [
+        modified("a", 6, **OTHERS[0]),
+        added("c", 7, **OTHERS[1]),
+        deleted("b", 8, **PARTIAL),
+        added("d", 9, **THING),
+    ]
+    informer = informer_of(
+        Script(time, listed, [changes, HANGS]), metrics=metrics, keep_managed_fields=keep_managed_fields
+    )
+    subscription = informer.subscribe("test", bytes)
+
+    with capture_logs() as logs:
+        async with running(informer):
+            await until(informer, lambda: informer.version("ns") == 9)
+
+            assert content(informer.store) == {
+                ("ns", "a"): obj("a", 1, **THING), ("ns", "b"): obj("b", 2), ("ns", "d"): obj("d", 9, **THING),
+            }  # fmt: skip
+            assert [event.meta.name for event in drain(subscription)] == ["a", "b", "d"]
+    assert metrics.decode_errors == 7
+    skipped = [
+        (line["object"], line["found"]) for line in logs if line["event"] == "an object of another kind is skipped"
+    ]
+    assert skipped[0] == ("ns/x0", "v1, Kind=Other")
+    assert len(skipped) == 7
+
+
+async def test_a_metadata_only_informer_takes_both_forms_of_its_kind(time):
+    listed = page(obj("a", 1, **PARTIAL), obj("b", 2, **THING), obj("c", 3), obj("x", 4, **OTHERS[0]), version=5)
+    informer = informer_of(Script(time, listed, [HANGS]), metadata_only=True)
+
+    async with running(informer):
+        await informer.wait_synced()
+
+        assert {name for _, name in content(informer.store)} == {"a", "b", "c"}
+
+
+async def test_the_log_names_only_the_first_of_many_skipped_objects(time):
+    metrics = CacheMetrics("Thing.v1")
+    listed = page(*(obj(f"x{n}", n, **OTHERS[0]) for n in range(1, 2 * MAX_LOGGED)), version=500)
+    informer = informer_of(Script(time, listed, [HANGS]), metrics=metrics)
+
+    with capture_logs() as logs:
+        async with running(informer):
+            await informer.wait_synced()
+
+    assert metrics.decode_errors == 2 * MAX_LOGGED - 1
+    assert sum(line["event"] == "an object of another kind is skipped" for line in logs) == MAX_LOGGED
+
+
 def drop_data(tree):
     tree.pop("data", None)
     return tree
@@ -475,12 +542,12 @@ def test_the_field_is_found_whatever_texts_and_orders_stand_around_it(managed, o
     tree = {name: values[name] for name in members}
     raw = json.dumps(tree, separators=(",", ":")).encode()
 
-    cut, meta = cut_with_metadata(raw)
+    cut, envelope = cut_with_envelope(raw)
 
     del metadata["managedFields"]
     assert json.loads(cut) == tree
     assert cut_managed_fields(raw) == cut
-    assert (meta.name, meta.labels) == ("a", texts)
+    assert (envelope.metadata.name, envelope.metadata.labels) == ("a", texts)
 
 
 @pytest.mark.parametrize(
@@ -496,7 +563,7 @@ def test_the_field_is_found_whatever_texts_and_orders_stand_around_it(managed, o
     ],
 )
 def test_what_only_looks_like_the_field_stays(raw):
-    assert (cut_with_metadata(raw), cut_managed_fields(raw)) == ((raw, metadata_of(raw)), raw)
+    assert (cut_with_envelope(raw), cut_managed_fields(raw)) == ((raw, envelope_of(raw)), raw)
 
 
 @pytest.mark.parametrize(
@@ -514,10 +581,10 @@ def test_what_only_looks_like_the_field_stays(raw):
     ],
 )
 def test_brackets_in_its_texts_do_not_end_it(field, left):
-    cut, meta = cut_with_metadata(b'{"kind":"K","metadata":%s,"spec":{"a":[1]}}' % field)
+    cut, envelope = cut_with_envelope(b'{"kind":"K","metadata":%s,"spec":{"a":[1]}}' % field)
 
     assert cut == b'{"kind":"K","metadata":%s,"spec":{"a":[1]}}' % left
-    assert meta.name == "x"
+    assert envelope.metadata.name == "x"
 
 
 @pytest.mark.parametrize(
@@ -525,7 +592,7 @@ def test_brackets_in_its_texts_do_not_end_it(field, left):
 )
 def test_metadata_that_cannot_be_read_is_an_error_with_and_without_the_field(raw):
     with pytest.raises(ValueError):
-        cut_with_metadata(raw)
+        cut_with_envelope(raw)
 
 
 async def test_managed_fields_are_cut_unless_they_are_asked_for(time):
@@ -632,7 +699,7 @@ async def test_a_kind_that_is_not_served_is_reported_once_with_what_to_do_and_sy
             raise answers.pop()
         return {Scope(): reflector_of(script)}
 
-    informer = Informer("Thing.v1", plan, install_hint=lambda: "install the CRD", clock=time, sleep=time.sleep)
+    informer = Informer("Thing.v1", KIND, plan, install_hint=lambda: "install the CRD", clock=time, sleep=time.sleep)
     with capture_logs() as logs:
         async with running(informer):
             readable = asyncio.create_task(informer.wait_readable())

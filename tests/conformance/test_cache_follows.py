@@ -18,7 +18,7 @@ from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.client import APIClient
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.split import SplitClient
-from ctrlruntime.errors import Forbidden, NoMatchError, NotCachedError, NotFound
+from ctrlruntime.errors import CacheError, Forbidden, NoMatchError, NotCachedError, NotFound
 from ctrlruntime.event import CreateEvent, DeleteEvent, UpdateEvent
 from ctrlruntime.rest import RESTMapper, get_config
 from ctrlruntime.rest.transport import Transport
@@ -311,8 +311,11 @@ async def test_a_removed_kind_is_read_anew(server, namespace):
     async with cluster(server, namespaces=[namespace]) as made:
         subscription = await made.cache.subscribe(core.ConfigMap, name="test")
         await made.cache.list(core.ConfigMap)
+        with pytest.raises(CacheError, match="watched by test"):
+            await made.cache.remove(core.ConfigMap)
+        subscription.stop()
         await made.cache.remove(core.ConfigMap)
-        assert subscription.is_stopped
+        assert made.cache.informers() == {}
         await made.client.create(config_map(namespace, "later"))
 
         assert (await made.client.get(core.ConfigMap, NamespacedName(namespace, "later"))).metadata.name == "later"

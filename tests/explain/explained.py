@@ -12,9 +12,9 @@ from ctrlruntime.cache.informer import Scope
 from ctrlruntime.cache.reflector import State
 from ctrlruntime.cache.store import Entry, Store
 from ctrlruntime.client.gate import Gate
-from ctrlruntime.client.loops import WriteLoops
 from ctrlruntime.controller import Controller, ControllerOptions
 from ctrlruntime.explain.explainer import Explainer
+from ctrlruntime.explain.loops import WriteLoops
 from ctrlruntime.journal import Changes, Journal, Trigger
 from ctrlruntime.reconcile import Request
 from ctrlruntime.testing.eventually import eventually
@@ -65,7 +65,6 @@ class Cluster:
         self.name = name
         self.cache = Cache(**informers)
         self.gate = Gate()
-        self.loops = WriteLoops()
 
 
 class Feed:
@@ -113,7 +112,14 @@ class Setting:
         )
         self.controller.watch(self.feed)
         self.clusters = [Cluster(ConfigMap=Informer("a"), Pod=Informer())] if clusters is None else clusters
-        self.explainer = Explainer(self.journal, lambda: [self.controller], lambda: self.clusters, clock=lambda: 100.0)
+        self.loops = [WriteLoops()]
+        self.explainer = Explainer(
+            self.journal,
+            lambda: [self.controller],
+            lambda: self.clusters,
+            loops=lambda: self.loops,
+            clock=lambda: 100.0,
+        )
 
     def add(self, key, trigger=None, **options):
         self.controller.queue.add(key, trigger=trigger, **options)

@@ -12,12 +12,12 @@ from explained import A, Cluster, Informer, Setting, changed, running, trigger
 from ctrlruntime.api import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.cache.informer import Scope
-from ctrlruntime.client.loops import WriteLoops
 from ctrlruntime.client.observers import CallObservers, Write
 from ctrlruntime.errors import TerminalError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.calls import call_observer
 from ctrlruntime.explain.explainer import QuestionError
+from ctrlruntime.explain.loops import WriteLoops
 from ctrlruntime.reconcile import Request, Result
 from ctrlruntime.selector import equals
 
@@ -288,7 +288,7 @@ async def test_a_loop_is_told_with_the_requests_that_write_it():
 
     async with running(Setting(reconcile)) as setting:
         observers.add_observer(call_observer(setting.journal))
-        setting.clusters[0].loops = loops
+        setting.loops = [loops]
         for name in ("a", "b"):
             setting.add(Request("ns", name), trigger(name=name))
             await setting.ran(Request("ns", name))

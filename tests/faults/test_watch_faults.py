@@ -532,6 +532,24 @@ async def object_without_metadata(world: World) -> None:
         world.assert_no_list(since=began)
 
 
+@fault("an object of another kind is left out", kind="objects", bound=10,
+       may_log=("an object of another kind is skipped",))  # fmt: skip
+async def object_of_another_kind(world: World) -> None:
+    def swap(item):
+        return item | {"kind": "Secret"} if item["metadata"]["name"] == "new-1" else item
+
+    await world.prepare()
+    async with world.running():
+        with world.proxy.poison(world.watches(), swap):
+            await world.change()
+            await eventually(lambda: world.first.reconciled.get("gone-1", "") is None, timeout=10)
+        assert "new-1" not in world.first.reconciled
+        await asyncio.to_thread(world.first.update, "new-1")
+        began = await world.change()
+        await world.recovered(began)
+        world.assert_no_list(since=began)
+
+
 # --- clocks ----------------------------------------------------------------------------------------------------------
 
 

@@ -162,10 +162,11 @@ def test_caches_show_size_age_and_restarts(registry):
 
     assert value("objects") == 0
     assert value("last_proof_of_life_seconds") is None
-    cache.objects, cache.size_bytes, cache.last_proof_of_life = 3, 4000, 20.0
+    cache.objects, cache.size_bytes, cache.subscribers, cache.last_proof_of_life = 3, 4000, 2, 20.0
     cache.relists, cache.watch_restarts, cache.events_coalesced, cache.decode_errors = 1, {"stalled": 2}, 3, 4
     assert value("objects") == 3
     assert value("bytes") == 4000
+    assert value("subscribers") == 2
     assert value("last_proof_of_life_seconds") == 30
     assert value("relists_total") == 1
     restarts = registry.get_sample_value("ctrlruntime_cache_watch_restarts_total", {**labels, "reason": "stalled"})

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from ctrlruntime import log
+from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, metadata_of
 from ctrlruntime.changes import ABSENT, Path, differences, leaves, path_text
 from ctrlruntime.client.observers import Write
@@ -181,6 +182,7 @@ class WriteLoops:
     """Watches the writes of one cluster's client. Use it on one event loop.
 
     Args:
+        cluster: the name of the cluster.
         counter: told of each write that led nowhere, and of each loop.
         threshold: how many of them in a row are a loop.
         window: seconds after which a further write begins anew.
@@ -190,6 +192,7 @@ class WriteLoops:
 
     def __init__(
         self,
+        cluster: str = "",
         *,
         counter: LoopCounter | None = None,
         threshold: int = THRESHOLD,
@@ -198,6 +201,7 @@ class WriteLoops:
         max_bytes: int = MAX_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.cluster = cluster
         self._counter = counter
         self._threshold = threshold
         self._window = window
@@ -234,11 +238,11 @@ class WriteLoops:
         self._suspect(key, trail)
         self._shrink()
 
-    def saw(self, group: str, kind: str, meta: Metadata, raw: bytes) -> None:
+    def saw(self, kind: GroupVersionKind, meta: Metadata, raw: bytes) -> None:
         """Look at a change of an object as a watch brought it, managedFields included: who fights over its fields?"""
         if not self._suspects:
             return
-        for key in self._suspects.get((group, kind, meta.namespace, meta.name), ()):
+        for key in self._suspects.get((kind.group, kind.kind, meta.namespace, meta.name), ()):
             trail = self._trails[key]
             if trail.content.text and _is_newer(meta.resource_version, trail.version):
                 differing = _differences(trail.content.text, _content(raw, key[-1]))

@@ -8,8 +8,8 @@ import pytest
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import metadata_of
-from ctrlruntime.client.loops import MAX_NAMED, WriteLoops
 from ctrlruntime.client.observers import Write
+from ctrlruntime.explain.loops import MAX_NAMED, WriteLoops
 from ctrlruntime.log.options import WARN
 from ctrlruntime.log.output import sink
 from ctrlruntime.metrics import ClientMetrics
@@ -70,7 +70,7 @@ class Writes:
             {"manager": "ours", "fieldsV1": {"f:spec": {"f:x": {}}}},
         ]
         raw = json.dumps(self.tree(name, spec, managed=managed)).encode()
-        self.loops.saw("apps", "Deployment", metadata_of(raw), raw)
+        self.loops.saw(GroupVersionKind("apps", "v1", "Deployment"), metadata_of(raw), raw)
         self.stored[name] = json.dumps(self.tree(name, spec)).encode()
 
 
