@@ -447,7 +447,7 @@ class Controller(Generic[R]):
                 raise cancelled
             return result, error
         # Only the stop may end a worker: what else cancelled its task failed this reconcile, and no more.
-        was_taken_back = await take_back(run.task)
+        was_taken_back = bool(run.task.cancelling()) and await take_back(run.task)
         if error is None and (was_taken_back or cancelled is not None):
             error = (
                 ReconcileTimeoutError(
