@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Generic, Protocol
+from typing import Generic, Protocol, cast
 
 from typing_extensions import TypeVar
 
@@ -49,7 +49,7 @@ class Guarded(Generic[R]):
 
     def when(self, key: R, /) -> float:
         try:
-            delay: object = self._limiter.when(key)
+            delay = cast("object", self._limiter.when(key))
             if isinstance(delay, (int, float)) and 0 <= delay < math.inf:
                 return delay
             raise ValueError(f"the delay is {delay!r}: return seconds, 0 or more")
