@@ -204,9 +204,15 @@ class WebhookServer:
             raise RuntimeError("the webhook server was started before; it runs once")
         self._was_started = True
         self._collect()
-        self._shown.show(await self._certificates.prepare())
+        # An address in use is said before a certificate is made or waited for.
+        listening = self._listen()
         try:
-            await self._serve()
+            self._shown.show(await self._certificates.prepare())
+        except BaseException:
+            listening.close()
+            raise
+        try:
+            await self._serve(listening)
             self._follower = asyncio.ensure_future(self._certificates.follow(self._shown.show))
             self._follower.add_done_callback(self._follower_ended)
             for endpoint in self._endpoints.values():
@@ -247,10 +253,9 @@ class WebhookServer:
             if not task.done():
                 raise NotReadyError(f"{kind.__name__} has not arrived in the cache")
 
-    async def _serve(self) -> None:
+    async def _serve(self, listening: socket.socket) -> None:
         from aiohttp import web
 
-        listening = self._listen()
         runner = web.ServerRunner(
             web.Server(self._handle, access_log=None, keepalive_timeout=180.0),
             handle_signals=False,

@@ -220,6 +220,13 @@ async def test_a_taken_port_ends_the_start(folder):
             await second.start()
 
 
+async def test_a_taken_port_is_said_before_a_certificate_is_looked_for(folder, tmp_path):
+    async with serving(folder) as webhooks:
+        options = ctrl.WebhookOptions(host="127.0.0.1", port=webhooks.port, cert_dir=tmp_path / "empty")
+        with pytest.raises(ConfigError, match="cannot listen"):
+            await WebhookServer(options).start()
+
+
 # HTTP
 
 
