@@ -92,9 +92,12 @@ class ControllerDefaults:
 
     def options_of(self, group: str, kind: str) -> ControllerOptions[Any]:
         """Return the options of a controller of this kind that says nothing itself."""
-        said = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "group_kind_concurrency"}
-        workers = self.group_kind_concurrency.get(f"{kind}.{group}" if group else kind, self.max_concurrent_reconciles)
-        return ControllerOptions(**{**said, "max_concurrent_reconciles": workers})
+        said: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        by_kind: Mapping[str, int] = said.pop("group_kind_concurrency")
+        workers = by_kind.get(f"{kind}.{group}" if group else kind)
+        if workers is not None:
+            said["max_concurrent_reconciles"] = workers
+        return ControllerOptions(**said)
 
 
 class OptionKeywords(TypedDict, Generic[R], total=False):
