@@ -678,8 +678,6 @@ class Cache:
             watch=options.watch,
             metadata_only=metadata_only,
             keep_managed_fields=options.keep_managed_fields,
-            transform=options.transform,
-            resync_period=options.sync_period,
             observer=self._observer,
             install_hint=lambda: f"install the CustomResourceDefinition of {gvk.kind} in group {gvk.group or 'core'}",
             metrics=None if self._metrics is None else self._metrics.cache(_label(gvk), self._cluster),

@@ -77,13 +77,17 @@ class CacheMetrics(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one reflector covers: a namespace ("" = all but those `besides`) and selectors."""
+    """What one reflector covers: a namespace ("" = all but those `besides`) and selectors; and how its objects are kept."""
 
     namespace: str = ""
     labels: LabelSelector | None = None
     fields: str = ""
     besides: tuple[str, ...] = ()
     """Namespaces that have a scope of their own; `fields` leaves their objects out."""
+
+    transform: Transform | None = None
+    sync_period: float | None = None
+    """Seconds after which each object is shown to the subscribers again; None: never."""
 
     @property
     def selects_fields(self) -> bool:
@@ -128,8 +132,6 @@ class Informer:
         watch: WatchOptions | None = None,
         metadata_only: bool = False,
         keep_managed_fields: bool = False,
-        transform: Transform | None = None,
-        resync_period: float | None = None,
         observer: CacheObserver | None = None,
         install_hint: Callable[[], str] = str,
         metrics: CacheMetrics | None = None,
@@ -157,8 +159,15 @@ class Informer:
         self._metadata_only = metadata_only
         self._keep_managed_fields = keep_managed_fields
         self._observer = None if metadata_only else observer
-        self._transform = transform
-        self._resync_period = resync_period
+        self._scope_of: dict[str, Scope] = {}
+        """The scopes by their namespace."""
+
+        self._transforms = 0
+        """How many scopes have a transform."""
+
+        self._resyncing: set[float] = set()
+        """The periods in which a task shows objects again."""
+
         self._install_hint = install_hint
         self._metrics = metrics
         self._rng = rng
@@ -193,7 +202,7 @@ class Informer:
     @property
     def holds_whole_objects(self) -> bool:
         """Whether objects rest as the server sent them, but for managedFields."""
-        return not self._metadata_only and self._transform is None
+        return not self._metadata_only and not self._transforms
 
     @property
     def last_error(self) -> CtrlError | None:
@@ -394,8 +403,6 @@ class Informer:
                 for covered, reflector in planned.items():
                     self._begin(covered, reflector)
                 self._check_synced()
-                if self._resync_period is not None:
-                    group.start_soon(self._resync, self._resync_period)
                 await anyio.sleep_forever()  # scopes may come later, the first one, too
 
     def rescope(self, scopes: Iterable[Scope], reflector: Callable[[Scope], Reflector]) -> None:
@@ -421,6 +428,11 @@ class Informer:
         self._begun_at[scope] = self._clock()
         self._reflectors[scope] = reflector
         self._numbers[scope.namespace] = 0
+        self._scope_of[scope.namespace] = scope
+        self._transforms += scope.transform is not None
+        if scope.sync_period is not None and scope.sync_period not in self._resyncing:
+            self._resyncing.add(scope.sync_period)
+            self._group.start_soon(self._resync, scope.sync_period)
         follower = self._followers[scope] = anyio.CancelScope()
         self._group.start_soon(self._follow_until, scope, reflector, follower)
 
@@ -432,6 +444,8 @@ class Informer:
         _add(self._former_restarts, reflector.restarts)
         self._versions.pop(scope.namespace, None)
         self._numbers.pop(scope.namespace, None)
+        self._scope_of.pop(scope.namespace, None)
+        self._transforms -= scope.transform is not None
         self._begun_at.pop(scope, None)
         self._lists.pop(scope, None)
         self._errors.pop(scope.namespace, None)
@@ -536,13 +550,20 @@ class Informer:
         news.set()
 
     async def _resync(self, period: float) -> None:
+        """Show the objects of all scopes with this period again, until there is no such scope."""
         while True:
             await self._sleep(period * (0.9 + 0.2 * self._rng()))
+            if all(scope.sync_period != period for scope in self._reflectors):
+                self._resyncing.discard(period)
+                return
             if not self._is_synced:
                 continue
             for count, entry in enumerate(list(self.store), 1):
                 if count % TURN == 0:
                     await asyncio.sleep(0)
+                scope = self._keeping(entry.meta.namespace)
+                if scope is None or scope.sync_period != period:
+                    continue
                 if self.store.get(entry.meta.namespace, entry.meta.name) is entry:
                     self._deliver_update(entry, entry)
 
@@ -672,7 +693,12 @@ class Informer:
             )
             return None
         entry = Entry(cut, envelope.metadata)
-        return entry if self._transform is None else self._transformed(entry, self._transform)
+        scope = self._keeping(entry.meta.namespace) if self._transforms else None
+        return entry if scope is None or scope.transform is None else self._transformed(entry, scope.transform)
+
+    def _keeping(self, namespace: str) -> Scope | None:
+        """Return the scope whose options hold for objects of a namespace."""
+        return self._scope_of.get(namespace) or self._scope_of.get("")
 
     def _is_other(self, envelope: Envelope) -> bool:
         """Whether an object says that it is of another kind."""
