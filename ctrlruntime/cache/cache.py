@@ -24,12 +24,14 @@ from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
 from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.cache.comparison import CatchUp, Comparison, compare
-from ctrlruntime.cache.informer import CacheMetrics, Informer, Scope
+from ctrlruntime.cache.contents import CacheMetrics
+from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.namespaces import NamespaceSet
 from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions, selecting
 from ctrlruntime.cache.reflector import Backoff, Reflector
 from ctrlruntime.cache.refusals import no_index, not_found, outside, unsynced
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Entry, Index, Store, field_path_index
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.cache.unreadable import UnreadableObjects

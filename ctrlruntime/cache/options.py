@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
-from ctrlruntime.cache.informer import Scope, Transform
 from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.cache.scope import Scope, Transform
 from ctrlruntime.client.interfaces import Fields, Labels
 from ctrlruntime.client.selectors import fields_of, labels_of
 from ctrlruntime.selector import LabelSelector

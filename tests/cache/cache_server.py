@@ -8,8 +8,9 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.reflector import Listed, Reflector, Replaced, WatchOptions
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.errors import Expired
 from ctrlruntime.log.options import ERROR, INFO, WARN
 from ctrlruntime.log.output import sink

@@ -34,9 +34,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctrlruntime.api.metadata import envelope_of
-from ctrlruntime.cache.informer import MAX_LOGGED, Informer, Scope
+from ctrlruntime.cache.contents import MAX_LOGGED
+from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.managed_fields import cut_managed_fields, cut_with_envelope
 from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Index, field_path_index
 from ctrlruntime.errors import (
     ConfigError,
@@ -201,9 +203,9 @@ async def test_a_later_list_keeps_of_its_pages_only_what_is_new(time):
 
     async with running(informer):
         await informer.wait_synced()
-        await eventually(lambda: Scope() in informer._lists and informer._lists[Scope()].taken == 3)
+        await eventually(lambda: Scope() in informer._contents._lists and informer._contents._lists[Scope()].taken == 3)
 
-        assert [entry.meta.name for entry in informer._lists[Scope()].changed] == ["b", "c"]
+        assert [entry.meta.name for entry in informer._contents._lists[Scope()].changed] == ["b", "c"]
         assert content(informer.store) == {("ns", "a"): obj("a", 1), ("ns", "b"): obj("b", 2)}
 
 
@@ -219,7 +221,7 @@ async def test_a_namespace_that_is_dropped_while_its_list_comes_in_leaves_nothin
 
         assert told(subscription) == [("Create", "a", 1, "initial"), ("Delete", "a", 1, "unknown")]
         assert len(informer.store) == 0
-        assert informer._lists == {}
+        assert informer._contents._lists == {}
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 

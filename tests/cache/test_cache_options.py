@@ -7,9 +7,9 @@ import math
 import pytest
 
 from ctrlruntime.api.core import v1 as core
-from ctrlruntime.cache.informer import Scope
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
 from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.selector import NOTHING, parse_labels
 
 
