@@ -24,12 +24,14 @@ from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
 from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.cache.comparison import CatchUp, Comparison, compare
-from ctrlruntime.cache.informer import CacheMetrics, Informer, Scope
+from ctrlruntime.cache.contents import CacheMetrics
+from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.namespaces import NamespaceSet
 from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions, selecting
 from ctrlruntime.cache.reflector import Backoff, Reflector
 from ctrlruntime.cache.refusals import no_index, not_found, outside, unsynced
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Entry, Index, Store, field_path_index
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.cache.unreadable import UnreadableObjects
@@ -678,8 +680,6 @@ class Cache:
             watch=options.watch,
             metadata_only=metadata_only,
             keep_managed_fields=options.keep_managed_fields,
-            transform=options.transform,
-            resync_period=options.sync_period,
             observer=self._observer,
             install_hint=lambda: f"install the CustomResourceDefinition of {gvk.kind} in group {gvk.group or 'core'}",
             metrics=None if self._metrics is None else self._metrics.cache(_label(gvk), self._cluster),

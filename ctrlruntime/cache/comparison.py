@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import metadata_of
-from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.cache.informer import Informer
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Entry
 from ctrlruntime.errors import Expired, Gone
 from ctrlruntime.rest.collection import Collection

@@ -1,9 +1,7 @@
-"""One kind in the cache: the one writer of its store.
+"""The life of one kind in the cache: which scopes it follows, how far each has come, and what stands in its way.
 
-Takes lists and changes from its reflectors (one for each namespace it covers, or one for all), puts bytes and
-metadata records into the store, updates the indexes, and only then hands the event to each subscriber's buffer: whoever
-hears of a change can read it. No user code runs here but transforms and index functions, and their failure concerns one
-object.
+It follows one reflector for each namespace it covers, or one for all, and hands lists and changes to its `contents`, which
+stores and delivers them.
 """
 
 from __future__ import annotations
@@ -13,8 +11,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any
 
 import anyio
 import msgspec
@@ -23,12 +20,10 @@ from typing_extensions import TypeVar
 
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.api.metadata import Envelope, Metadata, envelope_of, metadata_of
-from ctrlruntime.cache.managed_fields import cut_with_envelope
+from ctrlruntime.cache.contents import CacheMetrics, Contents
 from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.reflector import (
     Backoff,
-    Change,
     Changed,
     Failed,
     Listed,
@@ -39,81 +34,12 @@ from ctrlruntime.cache.reflector import (
     Update,
     WatchOptions,
 )
-from ctrlruntime.cache.store import Entry, Index, Store
+from ctrlruntime.cache.scope import Scope
+from ctrlruntime.cache.store import Entry, Index
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.errors import CacheError, ConfigError, CtrlError, Forbidden, NoMatchError, NotCachedError, NotFound
-from ctrlruntime.event import CreateEvent, DeleteEvent, Snapshot, UpdateEvent
-from ctrlruntime.selector import LabelSelector
 
 T = TypeVar("T", default=Any)
-
-Transform: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
-"""Changes an object's JSON tree before it is stored (for example drops a big field) and returns it; must be idempotent.
-
-It must leave name, namespace, uid and resourceVersion as they are.
-"""
-
-MAX_LOGGED = 100
-"""Objects of a kind that the log names because they cannot be stored, or their transform fails; the metric counts the others."""
-
-_METADATA_ONLY: Final = ("meta.k8s.io/v1", "PartialObjectMetadata")
-
-TURN = 256
-"""Objects handled in a row before other tasks get their turn: a long list must not hold up reconciles and leases."""
-
-
-class CacheMetrics(Protocol):
-    """What an informer counts; `metrics.cache(kind)` is one."""
-
-    objects: float
-    size_bytes: float
-    subscribers: float
-    relists: float
-    watch_restarts: dict[str, float]
-    events_coalesced: float
-    decode_errors: float
-    last_proof_of_life: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What one reflector covers: a namespace ("" = all but those `besides`) and selectors."""
-
-    namespace: str = ""
-    labels: LabelSelector | None = None
-    fields: str = ""
-    besides: tuple[str, ...] = ()
-    """Namespaces that have a scope of their own; `fields` leaves their objects out."""
-
-    @property
-    def selects_fields(self) -> bool:
-        """Whether a field selector other than that of `besides` leaves objects out."""
-        besides = {f"metadata.namespace!={name}" for name in self.besides}
-        return any(term not in besides for term in self.fields.split(",") if term)
-
-    def holds(self, namespace: str) -> bool:
-        """Whether objects of the namespace belong to this scope."""
-        return namespace == self.namespace if self.namespace else namespace not in self.besides
-
-
-class _Subscriber(NamedTuple):
-    subscription: Subscription[Any]
-    decode: Callable[[bytes], Any]
-
-
-class _List:
-    """A list whose pages are coming in."""
-
-    __slots__ = ("changed", "is_initial", "missing", "taken")
-
-    def __init__(self, *, is_initial: bool, missing: set[tuple[str, str]]) -> None:
-        self.is_initial = is_initial
-        """Nobody reads the scope yet: its objects are stored as they come."""
-        self.missing = missing
-        """What is stored and was not in a page so far."""
-        self.changed: list[Entry] = []
-        """What is to be stored when the list is complete and known to be the newest."""
-        self.taken = 0
 
 
 class Informer:
@@ -128,8 +54,6 @@ class Informer:
         watch: WatchOptions | None = None,
         metadata_only: bool = False,
         keep_managed_fields: bool = False,
-        transform: Transform | None = None,
-        resync_period: float | None = None,
         observer: CacheObserver | None = None,
         install_hint: Callable[[], str] = str,
         metrics: CacheMetrics | None = None,
@@ -138,9 +62,16 @@ class Informer:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.name = name
-        self.store = Store()
-        self._kind = kind
-        self._api_version = kind.api_version
+        self._log = log.get_logger("cache").bind(kind=name)
+        self._contents = Contents(
+            kind,
+            self._log,
+            metadata_only=metadata_only,
+            keep_managed_fields=keep_managed_fields,
+            observer=observer,
+            metrics=metrics,
+        )
+        self.store = self._contents.store
         self._plan = plan
         self._reflectors: dict[Scope, Reflector] = {}
         self._followers: dict[Scope, anyio.CancelScope] = {}
@@ -154,37 +85,28 @@ class Informer:
 
         self._backoff = Backoff(watch or WatchOptions(), clock=clock, rng=rng)
         self._absent_poll = (watch or WatchOptions()).absent_poll
-        self._metadata_only = metadata_only
-        self._keep_managed_fields = keep_managed_fields
-        self._observer = None if metadata_only else observer
-        self._transform = transform
-        self._resync_period = resync_period
+        self._resyncing: set[float] = set()
+        """The periods in which a task shows objects again."""
+
         self._install_hint = install_hint
         self._metrics = metrics
         self._rng = rng
         self._sleep = sleep
-        self._subscribers: list[_Subscriber] = []
-        self._coalesced = 0
         self._versions: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
-        self._is_synced = False
         self._is_stopped = False
         self._news = asyncio.Event()
         self._changed = asyncio.Event()
         self._errors: dict[str | None, CtrlError] = {}
         self._reported: set[tuple[str | None, str]] = set()
-        self._bad: set[tuple[str, str]] = set()
-        self._skipped = 0
-        self._lists: dict[Scope, _List] = {}
         self._scope: anyio.CancelScope | None = None
-        self._log = log.get_logger("cache").bind(kind=name)
 
     # --- readers ---------------------------------------------------------------------------------------------------
 
     @property
     def is_synced(self) -> bool:
         """Whether every scope was listed once."""
-        return self._is_synced
+        return self._contents.is_synced
 
     @property
     def is_stopped(self) -> bool:
@@ -193,7 +115,7 @@ class Informer:
     @property
     def holds_whole_objects(self) -> bool:
         """Whether objects rest as the server sent them, but for managedFields."""
-        return not self._metadata_only and self._transform is None
+        return self._contents.holds_whole_objects
 
     @property
     def last_error(self) -> CtrlError | None:
@@ -311,73 +233,42 @@ class Informer:
             (now - max(one.last_proof_of_life, self._begun_at.get(scope, now)) for scope, one in followed), default=0.0
         )
 
-    # --- subscribers -----------------------------------------------------------------------------------------------
+    # --- objects and subscribers -----------------------------------------------------------------------------------
 
     def subscribe(self, name: str, decode: Callable[[bytes], T]) -> Subscription[T]:
         """Return a subscription that first gets each stored object as a create event, then every change."""
-        subscription: Subscription[T] = Subscription(name, on_stop=self._forget)
-        if self._is_stopped:
-            subscription.stop()
-            return subscription
-        for entry in self.store:
-            subscription.put(CreateEvent(Snapshot(entry.raw, entry.meta, decode), is_in_initial_list=True))
-        if self._is_synced:
-            subscription.put_synced()
-        self._subscribers.append(_Subscriber(subscription, decode))
-        self._count_subscribers()
-        return subscription
+        return self._contents.subscribe(name, decode)
 
-    def _forget(self, subscription: Subscription[Any]) -> None:
-        self._coalesced += subscription.coalesced
-        self._subscribers = [s for s in self._subscribers if s.subscription is not subscription]
-        self._count_subscribers()
+    @property
+    def subscribers(self) -> list[str]:
+        """The names of the subscribers."""
+        return self._contents.subscribers
 
-    def _count_subscribers(self) -> None:
-        if self._metrics is not None:
-            self._metrics.subscribers = len(self._subscribers)
+    @property
+    def subscriber_count(self) -> int:
+        return len(self._contents.subscribers)
+
+    def add_index(self, index: Index) -> None:
+        """Add an index and fill it. Raises: ValueError when there is one of that name."""
+        self.store.add_index(index)
+
+    def entry(self, raw: bytes) -> Entry | None:
+        """Return what is stored of an object of this kind, or None for one that cannot be stored."""
+        return self._contents.entry(raw)
 
     def adopt(self, other: Informer) -> None:
         """Take over the subscribers of another informer of the kind, and tell them what differs between the two stores.
 
         This one must have seen all that the other has (`has_caught_up`).
         """
-        subscribers, other._subscribers = other._subscribers, []
+        self._contents.adopt(other._contents)
         other._metrics = None  # the counters of the kind are ours from here on
-        for subscriber in subscribers:
-            subscription, decode = subscriber
-            for entry in self.store:
-                known = other.store.get(entry.meta.namespace, entry.meta.name)
-                snapshot = Snapshot(entry.raw, entry.meta, decode)
-                if known is not None and known.meta.uid != entry.meta.uid:
-                    subscription.put(DeleteEvent(Snapshot(known.raw, known.meta, decode), delete_state_unknown=True))
-                    known = None
-                if known is None:
-                    subscription.put(CreateEvent(snapshot, is_in_initial_list=not other.is_synced))
-                elif known.meta.resource_version != entry.meta.resource_version:
-                    subscription.put(UpdateEvent(Snapshot(known.raw, known.meta, decode), snapshot))
-            for known in other.store:
-                if self.store.get(known.meta.namespace, known.meta.name) is None:
-                    subscription.put(DeleteEvent(Snapshot(known.raw, known.meta, decode), delete_state_unknown=True))
-            if self._is_synced:
-                subscription.put_synced()
-            subscription.transfer(self._forget)
-            self._subscribers.append(subscriber)
-        self._count_subscribers()
 
     def has_caught_up(self, other: Informer) -> bool:
         """Whether this informer has seen, in each scope, all that the other has."""
-        return self._is_synced and all(
+        return self.is_synced and all(
             number < 0 or self._numbers.get(namespace, 0) >= number for namespace, number in other._numbers.items()
         )
-
-    @property
-    def subscribers(self) -> list[str]:
-        """The names of the subscribers."""
-        return [subscriber.subscription.name for subscriber in self._subscribers]
-
-    @property
-    def subscriber_count(self) -> int:
-        return len(self._subscribers)
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -394,8 +285,6 @@ class Informer:
                 for covered, reflector in planned.items():
                     self._begin(covered, reflector)
                 self._check_synced()
-                if self._resync_period is not None:
-                    group.start_soon(self._resync, self._resync_period)
                 await anyio.sleep_forever()  # scopes may come later, the first one, too
 
     def rescope(self, scopes: Iterable[Scope], reflector: Callable[[Scope], Reflector]) -> None:
@@ -421,28 +310,27 @@ class Informer:
         self._begun_at[scope] = self._clock()
         self._reflectors[scope] = reflector
         self._numbers[scope.namespace] = 0
+        self._contents.hold(scope)
+        if scope.sync_period is not None and scope.sync_period not in self._resyncing:
+            self._resyncing.add(scope.sync_period)
+            self._group.start_soon(self._resync, scope.sync_period)
         follower = self._followers[scope] = anyio.CancelScope()
         self._group.start_soon(self._follow_until, scope, reflector, follower)
 
     def _end(self, scope: Scope) -> None:
         self._followers.pop(scope).cancel()
-        keys = self._keys(scope)
         reflector = self._reflectors.pop(scope)
         self._former_lists += reflector.relists
         _add(self._former_restarts, reflector.restarts)
         self._versions.pop(scope.namespace, None)
         self._numbers.pop(scope.namespace, None)
         self._begun_at.pop(scope, None)
-        self._lists.pop(scope, None)
         self._errors.pop(scope.namespace, None)
         self._reported = {told for told in self._reported if told[0] != scope.namespace}
-        for namespace, name in keys:
-            old = self.store.remove(namespace, name)
-            if old is not None:
-                self._deliver_delete(old, delete_state_unknown=True)
+        count = self._contents.drop(scope)
         if self._metrics is not None:
             self._count(self._metrics)
-        self._log.info("no longer cached", namespace=scope.namespace or "all", objects=len(keys))
+        self._log.info("no longer cached", namespace=scope.namespace or "all", objects=count)
 
     async def _follow_until(self, scope: Scope, reflector: Reflector, follower: anyio.CancelScope) -> None:
         with follower:
@@ -465,8 +353,7 @@ class Informer:
         self._is_stopped = True
         if self._scope is not None:
             self._scope.cancel()
-        for subscriber in list(self._subscribers):
-            subscriber.subscription.stop()
+        self._contents.stop()
         if self._metrics is not None:
             self._metrics.objects = self._metrics.size_bytes = 0
             self._metrics.last_proof_of_life = None
@@ -491,32 +378,30 @@ class Informer:
                 await self._sleep(self._backoff.next())
 
     async def _take(self, scope: Scope, update: Update) -> None:
+        is_first = scope.namespace not in self._versions
         match update:
             case Changed(changes, version):
                 for change in changes:
-                    self._change(change)
+                    self._contents.change(change)
                 self._advance(scope, version)
             case Progressed(version):
                 self._advance(scope, version)
             case Listed(items, number):
-                await self._take_page(self._list(scope, number), items)
+                await self._contents.take_page(scope, number, items, is_initial=is_first)
             case Replaced(_, version):
-                await self._replace(scope, update)
-                is_first = scope.namespace not in self._versions
+                await self._contents.replace(scope, update, is_initial=is_first)
                 self._advance(scope, version)
                 self._check_synced()
                 if is_first:
                     self._tell()
             case Failed(error, state):
-                self._lists.pop(scope, None)
+                self._contents.abandon_list(scope)
                 self._report(scope.namespace, error, state)
 
     def _check_synced(self) -> None:
-        if self._is_synced or len(self._versions) < len(self._reflectors):
+        if self.is_synced or len(self._versions) < len(self._reflectors):
             return
-        self._is_synced = True
-        for subscriber in self._subscribers:
-            subscriber.subscription.put_synced()
+        self._contents.mark_synced()
         self._log.info("synced", objects=len(self.store))
         self._tell()
 
@@ -536,179 +421,14 @@ class Informer:
         news.set()
 
     async def _resync(self, period: float) -> None:
+        """Show the objects of all scopes with this period again, until there is no such scope."""
         while True:
             await self._sleep(period * (0.9 + 0.2 * self._rng()))
-            if not self._is_synced:
-                continue
-            for count, entry in enumerate(list(self.store), 1):
-                if count % TURN == 0:
-                    await asyncio.sleep(0)
-                if self.store.get(entry.meta.namespace, entry.meta.name) is entry:
-                    self._deliver_update(entry, entry)
-
-    # --- writing the store -----------------------------------------------------------------------------------------
-
-    def _list(self, scope: Scope, page: int) -> _List:
-        """Return the list that a page of this number belongs to."""
-        if page == 0:
-            self._lists[scope] = _List(is_initial=scope.namespace not in self._versions, missing=self._keys(scope))
-        return self._lists[scope]
-
-    async def _take_page(self, listing: _List, items: list[bytes]) -> None:
-        for position, raw in enumerate(items):
-            listing.taken += 1
-            if listing.taken % TURN == 0:
-                await asyncio.sleep(0)
-            items[position] = b""  # the page's copy goes as the store's comes
-            entry = self.entry(raw)
-            if entry is None:
-                continue
-            if listing.is_initial:
-                self._put(entry, is_listed=True, initial=True)
-            elif self._is_new(entry):
-                listing.changed.append(entry)
-            if listing.missing:
-                listing.missing.discard((entry.meta.namespace, entry.meta.name))
-
-    async def _replace(self, scope: Scope, listed: Replaced) -> None:
-        """Make the store equal to a complete list; what is gone without a word becomes a delete of unknown state."""
-        listing = self._list(scope, listed.pages)
-        await self._take_page(listing, listed.items)
-        self._lists.pop(scope, None)
-        for count, entry in enumerate(listing.changed, 1):
-            if count % TURN == 0:
-                await asyncio.sleep(0)
-            self._put(entry, is_listed=True, initial=False)
-        for change in listed.changes:
-            meta = self._change(change)
-            if meta is not None:
-                listing.missing.discard((meta.namespace, meta.name))
-        for namespace, name in listing.missing:
-            old = self.store.remove(namespace, name)
-            if old is not None:
-                self._deliver_delete(old, delete_state_unknown=True)
-
-    def _is_new(self, entry: Entry) -> bool:
-        """Whether the store has not this version of an object."""
-        meta = entry.meta
-        old = self.store.get(meta.namespace, meta.name)
-        if old is None or old.meta.uid != meta.uid:
-            return True
-        return old.meta.resource_version != meta.resource_version or not meta.resource_version
-
-    def _keys(self, scope: Scope) -> set[tuple[str, str]]:
-        keys = self.store.keys(scope.namespace)
-        return {key for key in keys if key[0] not in scope.besides} if scope.besides else keys
-
-    def _change(self, change: Change) -> Metadata | None:
-        entry = self.entry(change.raw)
-        if entry is None:
-            return None
-        if self._observer is not None:
-            self._observer.changed(self._kind, entry.meta, change.raw)
-        if change.type == "DELETED":
-            self._remove(entry)
-        else:
-            self._put(entry, is_listed=False, initial=False)
-        return entry.meta
-
-    def _put(self, entry: Entry, *, is_listed: bool, initial: bool) -> None:
-        meta = entry.meta
-        old = self.store.get(meta.namespace, meta.name)
-        if old is None:
-            self.store.put(entry)
-            self._deliver_create(entry, initial=initial)
-            return
-        if not is_listed and _is_older(meta, old.meta):
-            # A watch that repeats itself: what we have seen since must not be taken back. A list is the truth.
-            return
-        if old.meta.uid != meta.uid:
-            # The deletion of the former object was missed; whoever keeps state by uid has to hear of it.
-            self.store.put(entry)
-            self._deliver_delete(old, delete_state_unknown=True)
-            self._deliver_create(entry, initial=False)
-        elif old.meta.resource_version != meta.resource_version or not meta.resource_version:
-            self.store.put(entry)
-            self._deliver_update(old, entry)
-
-    def _remove(self, entry: Entry) -> None:
-        meta = entry.meta
-        old = self.store.get(meta.namespace, meta.name)
-        if old is None:
-            return
-        if old.meta.uid == meta.uid:
-            self.store.remove(meta.namespace, meta.name)
-            self._deliver_delete(entry, delete_state_unknown=False)
-        elif not _is_older(meta, old.meta):
-            # Another life ended, which we never saw begin: so ours had ended before.
-            self.store.remove(meta.namespace, meta.name)
-            self._deliver_delete(old, delete_state_unknown=True)
-
-    def _deliver_create(self, entry: Entry, *, initial: bool) -> None:
-        for subscription, decode in self._subscribers:
-            subscription.put(CreateEvent(Snapshot(entry.raw, entry.meta, decode), initial))
-
-    def _deliver_update(self, old: Entry, new: Entry) -> None:
-        for subscription, decode in self._subscribers:
-            subscription.put(UpdateEvent(Snapshot(old.raw, old.meta, decode), Snapshot(new.raw, new.meta, decode)))
-
-    def _deliver_delete(self, entry: Entry, *, delete_state_unknown: bool) -> None:
-        for subscription, decode in self._subscribers:
-            subscription.put(DeleteEvent(Snapshot(entry.raw, entry.meta, decode), delete_state_unknown))
-
-    def entry(self, raw: bytes) -> Entry | None:
-        """Return what is stored of an object, or None for one without readable metadata: there is no key to put it at."""
-        try:
-            cut, envelope = (raw, envelope_of(raw)) if self._keep_managed_fields else cut_with_envelope(raw)
-        except ValueError as error:
-            self._skip("an object without readable metadata is skipped", error=str(error), start=raw[:120])
-            return None
-        if (envelope.kind != self._kind.kind or envelope.api_version != self._api_version) and self._is_other(envelope):
-            self._skip(
-                "an object of another kind is skipped",
-                object=str(envelope.metadata.key),
-                found=f"{envelope.api_version}, Kind={envelope.kind}",
-                hint="see which proxy or aggregated API server answers the requests for this kind",
-            )
-            return None
-        entry = Entry(cut, envelope.metadata)
-        return entry if self._transform is None else self._transformed(entry, self._transform)
-
-    def _is_other(self, envelope: Envelope) -> bool:
-        """Whether an object says that it is of another kind."""
-        if not envelope.kind and not envelope.api_version:
-            return False  # an item of a list, which says it for all of them
-        return not (self._metadata_only and (envelope.api_version, envelope.kind) == _METADATA_ONLY)
-
-    def _skip(self, event: str, **fields: object) -> None:
-        """Count an object that cannot be stored, and log it unless there were many."""
-        self._failed_to_decode()
-        if self._skipped < MAX_LOGGED:
-            self._log.error(event, **fields)
-        self._skipped += 1
-
-    def _transformed(self, entry: Entry, transform: Transform) -> Entry:
-        """Return the transformed entry; the untransformed one where the transform fails: it is user code."""
-        key = (entry.meta.namespace, entry.meta.name)
-        try:
-            raw = msgspec.json.encode(transform(msgspec.json.decode(entry.raw)))
-            meta = metadata_of(raw)
-            if _identity(meta) != _identity(entry.meta):
-                raise ValueError("a transform must keep name, namespace, uid and resourceVersion")
-        except Exception as error:  # noqa: BLE001 - the other objects must not wait for this one
-            self._failed_to_decode()
-            if key not in self._bad and len(self._bad) < MAX_LOGGED:
-                self._bad.add(key)
-                self._log.warning(
-                    "the transform failed, the object is kept as it came", object=str(entry.meta.key), error=repr(error)
-                )
-            return entry
-        self._bad.discard(key)
-        return Entry(raw, meta)
-
-    def _failed_to_decode(self) -> None:
-        if self._metrics is not None:
-            self._metrics.decode_errors += 1
+            if all(scope.sync_period != period for scope in self._reflectors):
+                self._resyncing.discard(period)
+                return
+            if self.is_synced:
+                await self._contents.show_again(period)
 
     # --- what people are told --------------------------------------------------------------------------------------
 
@@ -750,7 +470,7 @@ class Informer:
         metrics.objects = len(self.store)
         metrics.size_bytes = self.store.size_bytes
         metrics.last_proof_of_life = self.proof_of_life if self._reflectors else None
-        metrics.events_coalesced = self._coalesced + sum(s.subscription.coalesced for s in self._subscribers)
+        metrics.events_coalesced = self._contents.coalesced
         if not isinstance(update, Changed):
             metrics.relists = self._former_lists + sum(reflector.relists for reflector in self._reflectors.values())
             metrics.watch_restarts = self._restarts()
@@ -761,23 +481,10 @@ class Informer:
             _add(counts, reflector.restarts)
         return dict[str, float](counts)
 
-    def add_index(self, index: Index) -> None:
-        """Add an index and fill it. Raises: ValueError when there is one of that name."""
-        self.store.add_index(index)
-
 
 def _add(sums: dict[str, int], counts: Mapping[str, int]) -> None:
     for name, count in counts.items():
         sums[name] = sums.get(name, 0) + count
-
-
-def _is_older(new: Metadata, old: Metadata) -> bool:
-    a, b = new.resource_version, old.resource_version
-    return a.isdecimal() and b.isdecimal() and int(a) < int(b)
-
-
-def _identity(meta: Metadata) -> tuple[str, str, str, str]:
-    return meta.namespace, meta.name, meta.uid, meta.resource_version
 
 
 def _missing_rule(error: Forbidden, namespace: str | None) -> str:

@@ -7,12 +7,13 @@ in a mapping stands for all that are not named there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
-from ctrlruntime.cache.informer import Scope, Transform
 from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.cache.scope import Scope, Transform
 from ctrlruntime.client.interfaces import Fields, Labels
 from ctrlruntime.client.selectors import fields_of, labels_of
 from ctrlruntime.selector import LabelSelector
@@ -26,9 +27,12 @@ class NamespaceOptions:
 
     labels: Labels | None = None
     fields: Fields | None = None
+    transform: Transform | None = None
+    sync_period: float | None = None
+    """Seconds; `math.inf` for never."""
 
     def __post_init__(self) -> None:
-        _check_selectors(self.labels, self.fields)
+        _check_own(self)
 
 
 Namespaces: TypeAlias = Iterable[str] | Mapping[str, NamespaceOptions]
@@ -111,7 +115,7 @@ class CacheOptions:
         object.__setattr__(self, "by_kind", dict(self.by_kind))
 
     def for_kind(self, kind: KindOptions | None) -> CacheOptions:
-        """Return the options as they hold for one kind; its selectors are still to be combined by `scopes`."""
+        """Return the options as they hold for one kind, without those that `scopes` combines by namespace."""
         own = kind or KindOptions()
 
         def pick(name: str) -> Any:
@@ -120,9 +124,7 @@ class CacheOptions:
 
         return CacheOptions(
             namespaces=pick("namespaces"),
-            transform=pick("transform"),
             keep_managed_fields=pick("keep_managed_fields"),
-            sync_period=pick("sync_period"),
             sync_timeout=self.sync_timeout,
             stale_after=self.stale_after,
             unwatched_reads=self.unwatched_reads,
@@ -156,20 +158,20 @@ class CacheOptions:
 
 
 def _check(options: KindOptions | CacheOptions) -> None:
-    _check_selectors(options.labels, options.fields)
-    if options.sync_period is not None and options.sync_period < 1.0:
-        raise ValueError(f"sync_period is 1 second or more, not {options.sync_period}; None or math.inf for never")
+    _check_own(options)
     namespaces = options.namespaces
     if namespaces is not None:
         # Kept as our own: an iterator would be empty the second time, and a caller's mapping may change later.
         object.__setattr__(options, "namespaces", by_namespace(namespaces))
 
 
-def _check_selectors(labels: Labels | None, fields: Fields | None) -> None:
-    if labels is not None and labels_of(labels).is_nothing:
+def _check_own(options: NamespaceOptions | KindOptions | CacheOptions) -> None:
+    if options.labels is not None and labels_of(options.labels).is_nothing:
         raise ValueError("the label selector selects nothing; leave the kind out of the cache instead")
-    if fields is not None:
-        fields_of(fields)
+    if options.fields is not None:
+        fields_of(options.fields)
+    if options.sync_period is not None and options.sync_period < 1.0:
+        raise ValueError(f"sync_period is 1 second or more, not {options.sync_period}; None or math.inf for never")
 
 
 def selecting(labels: Labels) -> LabelSelector:
@@ -197,10 +199,19 @@ _Level: TypeAlias = NamespaceOptions | KindOptions | CacheOptions | None
 
 
 def _scope(namespace: str, levels: tuple[_Level, ...], *, besides: tuple[str, ...] = ()) -> Scope:
-    """Return the scope of a namespace: each selector from the first of `levels` that has one."""
-    labels = next((level.labels for level in levels if level is not None and level.labels is not None), None)
-    fields = next((level.fields for level in levels if level is not None and level.fields is not None), None)
+    """Return the scope of a namespace: each option from the first of `levels` that has one."""
+
+    def first(option: str) -> Any:
+        values = (getattr(level, option) for level in levels if level is not None)
+        return next((value for value in values if value is not None), None)
+
+    labels, fields, period = first("labels"), first("fields"), first("sync_period")
     terms = ["" if fields is None else str(fields_of(fields)), *(f"metadata.namespace!={name}" for name in besides)]
     return Scope(
-        namespace, None if labels is None else labels_of(labels), ",".join(term for term in terms if term), besides
+        namespace,
+        None if labels is None else labels_of(labels),
+        ",".join(term for term in terms if term),
+        besides,
+        first("transform"),
+        None if period == math.inf else period,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.cache.informer import Informer
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.errors import NotFound, NotInCacheError, OutsideCacheError
 
 

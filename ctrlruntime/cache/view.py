@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ctrlruntime.api.metadata import Metadata, metadata_of
-from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.cache.informer import Informer
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Store
 from ctrlruntime.client.marks import NOT_CACHED, WHOLE, Key, Listing
 from ctrlruntime.rest.collection import Collection

@@ -11,8 +11,9 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from ctrlruntime import journal as record
-from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.reflector import Reflector
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.controller import Controller, Reconcile
 from ctrlruntime.errors import CtrlError

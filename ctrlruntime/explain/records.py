@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 from ctrlruntime import journal as record
-from ctrlruntime.cache.informer import Scope
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.changes import changed_paths
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.loops import WriteLoop

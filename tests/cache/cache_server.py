@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import replace
 
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.cache.informer import Informer, Scope
+from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.reflector import Listed, Reflector, Replaced, WatchOptions
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.errors import Expired
 from ctrlruntime.log.options import ERROR, INFO, WARN
 from ctrlruntime.log.output import sink
@@ -165,6 +167,8 @@ def informer_of(*scripts, options=PAGES, **more):
     async def plan():
         return {scope: reflector_of(script, options=options) for scope, script in by_scope.items()}
 
+    kept = {"transform": more.pop("transform", None), "sync_period": more.pop("resync_period", None)}
+    by_scope = {replace(scope, **kept): script for scope, script in by_scope.items()}
     more = {"clock": time, "rng": lambda: 0.5, "sleep": time.sleep, **more}
     return Informer("Thing.v1", KIND, more.pop("plan", plan), watch=options, **more)
 

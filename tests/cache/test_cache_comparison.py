@@ -9,7 +9,7 @@ import pytest
 
 from ctrlruntime.api.metadata import metadata_of
 from ctrlruntime.cache.comparison import compare
-from ctrlruntime.cache.informer import Scope
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Entry, Store
 from ctrlruntime.errors import Expired
 from ctrlruntime.rest.collection import Page

@@ -34,9 +34,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctrlruntime.api.metadata import envelope_of
-from ctrlruntime.cache.informer import MAX_LOGGED, Informer, Scope
+from ctrlruntime.cache.contents import MAX_LOGGED
+from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.managed_fields import cut_managed_fields, cut_with_envelope
 from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Index, field_path_index
 from ctrlruntime.errors import (
     ConfigError,
@@ -201,9 +203,9 @@ async def test_a_later_list_keeps_of_its_pages_only_what_is_new(time):
 
     async with running(informer):
         await informer.wait_synced()
-        await eventually(lambda: Scope() in informer._lists and informer._lists[Scope()].taken == 3)
+        await eventually(lambda: Scope() in informer._contents._lists and informer._contents._lists[Scope()].taken == 3)
 
-        assert [entry.meta.name for entry in informer._lists[Scope()].changed] == ["b", "c"]
+        assert [entry.meta.name for entry in informer._contents._lists[Scope()].changed] == ["b", "c"]
         assert content(informer.store) == {("ns", "a"): obj("a", 1), ("ns", "b"): obj("b", 2)}
 
 
@@ -219,7 +221,7 @@ async def test_a_namespace_that_is_dropped_while_its_list_comes_in_leaves_nothin
 
         assert told(subscription) == [("Create", "a", 1, "initial"), ("Delete", "a", 1, "unknown")]
         assert len(informer.store) == 0
-        assert informer._lists == {}
+        assert informer._contents._lists == {}
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
@@ -798,6 +800,56 @@ async def test_a_resync_shows_every_object_again_without_asking_the_server(time)
         assert sorted(told(subscription)) == [("Update", "a", 1, "from 1"), ("Update", "b", 2, "from 2")]
         assert len(script.asked) == asked
         assert wanted[0] == pytest.approx(100.0)  # 0.9 to 1.1 times the period; the chance here is 0.5
+
+
+async def test_each_scope_has_its_own_sync_period_and_transform(time):
+    due, asked = {10.0: asyncio.Event(), 20.0: asyncio.Event()}, []
+
+    async def sleep(seconds):
+        asked.append(seconds)
+        if seconds not in due:
+            await time.sleep(seconds)
+            return
+        await due[seconds].wait()
+        due[seconds].clear()
+
+    scripts = {
+        Scope(namespace, None, "", (), transform, period): Script(
+            time, page(obj(f"{namespace}1", 1, namespace=namespace, data="x"), version=5), [HANGS]
+        )
+        for namespace, transform, period in (("a", drop_data, 10.0), ("b", None, 20.0), ("c", None, 10.0), ("d", None, None))
+    }  # fmt: skip
+
+    async def plan():
+        return {scope: reflector_of(script) for scope, script in scripts.items()}
+
+    informer = Informer("Thing.v1", KIND, plan, clock=time, rng=lambda: 0.5, sleep=sleep)
+    subscription = informer.subscribe("test", bytes)
+    async with running(informer):
+        await informer.wait_synced()
+        await eventually(lambda: len(subscription) >= 4)
+        drain(subscription)
+        stored = {namespace: b'"data"' in raw for (namespace, _), raw in content(informer.store).items()}
+        assert stored == {"a": False, "b": True, "c": True, "d": True}
+
+        due[10.0].set()
+        await eventually(lambda: len(subscription) == 2)
+        assert [event.meta.name for event in drain(subscription)] == ["a1", "c1"]
+        due[20.0].set()
+        await eventually(lambda: len(subscription) == 1)
+        assert [event.meta.name for event in drain(subscription)] == ["b1"]
+
+        kept = [scope for scope in scripts if scope.namespace in {"a", "d"}]
+        informer.rescope(kept, lambda _: None)
+        drain(subscription)
+        due[20.0].set()
+        due[10.0].set()
+        await eventually(lambda: len(subscription) == 1)
+        assert [event.meta.name for event in drain(subscription)] == ["a1"]
+        assert informer._resyncing == {10.0}
+        assert not informer.holds_whole_objects
+        informer.rescope(kept[1:], lambda _: None)
+        assert informer.holds_whole_objects
 
 
 async def test_a_resync_of_never_never_comes(time):

@@ -7,14 +7,14 @@ import math
 import pytest
 
 from ctrlruntime.api.core import v1 as core
-from ctrlruntime.cache.informer import Scope
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
 from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.selector import NOTHING, parse_labels
 
 
-def scope(namespace="", labels="", fields="", besides=()):
-    return Scope(namespace, parse_labels(labels) if labels else None, fields, tuple(besides))
+def scope(namespace="", labels="", fields="", besides=(), *, transform=None, sync_period=36_000.0):
+    return Scope(namespace, parse_labels(labels) if labels else None, fields, tuple(besides), transform, sync_period)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,21 @@ def scope(namespace="", labels="", fields="", besides=()):
             [scope("", "x=1", "metadata.namespace!=a,metadata.namespace!=b", ["a", "b"]), scope("b"), scope("a")],
         ),
         (CacheOptions(namespaces=[""], fields="f=2"), None, [scope("", "", "f=2")]),
+        # transform and sync period follow the same order
+        (
+            CacheOptions(
+                namespaces={"a": NamespaceOptions(transform=dict, sync_period=5), "b": NamespaceOptions()},
+                transform=sorted,
+                sync_period=7,
+            ),
+            None,
+            [scope("a", transform=dict, sync_period=5), scope("b", transform=sorted, sync_period=7)],
+        ),
+        (
+            CacheOptions(namespaces={"a": NamespaceOptions(transform=dict, sync_period=5)}, sync_period=None),
+            KindOptions(namespaces={"a": NamespaceOptions(sync_period=math.inf), "b": NamespaceOptions()}, transform=sorted),
+            [scope("a", transform=sorted, sync_period=None), scope("b", transform=sorted, sync_period=None)],
+        ),
     ],
 )  # fmt: skip
 def test_the_most_exact_option_wins(options, kind, scopes):
@@ -83,14 +98,14 @@ def test_namespaces_of_its_own_for_a_cluster_scoped_kind_are_refused():
 
 def test_none_inherits_and_false_does_not():
     short, long = WatchOptions(page_size=1), WatchOptions(page_size=2)
-    options = CacheOptions(keep_managed_fields=True, sync_period=5, watch=short, transform=dict)
+    options = CacheOptions(keep_managed_fields=True, watch=short)
 
     same = options.for_kind(KindOptions())
-    other = options.for_kind(KindOptions(keep_managed_fields=False, sync_period=math.inf, watch=long, transform=sorted))
+    other = options.for_kind(KindOptions(keep_managed_fields=False, watch=long))
 
     assert options.for_kind(None) == same
-    assert (same.keep_managed_fields, same.sync_period, same.watch, same.transform) == (True, 5, short, dict)
-    assert (other.keep_managed_fields, other.sync_period, other.watch, other.transform) == (False, math.inf, long, sorted)  # fmt: skip
+    assert (same.keep_managed_fields, same.watch) == (True, short)
+    assert (other.keep_managed_fields, other.watch) == (False, long)
 
 
 def test_defaults_are_those_of_controller_runtime():

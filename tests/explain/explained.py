@@ -8,8 +8,8 @@ import json
 
 from ctrlruntime.api import GroupVersionKind
 from ctrlruntime.api.metadata import metadata_of
-from ctrlruntime.cache.informer import Scope
 from ctrlruntime.cache.reflector import State
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Entry, Store
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.controller import Controller, ControllerOptions

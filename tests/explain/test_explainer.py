@@ -11,7 +11,7 @@ from explained import A, Cluster, Informer, Setting, changed, running, trigger
 
 from ctrlruntime.api import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
-from ctrlruntime.cache.informer import Scope
+from ctrlruntime.cache.scope import Scope
 from ctrlruntime.client.observers import CallObservers, Write
 from ctrlruntime.errors import TerminalError
 from ctrlruntime.explain import facts
