@@ -100,7 +100,7 @@ async def test_an_update_that_changed_nothing_on_the_server_is_unchanged(mgr, na
         return mutate
 
     sent = []
-    mgr.cluster.gate.add_observer(lambda call: sent.append(call.verb) if call.resource == "services" else None)
+    mgr.cluster.observers.add_observer(lambda call: sent.append(call.verb) if call.resource == "services" else None)
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         results = [(await write(mgr.client, core.Service, key, ports(80)))[1] for _ in range(3)]
         assert results == ["created", "unchanged", "unchanged"]
