@@ -6,6 +6,7 @@ The manager has one for its own cluster; further ones may be added to it, and th
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Callable, Collection
 from typing import Any, Final
@@ -56,20 +57,24 @@ class Cluster:
         self.config = config
         self.name = name
         self.scheme = scheme or Scheme()
-        metrics = metrics or Metrics()
-        self._metrics = metrics
+        self.metrics = metrics = metrics or Metrics()
+        """The cluster's numbers; a manager it is added to serves them with its own."""
+
         self.fence = fence or Fence(refused=metrics.fence.refused)
         """Refuses writes that are bound to leadership; the manager arms it when it elects a leader."""
 
         self.transport = Transport(config, fence=self.fence, counter=metrics.rest)
         # Elections, events and reviews must go on while writes that belong to the leader are refused.
-        self._unfenced = Transport(config, tls=self.transport.tls, counter=metrics.rest)
+        unlimited = dataclasses.replace(config, qps=None)
+        self._unfenced = Transport(unlimited, tls=self.transport.tls, counter=metrics.rest)
         self.mapper = RESTMapper(self.transport.fetch)
         self.gate = Gate(wait=read_your_writes_wait, waits=metrics.client(name))
         self.observers = CallObservers(cluster=name)
         """Observers of what `client`, `api_reader` and the cache ask of the server and learn from it."""
 
-        self._api = APIClient(self.transport, self.mapper, self.scheme, gate=self.gate, observers=self.observers)
+        self._api = APIClient(
+            self.transport, self.mapper, self.scheme, gate=self.gate, observers=self.observers, cluster=name
+        )
         self.cache = Cache(
             self.transport,
             self.mapper,
@@ -94,24 +99,24 @@ class Cluster:
 
     def unfenced_client(self) -> Client:
         """Return a direct client whose writes need no leadership: for elections, events and reviews only."""
-        return APIClient(self._unfenced, self.mapper, self.scheme, observers=self._unfenced_observers())
+        return self._unfenced_client(self.mapper)
 
     def election_client(self) -> Client:
         """Return a direct client for Leases alone, whose writes need no leadership; for the event loop that elections run on.
 
         It asks no discovery: a lease is renewed by one request, whatever else the API server has trouble with.
         """
-        mapper = RESTMapper(_discover_leases)
-        return APIClient(self._unfenced, mapper, self.scheme, observers=self._unfenced_observers())
+        return self._unfenced_client(RESTMapper(_discover_leases))
 
-    def _unfenced_observers(self) -> CallObservers:
-        return CallObservers(origin="unfenced", cluster=self.name)
+    def _unfenced_client(self, mapper: RESTMapper) -> Client:
+        observers = CallObservers(origin="unfenced", cluster=self.name)
+        return APIClient(self._unfenced, mapper, self.scheme, observers=observers, cluster=self.name)
 
     def event_recorder(self, controller: str) -> EventRecorder:
         """Return the recorder of Events in the name of `controller`, one for each name; it writes while the cluster runs."""
         recorder = self._recorders.get(controller)
         if recorder is None:
-            counters = self._metrics.events(controller, self.name)
+            counters = self.metrics.events(controller, self.name)
             recorder = self._recorders[controller] = EventRecorder(self.unfenced_client(), controller, metrics=counters)
             self._recorder_added.set()
         return recorder

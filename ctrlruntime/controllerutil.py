@@ -6,21 +6,18 @@ through the client they are given. Rules of ownership are checked before any req
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary
-
-import msgspec
 
 from ctrlruntime.api import Object, PartialObjectMetadata, gvk, key, kind_of
 from ctrlruntime.api.meta.v1 import OwnerReference
 from ctrlruntime.api.metadata import NamespacedName, ObjectKey
+from ctrlruntime.client.codec import rebound_key
 from ctrlruntime.client.interfaces import Client, Propagation, Reader
 from ctrlruntime.client.patches import merge_patch
+from ctrlruntime.client.unchanged import is_unchanged, unchanged_writes_of
 from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, Conflict, DecodeError, NotFound
 from ctrlruntime.patch import create_merge_patch
 from ctrlruntime.tracking import tracked_by
@@ -29,12 +26,6 @@ T = TypeVar("T", bound=Object)
 
 Mutate: TypeAlias = Callable[[T], Awaitable[object] | object]
 """Brings an object into the wanted state, in place; plain or async. It may be called twice and may not change name or namespace."""
-
-
-MAX_FUTILE: Final = 10_000
-"""Objects of a cluster for which a write that changed nothing is remembered (some 300 bytes each)."""
-
-_CHANGES_BY_ITSELF: Final = frozenset({"resourceVersion", "managedFields", "generation"})
 
 
 class OperationResult(StrEnum):
@@ -46,6 +37,15 @@ class OperationResult(StrEnum):
     UPDATED_STATUS = "updatedStatus"
     """Both the object and its status were written."""
     UPDATED_STATUS_ONLY = "updatedStatusOnly"
+
+
+_RESULTS: Final = {
+    (False, False): OperationResult.UNCHANGED,
+    (True, False): OperationResult.UPDATED,
+    (True, True): OperationResult.UPDATED_STATUS,
+    (False, True): OperationResult.UPDATED_STATUS_ONLY,
+}
+"""By whether the object and its status changed."""
 
 
 # --- owners ----------------------------------------------------------------------------------------------------------
@@ -237,6 +237,8 @@ async def create_or_update(
 ) -> tuple[T, OperationResult]:
     """Bring the object at `key` into the state `mutate` makes of it: create it, update it, or leave it when nothing changes.
 
+    The result is UNCHANGED, too, when an update was sent and the server changed nothing.
+
     `mutate` gets the object as it is, or one with nothing but its name, and changes it in place. It reads through `client`; when a create
     meets an object the cache has not seen, it reads with `reader` (None: `client.api_reader`) and updates that. Status is not written: use
     `client.status`, or create_or_patch. What the server answered with no change before (it fills in what `mutate` leaves out) is not sent
@@ -250,12 +252,13 @@ async def create_or_update(
     main, wanted = _main(kind, before), _main(kind, obj.to_wire())
     if not _has_changed(kind, main, wanted):
         return obj, OperationResult.UNCHANGED
-    futile = _futile_writes(client)
-    if futile.knows(kind, main, wanted):
+    known, names = unchanged_writes_of(client), gvk(kind)
+    if known.knows(names, main, wanted):
         return kind.from_wire(before), OperationResult.UNCHANGED
     updated = await client.update(obj)
-    futile.note(kind, main, wanted, _main(kind, updated.to_wire()))
-    return updated, OperationResult.UPDATED
+    unchanged = is_unchanged(main, _main(kind, updated.to_wire()))
+    known.note(names, main, wanted, unchanged=unchanged)
+    return updated, OperationResult.UNCHANGED if unchanged else OperationResult.UPDATED
 
 
 async def create_or_patch(
@@ -269,25 +272,24 @@ async def create_or_patch(
     if made:
         return obj, OperationResult.CREATED
     after = obj.to_wire()
-    main, wanted, futile = _main(kind, before), _main(kind, after), _futile_writes(client)
-    is_futile = futile.knows(kind, main, wanted)
-    has_main = not is_futile and _has_changed(kind, main, wanted)
-    has_status = _has_changed(kind, _status(kind, before), _status(kind, after))
-    if has_main:
-        # The answer overwrites obj, status included: everything to send is in `before` and `after` by now.
+    main, wanted, names = _main(kind, before), _main(kind, after), gvk(kind)
+    known, has_main = unchanged_writes_of(client), _has_changed(kind, main, wanted)
+    is_known = has_main and known.knows(names, main, wanted)
+    # An answer overwrites obj, status included: what to send is settled before the first request.
+    status_before, status_wanted = _status(kind, before), _status(kind, after)
+    has_status = _has_changed(kind, status_before, status_wanted)
+    main_changed = status_changed = False
+    if has_main and not is_known:
         await client.patch(obj, merge_patch(create_merge_patch(main, wanted)))
-        futile.note(kind, main, wanted, _main(kind, obj.to_wire()))
+        main_changed = not is_unchanged(main, _main(kind, obj.to_wire()))
+        known.note(names, main, wanted, unchanged=not main_changed)
+    elif is_known and not has_status:
+        obj = kind.from_wire(before)
     if has_status:
-        await client.status.patch(obj, merge_patch(create_merge_patch(_status(kind, before), _status(kind, after))))
-    match has_main, has_status:
-        case True, True:
-            return obj, OperationResult.UPDATED_STATUS
-        case True, False:
-            return obj, OperationResult.UPDATED
-        case False, True:
-            return obj, OperationResult.UPDATED_STATUS_ONLY
-        case _:
-            return kind.from_wire(before) if is_futile else obj, OperationResult.UNCHANGED
+        found = obj.to_wire() if main_changed else before
+        await client.status.patch(obj, merge_patch(create_merge_patch(status_before, status_wanted)))
+        status_changed = not is_unchanged(found, obj.to_wire())
+    return obj, _RESULTS[main_changed, status_changed]
 
 
 async def _find_or_create(
@@ -301,7 +303,7 @@ async def _find_or_create(
 ) -> tuple[T, dict[str, Any], bool]:
     """Return the mutated object, its wire form before, and whether it was created."""
     wanted = NamespacedName("" if kind_of(kind).scope == "Cluster" else key.namespace, key.name)
-    found = await client.find(kind, wanted)
+    found = await client.find(kind, rebound_key(key, wanted.namespace))
     if found is None:
         fresh = _fresh(kind, wanted)
         await _mutate(fresh, wanted, mutate)
@@ -361,54 +363,6 @@ def _has_changed(kind: type[Object], before: dict[str, Any], after: dict[str, An
         return kind.from_wire(before) != kind.from_wire(after)
     except DecodeError:
         return True
-
-
-# --- writes that change nothing ---------------------------------------------------------------------------------------
-
-
-class _FutileWrites:
-    """What was sent to which state of an object, and changed nothing; the last of each object, of the last objects.
-
-    An object that is written whole, without the values the server fills in, differs from the stored one at each run. Sent again
-    to the same state, it would change nothing again.
-    """
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[object, ...], tuple[bytes, bytes]] = OrderedDict()
-
-    def knows(self, kind: type[Object], before: dict[str, Any], wanted: dict[str, Any]) -> bool:
-        known = self._known.get(_identity(kind, before))
-        return known is not None and known == (_digest(before), _digest(wanted))
-
-    def note(self, kind: type[Object], before: dict[str, Any], wanted: dict[str, Any], answer: dict[str, Any]) -> None:
-        identity, state = _identity(kind, before), _digest(before)
-        self._known.pop(identity, None)
-        if _digest(answer) == state:
-            self._known[identity] = state, _digest(wanted)
-            if len(self._known) > MAX_FUTILE:
-                self._known.popitem(last=False)
-
-
-# It goes with the client it belongs to; the client itself has no use for it.
-_futile: WeakKeyDictionary[Reader, _FutileWrites] = WeakKeyDictionary()
-
-
-def _futile_writes(client: Client) -> _FutileWrites:
-    """Return what is known for the cluster of a client: clients that only add something share their live reader."""
-    return _futile.setdefault(client.api_reader, _FutileWrites())
-
-
-def _identity(kind: type[Object], wire: dict[str, Any]) -> tuple[object, ...]:
-    metadata = wire["metadata"]
-    return gvk(kind), metadata.get("namespace"), metadata.get("name"), metadata.get("uid")
-
-
-def _digest(wire: dict[str, Any]) -> bytes:
-    """Return a digest of what a write is about: without what each change of the object changes."""
-    metadata = {name: value for name, value in wire["metadata"].items() if name not in _CHANGES_BY_ITSELF}
-    return hashlib.blake2b(
-        msgspec.json.encode({**wire, "metadata": metadata}, order="deterministic"), digest_size=16
-    ).digest()
 
 
 def _name(obj: Object) -> str:

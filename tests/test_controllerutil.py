@@ -246,8 +246,9 @@ class Memory:
         return obj
 
     async def find(self, kind, key):
-        wire = self.stored.get((kind, NamespacedName(key.namespace, key.name)))
-        return None if wire is None or (kind, key) in self.hidden else kind.from_wire(wire)
+        identity = kind, NamespacedName(key.namespace, key.name)
+        wire = self.stored.get(identity)
+        return None if wire is None or identity in self.hidden else kind.from_wire(wire)
 
     @property
     def api_reader(self):

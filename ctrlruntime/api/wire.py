@@ -16,14 +16,30 @@ Both walk a plan that is made once for each class, at its first use.
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import difflib
 import functools
+import types
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Never, Self, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Never,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import msgspec
 from pydantic import AliasGenerator, BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
@@ -36,7 +52,7 @@ from ctrlruntime.field import Duration, MicroTime, Quantity, Time
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-__all__ = ["Wire", "camel", "refuse_keywords"]
+__all__ = ["FieldValueError", "Wire", "camel", "refuse_keywords"]
 
 
 @functools.cache
@@ -59,15 +75,12 @@ _ALWAYS, _UNLESS_ZERO, _UNLESS_EMPTY = range(3)
 
 
 class _Step(NamedTuple):
-    """One field of a plan.
-
-    `coerce` is the scalar class a value must have; users may assign its plain relative (a datetime, a str).
-    """
+    """One field of a plan: its names, when it is sent, and how its values are written."""
 
     name: str
     alias: str
     send: int
-    coerce: type[Any] | None
+    encoders: _ByClass
 
 
 class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.api.key(obj)` is the hashable form
@@ -78,7 +91,8 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
     serialization_alias=…)`.
 
     Objects are mutable and unhashable, and equal when their content is; a field that is absent equals one that holds
-    its default.
+    its default. The constructor and an assignment refuse a name that is no field; `to_wire` and every write refuse a value that does not
+    fit its field.
     """
 
     model_config = ConfigDict(
@@ -150,6 +164,17 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         # Without this mark pydantic would call __init__ for every nested object it decodes.
         __init__.__pydantic_base_init__ = True
 
+        def __setattr__(self, name: str, value: Any) -> None:
+            set_known = self.__pydantic_setattr_handlers__.get(
+                name
+            )  # pydantic keeps one for each field, from its first assignment on
+            if set_known is not None:
+                set_known(self, name, value)
+                return
+            if name not in self.__pydantic_fields__ and not _is_assignable(self, name):
+                raise AttributeError(_unknown_attribute(type(self), name))
+            super().__setattr__(name, value)
+
     @classmethod
     @override
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -193,22 +218,23 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
     # Writing.
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the wire form as a new tree of JSON values."""
+        """Return the wire form as a new tree of JSON values. Raises: FieldValueError for a value that does not fit its field."""
         cls = self.__class__
         plan = cls.__plan__ or _compile(cls)
         values = self.__dict__
         tree: dict[str, Any] = {}
-        for name, alias, send, coerce in plan:
+        for name, alias, send, encoders in plan:
             value = values[name]
             if not value and (send or value is None):  # an object is never falsy, so this is UNLESS_ZERO or None
                 continue
-            if coerce is not None and value.__class__ is not coerce:
-                value = _coerced(cls, name, value, coerce)
-            encode = _encoders[value.__class__]
-            if encode is not None:
-                value = encode(value)
-                if send == _UNLESS_EMPTY and not value:
-                    continue
+            try:
+                encode = encoders[value.__class__]
+                if encode is not None:
+                    value = encode(value)
+            except FieldValueError as error:
+                raise error.inside(alias, value) from None
+            if encode is not None and send == _UNLESS_EMPTY and not value:
+                continue
             tree[alias] = value
         if self.__pydantic_extra__:
             for alias, value in self.__pydantic_extra__.items():
@@ -217,31 +243,35 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         return tree
 
     def to_json(self) -> bytes:
-        """Return the wire form as compact JSON."""
+        """Return the wire form as compact JSON. Raises: as to_wire."""
         return _encode_json(self.to_wire())
 
     def apply_form(self) -> dict[str, Any]:
-        """Return the apply form: fields that the code assigned, or whose value is not their default; a null never."""
+        """Return the apply form: fields that the code assigned, or whose value is not their default; a null never.
+
+        Raises: as to_wire.
+        """
         cls = self.__class__
         plan = cls.__plan__ or _compile(cls)
         values, assigned, defaults = self.__dict__, self.__pydantic_fields_set__, _defaults(cls)
         tree: dict[str, Any] = {}
-        for name, alias, _send, coerce in plan:
+        for name, alias, _send, encoders in plan:
             value = values[name]
             if value is None:
                 continue
             default = defaults[name]
-            if isinstance(value, Wire):
-                form = value.apply_form()
-                if form or default is None or name in assigned:
-                    tree[alias] = form
-            elif name in assigned or value != default:
-                if coerce is not None and value.__class__ is not coerce:
-                    value = _coerced(cls, name, value, coerce)
-                tree[alias] = _apply_value(value)
+            try:
+                if isinstance(value, Wire):
+                    form = _apply_value(value, encoders)
+                    if form or default is None or name in assigned:
+                        tree[alias] = form
+                elif name in assigned or value != default:
+                    tree[alias] = _apply_value(value, encoders)
+            except FieldValueError as error:
+                raise error.inside(alias, value) from None
         for alias, value in (self.__pydantic_extra__ or {}).items():
             if value is not None:
-                tree[alias] = _apply_value(value)
+                tree[alias] = _apply_value(value, _encoders)
         return tree
 
     # Content.
@@ -329,9 +359,7 @@ def _compile(cls: type[Wire]) -> tuple[_Step, ...]:
 
 
 def _step(cls: type[Wire], name: str, info: FieldInfo) -> _Step:
-    annotation = bare(info.annotation)
-    coerce = annotation if annotation in _COERCED else None
-    return _Step(name, info.serialization_alias or camel(name), _send(cls, name, info), coerce)
+    return _Step(name, info.serialization_alias or camel(name), _send(cls, name, info), _expecting(info.annotation))
 
 
 def _send(cls: type[Wire], name: str, info: FieldInfo) -> int:
@@ -355,46 +383,97 @@ def _defaults(cls: type[Wire]) -> dict[str, Any]:
     return cls.__defaults__
 
 
-_COERCED = frozenset({Time, MicroTime, Quantity, Duration})
-
-
-def _coerced(cls: type[Wire], name: str, value: Any, coerce: type[Any]) -> Any:
-    try:
-        return coerce.convert(value)
-    except ValueError as error:
-        raise ValueError(f"{cls.__name__}.{name}: {error}") from error
-
-
 # Values.
+
+
+class FieldValueError(ValueError):
+    """A value does not fit its field: `spec.replicas: expected int, got 'three'`."""
+
+    def __init__(self, problem: str, path: str = "") -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self._problem = problem
+        self._path = path
+
+    def inside(self, step: str, value: object) -> FieldValueError:
+        """Return the error as the object sees it that holds `value` at `step`."""
+        joint = "." if self._path and not self._path.startswith("[") else ""
+        return FieldValueError(self._problem, f"{step}{joint}{self._path}")
+
+
+class _WrongClassError(FieldValueError):
+    @override
+    def inside(self, step: str, value: object) -> FieldValueError:
+        shown = repr(value)
+        return FieldValueError(f"{self}, got {shown if len(shown) <= 60 else shown[:57] + '…'}", step)
+
 
 _Convert: TypeAlias = Callable[[Any], Any]
 
 
 class _ByClass(dict[type[Any], _Convert | None]):
-    """What to do with a value, by its exact class; None means nothing. Unknown classes are looked up once."""
+    """What to do with a value, by its exact class; None means nothing. Unknown classes are looked up once.
 
-    def __init__(self, find: Callable[[type[Any]], _Convert | None]) -> None:
-        super().__init__()
+    `expected` says which classes there may be; `inner` is the same for what the values hold.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[type[Any]], _Convert | None],
+        *,
+        known: Iterable[type[Any]] = (),
+        expected: str = "",
+        inner: _ByClass | None = None,
+    ) -> None:
+        super().__init__(dict.fromkeys(known))
         self._find = find
-        for scalar in (str, int, float, bool, type(None)):
-            self[scalar] = None
+        self.expected = expected
+        self.inner = inner
 
     def __missing__(self, cls: type[Any]) -> _Convert | None:
         convert = self[cls] = self._find(cls)
         return convert
 
 
+def _encoded(encoders: _ByClass, value: Any) -> Any:
+    encode = encoders[value.__class__]
+    return value if encode is None else encode(value)
+
+
+def _encode_items(encoders: _ByClass, values: Iterable[Any]) -> list[Any]:
+    try:
+        return [value if (encode := encoders[value.__class__]) is None else encode(value) for value in values]
+    except FieldValueError:
+        raise _first_misfit(functools.partial(_encoded, encoders), enumerate(values)) from None
+
+
+def _encode_values(encoders: _ByClass, values: Mapping[Any, Any]) -> dict[str, Any]:
+    try:
+        return {
+            key if key.__class__ is str else _encode_key(key): value
+            if (encode := encoders[value.__class__]) is None
+            else encode(value)
+            for key, value in values.items()
+        }
+    except FieldValueError:
+        raise _first_misfit(functools.partial(_encoded, encoders), values.items()) from None
+
+
+def _first_misfit(write: _Convert, pairs: Iterable[tuple[object, Any]]) -> FieldValueError:
+    """Return the error of the first of these (step, value) that cannot be written."""
+    for step, value in pairs:
+        try:
+            write(value)
+        except FieldValueError as error:
+            return error.inside(f"[{step}]", value)
+    raise AssertionError("unreachable")
+
+
 def _encode_list(values: Iterable[Any]) -> list[Any]:
-    return [value if (encode := _encoders[value.__class__]) is None else encode(value) for value in values]
+    return _encode_items(_encoders, values)
 
 
-def _encode_dict(values: dict[Any, Any]) -> dict[str, Any]:
-    return {
-        key if key.__class__ is str else _encode_key(key): value
-        if (encode := _encoders[value.__class__]) is None
-        else encode(value)
-        for key, value in values.items()
-    }
+def _encode_dict(values: Mapping[Any, Any]) -> dict[str, Any]:
+    return _encode_values(_encoders, values)
 
 
 def _encode_key(key: Any) -> str:
@@ -434,18 +513,110 @@ def _find_encoder(cls: type[Any]) -> _Convert | None:
     return next((encode for kind, encode in kinds if issubclass(cls, kind)), to_jsonable_python)
 
 
-_encoders = _ByClass(_find_encoder)
+_PLAIN: tuple[type[Any], ...] = (str, int, float, bool, type(None))
+_encoders = _ByClass(_find_encoder, known=_PLAIN)
+"""For values of which nothing is known beforehand."""
 
 
-def _apply_value(value: Any) -> Any:
+def _expecting(annotation: Any) -> _ByClass:
+    """Return what to do with the values of a field; an annotation that names no class (Any, a TypeVar) allows all."""
+    kind = bare(annotation)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in {Union, types.UnionType}:
+        return _either([_expecting(member) for member in arguments if member is not type(None)])
+    if origin is list:
+        inner = _expecting_items(arguments[0])
+        return _allowing("a list", (list, tuple, set, frozenset), inner, functools.partial(_encode_items, inner))
+    if origin is dict:
+        inner = _expecting_items(arguments[1])
+        return _allowing("a dict", (dict,), inner, functools.partial(_encode_values, inner))
+    if not isinstance(kind, type):
+        return _encoders
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    return _allowing(kind.__name__, (kind,)) if issubclass(kind, Wire) else _encoders
+
+
+def _expecting_items(annotation: Any) -> _ByClass:
+    encoders = _expecting(annotation)
+    return _either([encoders, _NONE]) if allows_none(annotation) else encoders
+
+
+def _allowing(
+    expected: str, allowed: tuple[type[Any], ...], inner: _ByClass | None = None, encode: _Convert | None = None
+) -> _ByClass:
+    def find(cls: type[Any]) -> _Convert | None:
+        # True is an int for Python, and none for the API.
+        if not issubclass(cls, allowed) or (cls is bool and bool not in allowed):
+            raise _WrongClassError(f"expected {expected}")
+        return encode or _encoders[cls]
+
+    return _ByClass(find, expected=expected, inner=inner)
+
+
+def _either(members: list[_ByClass]) -> _ByClass:
+    if any(member is _encoders for member in members):
+        return _encoders
+    expected = " or ".join(member.expected for member in members)
+
+    def find(cls: type[Any]) -> _Convert | None:
+        for member in members:
+            with contextlib.suppress(_WrongClassError):
+                return member[cls]
+        raise _WrongClassError(f"expected {expected}")
+
+    inner = next((member.inner for member in members if member.inner is not None), None)
+    return _ByClass(find, expected=expected, inner=inner)
+
+
+def _converting(kind: type[Any]) -> _ByClass:
+    """Users may assign the plain relative of a scalar class (a datetime, a str), which is converted."""
+
+    def convert(value: Any) -> Any:
+        try:
+            return _encoded(_encoders, kind.convert(value))
+        except ValueError as error:
+            raise FieldValueError(str(error)) from error
+
+    return _ByClass(lambda cls: _encoders[kind] if cls is kind else convert, expected=kind.__name__)
+
+
+_NONE = _allowing("None", (type(None),))
+_SCALARS: Mapping[type[Any], _ByClass] = {
+    str: _allowing("str", (str, Enum)),
+    int: _allowing("int", (int, Enum)),
+    float: _allowing("float", (int, float, Enum)),
+    bool: _allowing("bool", (bool,)),
+    bytes: _allowing("bytes", (bytes, bytearray)),
+    **{kind: _converting(kind) for kind in (Time, MicroTime, Quantity, Duration)},
+}
+
+
+def _apply_value(value: Any, encoders: _ByClass) -> Any:
+    encode = encoders[value.__class__]
+    if encode is None:
+        return value
     if isinstance(value, Wire):
         return value.apply_form()
     if isinstance(value, (list, tuple)):
-        return [_apply_value(item) for item in cast("list[Any]", value)]
+        return _apply_items(cast("list[Any]", value), encoders.inner or _encoders)
     if isinstance(value, dict):
-        return {key: _apply_value(item) for key, item in cast("dict[str, Any]", value).items()}
-    encode = _encoders[value.__class__]
-    return value if encode is None else encode(value)
+        return _apply_values(cast("dict[str, Any]", value), encoders.inner or _encoders)
+    return encode(value)
+
+
+def _apply_items(values: Iterable[Any], encoders: _ByClass) -> list[Any]:
+    try:
+        return [_apply_value(value, encoders) for value in values]
+    except FieldValueError:
+        raise _first_misfit(lambda value: _apply_value(value, encoders), enumerate(values)) from None
+
+
+def _apply_values(values: Mapping[str, Any], encoders: _ByClass) -> dict[str, Any]:
+    try:
+        return {key: _apply_value(value, encoders) for key, value in values.items()}
+    except FieldValueError:
+        raise _first_misfit(lambda value: _apply_value(value, encoders), values.items()) from None
 
 
 _W = TypeVar("_W", bound=Wire)
@@ -490,7 +661,7 @@ def _find_copier(cls: type[Any]) -> _Convert | None:
     return known.get(cls) or copy.deepcopy
 
 
-_copiers = _ByClass(_find_copier)
+_copiers = _ByClass(_find_copier, known=_PLAIN)
 
 
 # Keywords.
@@ -520,6 +691,21 @@ def _unknown_arguments(cls: type[Wire], extra: Mapping[str, Any]) -> str:
         f"{cls.__name__} has no field {name!r}{_nearest(name, cls.model_fields)} "
         f"(content this class does not know goes through {cls.__name__}.from_wire({{…}}))"
     )
+
+
+def _is_assignable(obj: Wire, name: str) -> bool:
+    """Whether a name that is no field may be set: content the server sent, private names, and descriptors of the class."""
+    cls = type(obj)
+    if name.startswith("_") or cls.__open__ or name in (obj.__pydantic_extra__ or ()):
+        return True
+    attribute = getattr(cls, name, None)
+    return hasattr(attribute, "__set__") or isinstance(attribute, functools.cached_property)
+
+
+def _unknown_attribute(cls: type[Wire], name: str) -> str:
+    by_alias = {camel(field): field for field in cls.model_fields}
+    near = f"; did you mean {by_alias[name]!r}?" if name in by_alias else _nearest(name, cls.model_fields)
+    return f"cannot set {cls.__name__}.{name}: there is no such field{near or '. Declare it in the class'}"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -36,7 +36,7 @@ from ctrlruntime.cache.store import Entry, Index, Store, field_path_index
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.cache.unreadable import UnreadableObjects
 from ctrlruntime.cache.view import KindView
-from ctrlruntime.client.codec import Codec, Codecs
+from ctrlruntime.client.codec import Codec, Codecs, check_key
 from ctrlruntime.client.interfaces import Fields, Items, Labels
 from ctrlruntime.client.selectors import fields_of, labels_of
 from ctrlruntime.errors import (
@@ -391,6 +391,7 @@ class Cache:
 
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         codec = self._codecs.of(kind)
+        check_key(kind, key, self._cluster)
         held = self._held.get(codec.gvk)
         informer = None if held is None else held.reader(metadata_only=codec.metadata_only)
         if (

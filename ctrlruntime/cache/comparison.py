@@ -7,6 +7,7 @@ later one, and none that is gone. It takes a `Collection` and an `Informer` from
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
@@ -15,7 +16,6 @@ from ctrlruntime.api.metadata import metadata_of
 from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Entry
-from ctrlruntime.errors import Expired, Gone
 from ctrlruntime.rest.collection import Collection
 
 _PAGE: Final = 5000  # objects; a page of metadata is small, and an expired token costs the whole list
@@ -95,27 +95,17 @@ async def compare(collection: Collection) -> Comparison | None:
 
     Raises: CtrlError.
     """
-    size = _PAGE
-    while True:
-        try:
-            return await _list(collection, size)
-        except (Expired, Gone):
-            if size >= 16 * _PAGE:
-                raise
-            size *= 2
-
-
-async def _list(collection: Collection, size: int) -> Comparison | None:
     versions: dict[tuple[str, str], int] = {}
-    position = token = ""
-    while True:
-        page = await collection.page(limit=size, continue_token=token)
-        position = position or page.resource_version
-        for raw in page.items:
-            meta = metadata_of(raw)
-            if not meta.resource_version.isdecimal():
-                return None
-            versions[meta.namespace, meta.name] = int(meta.resource_version)
-        token = page.continue_token
-        if not token:
-            return Comparison(int(position), versions) if position.isdecimal() else None
+    position = ""
+    async with contextlib.aclosing(collection.pages(_PAGE)) as pages:
+        async for page in pages:
+            if page.is_first:
+                versions.clear()
+                position = ""
+            position = position or page.resource_version
+            for raw in page.items:
+                meta = metadata_of(raw)
+                if not meta.resource_version.isdecimal():
+                    return None
+                versions[meta.namespace, meta.name] = int(meta.resource_version)
+    return Comparison(int(position), versions) if position.isdecimal() else None

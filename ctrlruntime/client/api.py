@@ -16,7 +16,7 @@ from typing_extensions import TypeVar
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey, metadata_of
-from ctrlruntime.client.codec import Codec, Codecs, refuse_text_key
+from ctrlruntime.client.codec import Codec, Codecs, check_key
 from ctrlruntime.client.gate import Gate, Ticket
 from ctrlruntime.client.interfaces import (
     Fields,
@@ -32,7 +32,7 @@ from ctrlruntime.client.observers import CallObservers, Ended, Write
 from ctrlruntime.client.options import WriteParams, default_owner, delete_options, write_options
 from ctrlruntime.client.patches import APPLY, Patch
 from ctrlruntime.client.selectors import fields_text, labels_of
-from ctrlruntime.client.subresource import Subresource
+from ctrlruntime.client.unchanged import UnchangedWrites
 from ctrlruntime.errors import (
     AlreadyExists,
     APIStatusError,
@@ -56,10 +56,10 @@ _LONGEST_BASE = 58  # with five random letters a label's 63 (k8s.io/apiserver/pk
 
 
 class APIClient:
-    """Reads and writes one cluster without a cache.
+    """Reads and writes one cluster without a cache. `cluster`: its name, as requests carry it; "" is the manager's own.
 
     Every verb raises: NotRegisteredError, NoMatchError, APIStatusError, TransportError; ValueError for an object
-    without the name or namespace its kind needs.
+    without the name or namespace its kind needs, and for a key of another cluster.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class APIClient:
         *,
         gate: Gate | None = None,
         observers: CallObservers | None = None,
+        cluster: str = "",
         random_letter: Callable[[str], str] = random.choice,
     ) -> None:
         self._transport = transport
@@ -77,8 +78,10 @@ class APIClient:
         self._scheme = scheme
         self._gate = gate or Gate()
         self._observers = observers or CallObservers()
+        self._cluster = cluster
         self._random_letter = random_letter
         self._codecs = Codecs(scheme)
+        self.unchanged_writes = UnchangedWrites()
 
     @property
     def scheme(self) -> Scheme:
@@ -94,16 +97,16 @@ class APIClient:
 
     @property
     def status(self) -> SubresourceClient:
-        return Subresource(self, "status")
+        return _Subresource(self, "status")
 
     def subresource(self, name: str) -> SubresourceClient:
-        return Subresource(self, name)
+        return _Subresource(self, name)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
     async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
         codec = self._codecs.of(kind)
-        refuse_text_key(kind, key)
+        check_key(kind, key, self._cluster)
         raw = await self._get(codec, key.namespace, key.name)
         return codec.decode(raw)
 
@@ -447,6 +450,54 @@ class APIClient:
 
     def _unserved(self, resource: APIResource, subresource: str = "", ended: Ended | None = None) -> _Unserved:
         return _Unserved(self._mapper, resource, subresource, ended)
+
+
+class _Subresource:
+    """The verbs of one subresource, spelled like those of the object."""
+
+    def __init__(self, client: APIClient, name: str) -> None:
+        self._client = client
+        self._name = name
+
+    async def get(self, obj: object, body: type[T]) -> T:
+        return await self._client.read_subresource(obj, self._name, body)
+
+    async def create(self, obj: object, body: T, *, dry_run: bool = False, field_owner: str = "") -> T:
+        params = write_options(dry_run, field_owner, None)
+        return await self._client.write_subresource_body(
+            "create", "POST", obj, self._name, body, params, dry_run=dry_run
+        )
+
+    async def update(
+        self,
+        obj: T,
+        *,
+        body: object | None = None,
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        params = write_options(dry_run, field_owner, field_validation)
+        if body is not None:
+            await self._client.write_subresource_body("update", "PUT", obj, self._name, body, params, dry_run=dry_run)
+            return obj
+        return await self._client.write("update", "PUT", obj, params=params, dry_run=dry_run, subresource=self._name)
+
+    async def patch(
+        self,
+        obj: T,
+        patch: Patch,
+        *,
+        dry_run: bool = False,
+        field_owner: str = "",
+        force: bool = False,
+        field_validation: FieldValidation | None = None,
+    ) -> T:
+        params = write_options(dry_run, field_owner, field_validation, force=force)
+        return await self._client.write_patch(obj, patch, self._name, params, dry_run=dry_run)
+
+    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
+        return await self._client.write_apply(obj, self._name, field_owner, force=force, dry_run=dry_run)
 
 
 class _Unserved:

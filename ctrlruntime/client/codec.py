@@ -18,11 +18,12 @@ from typing_extensions import TypeVar
 
 from ctrlruntime.api.interop import V1Model, from_kubernetes_asyncio, is_kubernetes_asyncio, to_kubernetes_asyncio
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.metadata import NamespacedName, ObjectKey
 from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, key
 from ctrlruntime.api.wire import Wire
 from ctrlruntime.data import open_data
 from ctrlruntime.errors import NotRegisteredError
+from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.content import JSON, METADATA_ITEM
 from ctrlruntime.scheme import Scheme
 
@@ -143,6 +144,31 @@ def refuse_text_key(kind: type[Any], key: object) -> None:
             f"{key!r} is no key of a {kind.__name__}: pass the request, ctrl.key(obj), "
             f"or ctrl.NamespacedName({namespace!r}, {name!r})"
         )
+
+
+def check_key(kind: type[Any], key: ObjectKey, cluster: str) -> None:
+    """Refuse a key that does not belong to the client of `cluster` ("" is the manager's own).
+
+    A key without a cluster (`NamespacedName`) belongs to every client. Raises: TypeError for a text, ValueError for a key of another cluster.
+    """
+    refuse_text_key(kind, key)
+    other = getattr(key, "cluster", cluster)
+    if other != cluster:
+        raise ValueError(
+            f"cannot read {kind.__name__} {key.namespace}/{key.name}: the key belongs to {_cluster_text(other)}, the client to "
+            f"{_cluster_text(cluster)}. Use the client of that cluster, or pass "
+            f"ctrl.NamespacedName({key.namespace!r}, {key.name!r}) to read the object of that name here"
+        )
+
+
+def rebound_key(key: ObjectKey, namespace: str) -> ObjectKey:
+    """Return `key` in another namespace; the cluster it belongs to is kept."""
+    cluster: str | None = getattr(key, "cluster", None)
+    return NamespacedName(namespace, key.name) if cluster is None else Request(namespace, key.name, cluster)
+
+
+def _cluster_text(name: str) -> str:
+    return f"the cluster {name!r}" if name else "the manager's own cluster"
 
 
 def _decode_v1(cls: Any, raw: bytes) -> Any:

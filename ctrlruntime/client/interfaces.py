@@ -126,7 +126,10 @@ class Reader(Protocol):
     """Reads objects: from the cache (the manager's client) or from the API server (`api_reader`, a direct client)."""
 
     async def get(self, kind: type[T], key: ObjectKey) -> T:
-        """Return the object at `key`. Raises: NotFound, NotRegisteredError, NoMatchError, DecodeError, CacheError."""
+        """Return the object at `key`.
+
+        Raises: NotFound, NotRegisteredError, NoMatchError, DecodeError, CacheError; ValueError for a key that carries another cluster.
+        """
         ...
 
     async def find(self, kind: type[T], key: ObjectKey) -> T | None:

@@ -1,13 +1,78 @@
-"""Options of writes as the API takes them: query parameters, and the body of a delete."""
+"""Options of the client's verbs: as calls hand them on, and as the API takes them (query parameters, and the body of a delete).
+
+The classes say which options a verb takes; `interfaces` says what they mean and which defaults they have.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import functools
+import inspect
+from collections.abc import Mapping
+from typing import Any, TypeAlias, TypedDict
 
 import msgspec
 
-from ctrlruntime.client.interfaces import FieldValidation, Propagation
+from ctrlruntime.client.interfaces import Client, Fields, FieldValidation, Labels, Propagation, SubresourceClient
 from ctrlruntime.rest.fence import current_actor
+
+
+class _Selecting(TypedDict, total=False):
+    namespace: str | None
+    labels: Labels | None
+    fields: Fields | None
+
+
+class ListOptions(_Selecting, total=False):
+    limit: int | None
+    continue_token: str
+
+
+class WatchOptions(_Selecting, total=False):
+    resource_version: str
+
+
+class SubresourceCreateOptions(TypedDict, total=False):
+    dry_run: bool
+    field_owner: str
+
+
+class WriteOptions(SubresourceCreateOptions, total=False):
+    field_validation: FieldValidation | None
+
+
+class SubresourceUpdateOptions(WriteOptions, total=False):
+    body: object | None
+
+
+class PatchOptions(WriteOptions, total=False):
+    force: bool
+
+
+class ApplyOptions(SubresourceCreateOptions, total=False):
+    force: bool
+
+
+class _Deleting(TypedDict, total=False):
+    dry_run: bool
+    grace_period_seconds: int | None
+    propagation: Propagation | None
+
+
+class DeleteOptions(_Deleting, total=False):
+    uid: str
+    resource_version: str
+
+
+class DeleteAllOfOptions(_Selecting, _Deleting, total=False):
+    pass
+
+
+@functools.cache
+def default_options(verb: str, *, subresource: bool = False) -> Mapping[str, Any]:
+    """Return the options of a verb with their defaults, as its signature in `interfaces` has them."""
+    parameters = inspect.signature(getattr(SubresourceClient if subresource else Client, verb)).parameters
+    return {name: each.default for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY}
+
 
 WriteParams: TypeAlias = list[tuple[str, str]]
 """Query parameters of a write."""

@@ -5,49 +5,32 @@ Each wraps any `Client` and is one. What a call says itself wins, but for dry ru
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import TypeVar, override
+from typing_extensions import TypeVar, Unpack, override
 
-from ctrlruntime.api.metadata import NamespacedName, ObjectKey
-from ctrlruntime.client.codec import Codecs
-from ctrlruntime.client.interfaces import (
-    Client,
-    Fields,
-    FieldValidation,
-    Items,
-    Labels,
-    Reader,
-)
-from ctrlruntime.client.wrapped import WrappedClient, WriteOptions
+from ctrlruntime.api.metadata import ObjectKey
+from ctrlruntime.client.codec import Codecs, rebound_key
+from ctrlruntime.client.interfaces import Client, FieldValidation, Items, Reader
+from ctrlruntime.client.options import ListOptions, default_options
+from ctrlruntime.client.wrapped import WrappedClient
 
 T = TypeVar("T")
 
 
-class _DryRun(WrappedClient):
-    @override
-    def _options(self, options: WriteOptions) -> WriteOptions:
-        return WriteOptions(True, options.field_owner, options.field_validation)
+class _Filling(WrappedClient):
+    """Fills in options: one that a verb takes and the call leaves at nothing."""
 
-
-class _FieldOwner(WrappedClient):
-    def __init__(self, wrapped: Client, owner: str) -> None:
+    def __init__(self, wrapped: Client, own: Mapping[str, Any]) -> None:
         super().__init__(wrapped)
-        self._owner = owner
+        self._own = own
 
     @override
-    def _options(self, options: WriteOptions) -> WriteOptions:
-        return WriteOptions(options.dry_run, options.field_owner or self._owner, options.field_validation)
-
-
-class _FieldValidation(WrappedClient):
-    def __init__(self, wrapped: Client, validation: FieldValidation) -> None:
-        super().__init__(wrapped)
-        self._validation: FieldValidation = validation
-
-    @override
-    def _options(self, options: WriteOptions) -> WriteOptions:
-        return WriteOptions(options.dry_run, options.field_owner, options.field_validation or self._validation)
+    async def _call(self, verb: str, *args: Any, subresource: str | None = None, options: Mapping[str, Any]) -> Any:
+        takes = default_options(verb, subresource=subresource is not None)
+        own = {name: value for name, value in self._own.items() if name in takes and not options.get(name)}
+        return await super()._call(verb, *args, subresource=subresource, options={**options, **own})
 
 
 class _Namespaced(WrappedClient):
@@ -68,7 +51,7 @@ class _Namespaced(WrappedClient):
         if not await self._is_namespaced(kind):
             return key
         self._check(key.namespace, f"{kind.__name__} {key.name}")
-        return NamespacedName(self._own, key.name)
+        return rebound_key(key, self._own)
 
     @property
     @override
@@ -108,39 +91,24 @@ class _NamespacedReader:
     async def find(self, kind: type[T], key: ObjectKey) -> T | None:
         return await self._wrapped.find(kind, await self._client.bound_key(kind, key))
 
-    async def list(
-        self,
-        kind: type[T],
-        *,
-        namespace: str | None = None,
-        labels: Labels | None = None,
-        fields: Fields | None = None,
-        limit: int | None = None,
-        continue_token: str = "",
-    ) -> Items[T]:
-        return await self._wrapped.list(
-            kind,
-            namespace=await self._client.bound_namespace(kind, namespace),
-            labels=labels,
-            fields=fields,
-            limit=limit,
-            continue_token=continue_token,
-        )
+    async def list(self, kind: type[T], **options: Unpack[ListOptions]) -> Items[T]:
+        options["namespace"] = await self._client.bound_namespace(kind, options.get("namespace"))
+        return await self._wrapped.list(kind, **options)
 
 
 def dry_run(client: Client) -> Client:
     """Return a client whose writes are all validated by the server and none stored."""
-    return _DryRun(client)
+    return _Filling(client, {"dry_run": True})
 
 
 def with_field_owner(client: Client, owner: str) -> Client:
     """Return a client that writes as field owner `owner`, unless a call names another."""
-    return _FieldOwner(client, owner)
+    return _Filling(client, {"field_owner": owner})
 
 
 def with_field_validation(client: Client, validation: FieldValidation) -> Client:
     """Return a client that asks the server to treat unknown fields as `validation` says (apply is always strict)."""
-    return _FieldValidation(client, validation)
+    return _Filling(client, {"field_validation": validation})
 
 
 def namespaced(client: Client, namespace: str) -> Client:

@@ -1,44 +1,38 @@
 """A client around another: passes every call on, and lets a subclass change options, keys or objects on the way.
 
-The split client, the scoped clients and whoever else adds one thing to a client build on `WrappedClient` and write only what differs.
+What each verb means and takes stands in `interfaces`; here each is one line, and all of them pass through `_call`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-import msgspec
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, Unpack
 
 from ctrlruntime.api.metadata import ObjectKey
-from ctrlruntime.client.interfaces import (
-    Client,
-    Fields,
-    FieldValidation,
-    Items,
-    Labels,
-    Propagation,
-    Reader,
-    SubresourceClient,
-    WatchEvent,
+from ctrlruntime.client.interfaces import Client, Fields, Items, Labels, Reader, SubresourceClient, WatchEvent
+from ctrlruntime.client.options import (
+    ApplyOptions,
+    DeleteAllOfOptions,
+    DeleteOptions,
+    PatchOptions,
+    SubresourceCreateOptions,
+    SubresourceUpdateOptions,
+    WatchOptions,
+    WriteOptions,
 )
 from ctrlruntime.client.patches import Patch
+from ctrlruntime.client.unchanged import UnchangedWrites, unchanged_writes_of
 from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.scheme import Scheme
 
 T = TypeVar("T")
 
 
-class WriteOptions(msgspec.Struct, frozen=True, gc=False):
-    """What a write sends besides the object."""
-
-    dry_run: bool = False
-    field_owner: str = ""
-    field_validation: FieldValidation | None = None
-
-
 class WrappedReader:
+    """Passes reads on; subclasses change the key or the namespace on the way."""
+
     def __init__(self, wrapped: Client) -> None:
         self._wrapped = wrapped
 
@@ -53,6 +47,10 @@ class WrappedReader:
     @property
     def api_reader(self) -> Reader:
         return self._wrapped.api_reader
+
+    @property
+    def unchanged_writes(self) -> UnchangedWrites:
+        return unchanged_writes_of(self._wrapped)
 
     async def bound_key(self, kind: type[Any], key: ObjectKey) -> ObjectKey:
         return key
@@ -76,180 +74,85 @@ class WrappedReader:
         limit: int | None = None,
         continue_token: str = "",
     ) -> Items[T]:
+        space = await self.bound_namespace(kind, namespace)
         return await self._wrapped.list(
-            kind,
-            namespace=await self.bound_namespace(kind, namespace),
-            labels=labels,
-            fields=fields,
-            limit=limit,
-            continue_token=continue_token,
+            kind, namespace=space, labels=labels, fields=fields, limit=limit, continue_token=continue_token
         )
 
-    async def watch(
-        self,
-        kind: type[T],
-        *,
-        namespace: str | None = None,
-        labels: Labels | None = None,
-        fields: Fields | None = None,
-        resource_version: str = "",
-    ) -> AsyncIterator[WatchEvent[T]]:
-        space = await self.bound_namespace(kind, namespace)
-        async for event in self._wrapped.watch(
-            kind, namespace=space, labels=labels, fields=fields, resource_version=resource_version
-        ):
+    async def watch(self, kind: type[T], **options: Unpack[WatchOptions]) -> AsyncIterator[WatchEvent[T]]:
+        options["namespace"] = await self.bound_namespace(kind, options.get("namespace"))
+        async for event in self._wrapped.watch(kind, **options):
             yield event
 
 
 class WrappedClient(WrappedReader):
-    """Passes everything on; subclasses change options or the object on the way."""
-
-    def _options(self, options: WriteOptions) -> WriteOptions:
-        return options
+    """Passes everything on; subclasses change options or the object on the way, or answer a call themselves."""
 
     async def _prepare(self, obj: object) -> None:
         return
+
+    async def _call(self, verb: str, *args: Any, subresource: str | None = None, options: Mapping[str, Any]) -> Any:
+        """Make one call that writes (or reads a subresource): the object first among `args`, then the options the caller gave."""
+        if verb != "delete_all_of":
+            await self._prepare(args[0])
+        target = self._wrapped if subresource is None else self._wrapped.subresource(subresource)
+        return await getattr(target, verb)(*args, **options)
 
     @property
     def status(self) -> SubresourceClient:
         return self.subresource("status")
 
     def subresource(self, name: str) -> SubresourceClient:
-        return _WrappedSubresource(self._wrapped.subresource(name), self._options, self._prepare)
+        return _WrappedSubresource(self, name)
 
-    async def create(
-        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.create(
-            obj, dry_run=o.dry_run, field_owner=o.field_owner, field_validation=o.field_validation
-        )
+    async def create(self, obj: T, **options: Unpack[WriteOptions]) -> T:
+        created: T = await self._call("create", obj, options=options)
+        return created
 
-    async def update(
-        self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.update(
-            obj, dry_run=o.dry_run, field_owner=o.field_owner, field_validation=o.field_validation
-        )
+    async def update(self, obj: T, **options: Unpack[WriteOptions]) -> T:
+        updated: T = await self._call("update", obj, options=options)
+        return updated
 
-    async def patch(
-        self,
-        obj: T,
-        patch: Patch,
-        *,
-        dry_run: bool = False,
-        field_owner: str = "",
-        force: bool = False,
-        field_validation: FieldValidation | None = None,
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.patch(
-            obj, patch, dry_run=o.dry_run, field_owner=o.field_owner, force=force, field_validation=o.field_validation
-        )
+    async def patch(self, obj: T, patch: Patch, **options: Unpack[PatchOptions]) -> T:
+        patched: T = await self._call("patch", obj, patch, options=options)
+        return patched
 
-    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner))
-        return await self._wrapped.apply(obj, field_owner=o.field_owner, force=force, dry_run=o.dry_run)
+    async def apply(self, obj: T, **options: Unpack[ApplyOptions]) -> T:
+        applied: T = await self._call("apply", obj, options=options)
+        return applied
 
-    async def delete(
-        self,
-        obj: object,
-        *,
-        dry_run: bool = False,
-        grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
-        uid: str = "",
-        resource_version: str = "",
-    ) -> None:
-        await self._prepare(obj)
-        await self._wrapped.delete(
-            obj,
-            dry_run=self._options(WriteOptions(dry_run)).dry_run,
-            grace_period_seconds=grace_period_seconds,
-            propagation=propagation,
-            uid=uid,
-            resource_version=resource_version,
-        )
+    async def delete(self, obj: object, **options: Unpack[DeleteOptions]) -> None:
+        await self._call("delete", obj, options=options)
 
-    async def delete_all_of(
-        self,
-        kind: type[Any],
-        *,
-        namespace: str | None = None,
-        labels: Labels | None = None,
-        fields: Fields | None = None,
-        dry_run: bool = False,
-        grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
-    ) -> None:
-        await self._wrapped.delete_all_of(
-            kind,
-            namespace=await self.bound_namespace(kind, namespace),
-            labels=labels,
-            fields=fields,
-            dry_run=self._options(WriteOptions(dry_run)).dry_run,
-            grace_period_seconds=grace_period_seconds,
-            propagation=propagation,
-        )
+    async def delete_all_of(self, kind: type[Any], **options: Unpack[DeleteAllOfOptions]) -> None:
+        options["namespace"] = await self.bound_namespace(kind, options.get("namespace"))
+        await self._call("delete_all_of", kind, options=options)
+
+    async def call_subresource(self, name: str, verb: str, *args: Any, options: Mapping[str, Any]) -> Any:
+        return await self._call(verb, *args, subresource=name, options=options)
 
 
 class _WrappedSubresource:
-    def __init__(
-        self,
-        wrapped: SubresourceClient,
-        options: Callable[[WriteOptions], WriteOptions],
-        prepare: Callable[[object], Awaitable[None]],
-    ) -> None:
-        self._wrapped = wrapped
-        self._options = options
-        self._prepare = prepare
+    def __init__(self, client: WrappedClient, name: str) -> None:
+        self._client = client
+        self._name = name
 
     async def get(self, obj: object, body: type[T]) -> T:
-        await self._prepare(obj)
-        return await self._wrapped.get(obj, body)
+        found: T = await self._client.call_subresource(self._name, "get", obj, body, options={})
+        return found
 
-    async def create(self, obj: object, body: T, *, dry_run: bool = False, field_owner: str = "") -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner))
-        return await self._wrapped.create(obj, body, dry_run=o.dry_run, field_owner=o.field_owner)
+    async def create(self, obj: object, body: T, **options: Unpack[SubresourceCreateOptions]) -> T:
+        created: T = await self._client.call_subresource(self._name, "create", obj, body, options=options)
+        return created
 
-    async def update(
-        self,
-        obj: T,
-        *,
-        body: object | None = None,
-        dry_run: bool = False,
-        field_owner: str = "",
-        field_validation: FieldValidation | None = None,
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.update(
-            obj, body=body, dry_run=o.dry_run, field_owner=o.field_owner, field_validation=o.field_validation
-        )
+    async def update(self, obj: T, **options: Unpack[SubresourceUpdateOptions]) -> T:
+        updated: T = await self._client.call_subresource(self._name, "update", obj, options=options)
+        return updated
 
-    async def patch(
-        self,
-        obj: T,
-        patch: Patch,
-        *,
-        dry_run: bool = False,
-        field_owner: str = "",
-        force: bool = False,
-        field_validation: FieldValidation | None = None,
-    ) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner, field_validation))
-        return await self._wrapped.patch(
-            obj, patch, dry_run=o.dry_run, field_owner=o.field_owner, force=force, field_validation=o.field_validation
-        )
+    async def patch(self, obj: T, patch: Patch, **options: Unpack[PatchOptions]) -> T:
+        patched: T = await self._client.call_subresource(self._name, "patch", obj, patch, options=options)
+        return patched
 
-    async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
-        await self._prepare(obj)
-        o = self._options(WriteOptions(dry_run, field_owner))
-        return await self._wrapped.apply(obj, field_owner=o.field_owner, force=force, dry_run=o.dry_run)
+    async def apply(self, obj: T, **options: Unpack[ApplyOptions]) -> T:
+        applied: T = await self._client.call_subresource(self._name, "apply", obj, options=options)
+        return applied

@@ -283,8 +283,13 @@ class Manager:
         discover(self, package)
 
     def _add_cluster(self, cluster: Cluster) -> None:
-        if cluster in self._clusters:
-            raise ConfigError(f"the cluster {cluster.name or cluster.config.host!r} is part of this manager already")
+        if any(cluster.name == other.name for other in self._clusters):
+            named = f"a cluster named {cluster.name!r}" if cluster.name else "a cluster without a name, its own"
+            raise ConfigError(
+                f"cannot add the cluster {cluster.config.host}: the manager has {named}. Add each cluster once, under a name of its own: "
+                "Cluster(config, name=…)"
+            )
+        self.metrics.include(cluster.metrics)
         self._clusters.append(cluster)
         self._observe(cluster)
         if self._elector is not None:

@@ -127,13 +127,19 @@ class Collector(PrometheusCollector):
             "rest_client_requests_total",
             "Requests to API servers, by status code, method and host",
             ("code", "method", "host"),
-            self._metrics.rest.counts().items(),
+            self._metrics.requests().items(),
         )
         yield _counter(
             "ctrlruntime_rest_throttled_seconds_total",
             "Seconds requests waited because the API server asked for patience",
             ("host",),
-            (((host,), seconds) for host, seconds in self._metrics.rest.throttled_seconds().items()),
+            (((host,), seconds) for host, seconds in self._metrics.throttled_seconds().items()),
+        )
+        yield _counter(
+            "ctrlruntime_rest_wait_seconds_total",
+            "Seconds requests waited for a free connection, or for the client's own rate limit",
+            ("reason", "host"),
+            self._metrics.waited_seconds().items(),
         )
 
     def _leaders(self) -> Iterable[Metric]:
@@ -157,7 +163,7 @@ class Collector(PrometheusCollector):
             "ctrlruntime_fenced_writes_total",
             "Writes that were refused because this process did not hold the lease",
             ("controller",),
-            (((name,), count) for name, count in self._metrics.fence.counts().items()),
+            (((name,), count) for name, count in self._metrics.refused_writes().items()),
         )
         yield _histogram(f"{prefix}_lag_seconds", "Seconds the main event loop took to answer", (), [((), loop.lag)])
         yield _counter(f"{prefix}_blocked_total", "Times code blocked the main event loop", (), [((), loop.blocked)])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from ctrlruntime.metrics.cache import CacheMetrics
 from ctrlruntime.metrics.client import ClientMetrics
@@ -29,6 +30,12 @@ class Counters:
         self.rest = RestMetrics()
         self.fence = FenceMetrics()
         self.loop = LoopMetrics()
+        self._included: list[Counters] = []
+
+    def include(self, other: Counters) -> None:
+        """Serve the numbers of a further cluster (requests, client, caches, Events, refused writes) with these."""
+        if other is not self and other not in self._included:
+            self._included.append(other)
 
     def controller(self, name: str) -> ControllerMetrics:
         """Return the counters of the controller `name`."""
@@ -72,17 +79,45 @@ class Counters:
 
     @property
     def clients(self) -> list[ClientMetrics]:
-        return list(self._clients.values())
+        return [*list(self._clients.values()), *(each for other in self._included for each in other.clients)]
 
     @property
     def recorders(self) -> list[EventMetrics]:
-        return list(self._events.values())
+        return [*list(self._events.values()), *(each for other in self._included for each in other.recorders)]
 
     @property
     def caches(self) -> list[CacheMetrics]:
-        return list(self._caches.values())
+        return [*list(self._caches.values()), *(each for other in self._included for each in other.caches)]
+
+    def requests(self) -> dict[tuple[str, str, str], int]:
+        """Return the number of requests by (code, method, host)."""
+        return _sum(self.rest.counts(), *(other.requests() for other in self._included))
+
+    def throttled_seconds(self) -> dict[str, float]:
+        """Return the seconds requests waited because a server asked for it, by host."""
+        return _sum(self.rest.throttled_seconds(), *(other.throttled_seconds() for other in self._included))
+
+    def waited_seconds(self) -> dict[tuple[str, str], float]:
+        """Return the seconds requests waited before they were sent, by (reason, host)."""
+        return _sum(self.rest.waited_seconds(), *(other.waited_seconds() for other in self._included))
+
+    def refused_writes(self) -> dict[str, int]:
+        """Return the number of writes the fence refused, by controller."""
+        return _sum(self.fence.counts(), *(other.refused_writes() for other in self._included))
 
     def proof_age(self, cache: CacheMetrics) -> float | None:
         """Return the seconds since the watch of a cache last proved alive, None when it never did."""
         moment = cache.last_proof_of_life
         return None if moment is None else max(0.0, self._clock() - moment)
+
+
+_Key = TypeVar("_Key")
+_Number = TypeVar("_Number", int, float)
+
+
+def _sum(*parts: Mapping[_Key, _Number]) -> dict[_Key, _Number]:
+    total: dict[_Key, _Number] = {}
+    for part in parts:
+        for key, number in part.items():
+            total[key] = total.get(key, 0) + number
+    return total

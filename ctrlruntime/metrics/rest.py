@@ -8,11 +8,12 @@ import threading
 class RestMetrics:
     """Counts requests; any thread may."""
 
-    __slots__ = ("_counts", "_lock", "_throttled")
+    __slots__ = ("_counts", "_lock", "_throttled", "_waited")
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str, str], int] = {}
         self._throttled: dict[str, float] = {}
+        self._waited: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
 
     def throttled(self, seconds: float, host: str) -> None:
@@ -24,6 +25,17 @@ class RestMetrics:
         """Return the seconds waited by host."""
         with self._lock:
             return dict(self._throttled)
+
+    def waited(self, seconds: float, reason: str, host: str) -> None:
+        """Add a time a request waited before it was sent: for a "connection", or for the client's own "rate" limit."""
+        key = (reason, host)
+        with self._lock:
+            self._waited[key] = self._waited.get(key, 0.0) + seconds
+
+    def waited_seconds(self) -> dict[tuple[str, str], float]:
+        """Return the seconds waited by (reason, host)."""
+        with self._lock:
+            return dict(self._waited)
 
     def request(self, code: str, method: str, host: str) -> None:
         """Count one answer; `code` is "<error>" when none came."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Final
@@ -34,12 +35,20 @@ _decode_list = msgspec.json.Decoder(_List).decode
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list: the items' JSON, the list's version, and what asks for the next page (empty on the last)."""
+    """A page of a list: the items' JSON, the list's version, and what asks for the next page (empty on the last).
+
+    `is_first`: a list begins with it.
+    """
 
     items: list[bytes]
     resource_version: str
     continue_token: str
     remaining_item_count: int | None
+    is_first: bool = True
+
+
+LARGEST_GROWTH: Final = 64
+"""How many times the first page size a page may grow to."""
 
 
 def resource_path(resource: APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -106,29 +115,41 @@ class Collection:
         meta = decoded.metadata
         # Raw items are views of the whole body: copied, so that one long-lived object does not keep its page in memory.
         items = [bytes(item) for item in decoded.items or ()]
-        return Page(items, meta.resource_version, meta.continue_, meta.remaining_item_count)
+        return Page(items, meta.resource_version, meta.continue_, meta.remaining_item_count, not continue_token)
 
-    async def all(self, *, limit: int = PAGE_SIZE) -> tuple[list[bytes], str]:
-        """Return all items of one consistent list, and its version; `limit`: objects a page.
+    async def pages(self, size: int) -> AsyncGenerator[Page, None]:
+        """Yield all pages of one consistent list.
 
-        If the continue token expires midway, the list starts again with larger pages. Raises: as `page`.
+        When its continue token expires midway, the list begins again with pages twice as large: the page that says `is_first` replaces all
+        before it. Raises: Expired or Gone when the largest pages expire, too; as `page`.
         """
-        size = limit
+        limit = size
         while True:
-            items: list[bytes] = []
-            token = position = ""
+            token = ""
             try:
                 while True:
-                    page = await self.page(limit=size, continue_token=token)
-                    items += page.items
-                    position = position or page.resource_version
+                    page = await self.page(limit=limit, continue_token=token)
+                    yield page
                     token = page.continue_token
                     if not token:
-                        return items, position
+                        return
             except (Expired, Gone):
-                if not token or size > 64 * limit:
+                if not token or limit >= LARGEST_GROWTH * size:
                     raise
-                size *= 2
+                limit *= 2
+
+    async def all(self, *, limit: int = PAGE_SIZE) -> tuple[list[bytes], str]:
+        """Return all items of one consistent list, and its version; `limit`: objects a page. Raises: as `pages`."""
+        items: list[bytes] = []
+        position = ""
+        async with contextlib.aclosing(self.pages(limit)) as pages:
+            async for page in pages:
+                if page.is_first:
+                    items.clear()
+                    position = ""
+                items += page.items
+                position = position or page.resource_version
+        return items, position
 
     def watch(
         self, *, resource_version: str, length: float, grace: float = 10.0, initial_events: bool = False

@@ -179,7 +179,16 @@ class Config:
     """Seconds for a request to be answered, watches excepted."""
 
     qps: float | None = None
-    """Requests a second, None for no limit of our own: API priority and fairness on the server is the better judge."""
+    """Requests a second; None for no limit of our own: API priority and fairness on the server is the better judge.
+
+    Watches, elections, Events and webhook reviews are not limited.
+    """
+
+    burst: int = 30
+    """Requests that may be sent at once where `qps` limits them."""
+
+    max_connections: int = 100
+    """Requests under way at once, each on a connection of its own; further ones wait their turn. Watches are not counted."""
 
     source: str = ""
     """Where this comes from, for messages."""
@@ -188,7 +197,7 @@ class Config:
         parts = urllib.parse.urlsplit(self.host)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ConfigError(f"the API server's address {self.host!r} is not of the form https://host:port")
-        for name in ("connect_timeout", "timeout", "qps"):
+        for name in ("connect_timeout", "timeout", "qps", "burst", "max_connections"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ConfigError(f"{name} is {value}; give a number above 0")

@@ -76,7 +76,7 @@ class Pool:
     """Keeps connections to `server`, through `proxy` if there is one. It belongs to the event loop it is first used on.
 
     `context` is asked before each use of a connection: one made with another context is not used again. `server_hostname`: the name the
-    certificate must bear, if it is not the address's. `connect_timeout`: seconds.
+    certificate must bear, if it is not the address's. `connect_timeout`: seconds. `limit`: how many exchanges may hold a turn at once.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class Pool:
         server_hostname: str | None = None,
         connect_timeout: float = 10.0,
         idle_for: float = IDLE_FOR,
+        limit: int = 100,
     ) -> None:
         self._server = server
         self._proxy = proxy
@@ -101,6 +102,8 @@ class Pool:
         self._timer: asyncio.TimerHandle | None = None
         self._generation = 0
         self.is_closed = False
+        self.turns = asyncio.Semaphore(limit)
+        """Held by each exchange with an end; given in the order it is asked for. A watch holds a connection for long, and no turn."""
 
     def take(self) -> Connection | None:
         """Return the idle connection that was used last, or None."""

@@ -12,10 +12,11 @@ import asyncio
 import contextlib
 import functools
 import re
+import time
 import urllib.parse
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -24,6 +25,7 @@ from ctrlruntime.errors import APIStatusError, ConfigError, RequestTimeoutError,
 from ctrlruntime.rest.connection import Answer, Connection, ExchangeError, Headers
 from ctrlruntime.rest.content import JSON
 from ctrlruntime.rest.fence import Fence
+from ctrlruntime.rest.limits import TokenBucket
 from ctrlruntime.rest.pool import Address, ConnectTimeoutError, Pool
 from ctrlruntime.rest.tls import TLSContexts
 
@@ -35,6 +37,8 @@ MAX_RETRIES = 10
 MAX_WARNINGS = 1000
 
 Params: TypeAlias = Sequence[tuple[str, str]]
+WaitReason: TypeAlias = Literal["connection", "rate"]
+"""What a request waited for before it was sent: its turn among `max_connections`, or the limit of `qps`."""
 
 
 class Response(NamedTuple):
@@ -52,6 +56,8 @@ class RequestCounter(Protocol):
 
     def throttled(self, seconds: float, host: str) -> None: ...
 
+    def waited(self, seconds: float, reason: WaitReason, host: str) -> None: ...
+
 
 class _NoCounter:
     def request(self, code: str, method: str, host: str) -> None:
@@ -59,6 +65,33 @@ class _NoCounter:
 
     def throttled(self, seconds: float, host: str) -> None:
         return
+
+    def waited(self, seconds: float, reason: WaitReason, host: str) -> None:
+        return
+
+
+class _Turn:
+    """One request's place among those that may be under way at once."""
+
+    __slots__ = ("_turns", "is_waiting", "waited")
+
+    def __init__(self, turns: asyncio.Semaphore) -> None:
+        self._turns = turns
+        self.is_waiting = False
+        self.waited = 0.0
+
+    async def __aenter__(self) -> None:
+        self.waited = 0.0
+        if not self._turns.locked():
+            await self._turns.acquire()
+            return
+        loop = asyncio.get_running_loop()
+        began, self.is_waiting = loop.time(), True
+        await self._turns.acquire()
+        self.is_waiting, self.waited = False, loop.time() - began
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        self._turns.release()
 
 
 class Transport:
@@ -72,11 +105,13 @@ class Transport:
         tls: TLSContexts | None = None,
         counter: RequestCounter | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config
         self.fence = fence or Fence()
         self._counter: RequestCounter = counter or _NoCounter()
         self._sleep = sleep
+        self._bucket = None if config.qps is None else TokenBucket(config.qps, config.burst, clock=clock)
         self.tls = tls or TLSContexts(config.tls, config.credential)
         """Shared by all transports to one cluster, in any thread."""
 
@@ -109,11 +144,17 @@ class Transport:
         """
         limit = timeout if timeout is not None else self.config.timeout
         deadline = asyncio.get_running_loop().time() + limit
+        turn = _Turn(self._pool().turns)
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._attempts(method, path, params, body, content_type, accept, deadline)
+                return await self._attempts(method, path, params, body, content_type, accept, deadline, turn)
         except TimeoutError as error:
             self._count("<error>", method)
+            if turn.is_waiting:
+                raise RequestTimeoutError(
+                    f"cannot send {method} {path}: all {self.config.max_connections} connections were in use for {limit:g} s. "
+                    "Make fewer requests at once, or raise Config.max_connections"
+                ) from error
             await self.distrust_connections()
             raise RequestTimeoutError(
                 f"{method} {path}: no complete answer from {self.host} within {limit:g} s"
@@ -136,14 +177,20 @@ class Transport:
         content_type: str,
         accept: str,
         deadline: float,
+        turn: _Turn,
     ) -> Response:
         refreshed = False
         retries = 0
         while True:
-            headers = await self._headers(accept)
-            if body is not None:
-                headers["Content-Type"] = content_type
-            response = await self._once(method, path, params, body, headers)
+            if self._bucket is not None:
+                await self._wait_for_token(self._bucket, f"{method} {path}", deadline)
+            async with turn:
+                headers = await self._headers(accept)
+                if body is not None:
+                    headers["Content-Type"] = content_type
+                response = await self._once(method, path, params, body, headers)
+            if turn.waited:
+                self._counter.waited(turn.waited, "connection", self._address.authority)
             if response.status < 300:
                 return response
             if response.status == 401 and not refreshed and await self._refresh(headers):
@@ -156,6 +203,18 @@ class Transport:
                 raise APIStatusError.from_response(response.status, response.body, retry_after=wait)
             retries += 1
             self._counter.throttled(wait, self._address.authority)
+            await self._sleep(wait)
+
+    async def _wait_for_token(self, bucket: TokenBucket, what: str, deadline: float) -> None:
+        left = deadline - asyncio.get_running_loop().time()
+        wait = bucket.take(left)
+        if wait is None:
+            raise RequestTimeoutError(
+                f"cannot send {what}: the limit of {bucket.qps:g} requests a second leaves no room within {left:.3g} s. "
+                "Make fewer requests, or raise Config.qps"
+            )
+        if wait:
+            self._counter.waited(wait, "rate", self._address.authority)
             await self._sleep(wait)
 
     async def _once(
@@ -297,6 +356,7 @@ class Transport:
                 context=self.tls.current,
                 server_hostname=self.tls.server_hostname,
                 connect_timeout=self.config.connect_timeout,
+                limit=self.config.max_connections,
             )
         return pool
 

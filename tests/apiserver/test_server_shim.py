@@ -232,7 +232,7 @@ def test_values_that_cannot_be_are_one_line(files, given, message, capsys):
 def test_a_token_line_that_is_too_short_is_named(files, tmp_path):
     (tmp_path / "t").write_text("a,b,c\nx,y\n")
 
-    with pytest.raises(UsageError, match=r"line 2 of .* needs at least three columns"):
+    with pytest.raises(ConfigError, match=r"line 2 of .* needs at least three columns"):
         options(files, f"--token-auth-file={tmp_path / 't'}")
 
 

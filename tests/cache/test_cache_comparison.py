@@ -12,7 +12,7 @@ from ctrlruntime.cache.comparison import compare
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Entry, Store
 from ctrlruntime.errors import Expired
-from ctrlruntime.rest.collection import Page
+from ctrlruntime.rest.collection import Collection, Page
 
 WHOLE = Scope()
 
@@ -22,12 +22,12 @@ def raw(name, version, namespace="ns"):
     return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}).encode()
 
 
-class Server:
+class Server(Collection):
     """A collection that lists what it is given, page by page."""
 
     def __init__(self, position, *pages):
         self.position = str(position)
-        self.pages = pages
+        self.contents = pages
         self.expire = 0
         self.limits = []
 
@@ -37,8 +37,8 @@ class Server:
         if number and self.expire:
             self.expire -= 1
             raise Expired("the token is too old")
-        following = str(number + 1) if number + 1 < len(self.pages) else ""
-        return Page([*self.pages[number]], self.position, following, None)
+        following = str(number + 1) if number + 1 < len(self.contents) else ""
+        return Page([*self.contents[number]], self.position, following, None, not number)
 
 
 class Shown:

@@ -657,3 +657,22 @@ def test_the_packages_load_without_the_http_library():
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
     assert printed.splitlines() == ["[]", "APIClient SplitClient", "True"]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda client, obj: client.create(obj),
+        lambda client, obj: client.update(obj),
+        lambda client, obj: client.patch(obj, merge_from(apps.Deployment(metadata=obj.metadata.deep_copy()))),
+        lambda client, obj: client.apply(obj, field_owner="me"),
+        lambda client, obj: client.status.update(obj),
+    ],
+)
+async def test_a_value_of_another_type_is_refused_before_anything_is_sent(client, memory, write):
+    obj = apps.Deployment(metadata=meta.ObjectMeta(name="web", namespace="ns"))
+    obj.spec.replicas = "three"
+
+    with pytest.raises(ValueError, match=r"spec\.replicas: expected int, got 'three'"):
+        await write(client, obj)
+    assert memory.asked == []

@@ -8,6 +8,7 @@ import pytest
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import apps, batch, core, meta
+from ctrlruntime.client import dry_run
 from ctrlruntime.errors import Conflict
 
 LIMIT = 60
@@ -50,7 +51,7 @@ async def test_what_changed_nothing_once_is_not_sent_again_and_drift_is_mended_a
 
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         outcomes = [await reconcile(cron_job) for _ in range(10)]
-        assert [result for _, result in outcomes] == ["created", "updated", *["unchanged"] * 8]
+        assert [result for _, result in outcomes] == ["created", *["unchanged"] * 9]
         # Each is as the server has it, not as it was asked for.
         assert {found.spec.concurrency_policy for found, _ in outcomes} == {"Allow"}
 
@@ -62,7 +63,7 @@ async def test_what_changed_nothing_once_is_not_sent_again_and_drift_is_mended_a
         other = (await mgr.client.get(batch.CronJob, key)).deep_copy()
         other.metadata.labels["somebody"] = "else"
         await mgr.client.update(other)
-        assert [(await reconcile(cron_job))[1] for _ in range(3)] == ["updated", "unchanged", "unchanged"]
+        assert [(await reconcile(cron_job))[1] for _ in range(3)] == ["unchanged"] * 3
 
 
 @BOTH
@@ -86,3 +87,28 @@ async def test_a_deployment_with_only_image_and_replicas_settles_beside_its_cont
             await asyncio.sleep(0.05)
 
     assert len(writes) <= 5
+
+
+@BOTH
+async def test_an_update_that_changed_nothing_on_the_server_is_unchanged(mgr, namespace, write):
+    key = ctrl.NamespacedName(namespace, "web")
+
+    def ports(*numbers):
+        def mutate(service):
+            service.spec.ports = [core.ServicePort(name=f"p{number}", port=number) for number in numbers]
+
+        return mutate
+
+    sent = []
+    mgr.cluster.observers.add_observer(lambda call: sent.append(call.verb) if call.resource == "services" else None)
+    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+        results = [(await write(mgr.client, core.Service, key, ports(80)))[1] for _ in range(3)]
+        assert results == ["created", "unchanged", "unchanged"]
+        assert [verb for verb in sent if verb in {"create", "update", "patch"}] == [
+            "create",
+            "update" if write is ctrl.create_or_update else "patch",
+        ]
+        assert (await write(mgr.client, core.Service, key, ports(80, 81)))[1] == "updated"
+        # A dry run stores nothing, and still says what it would do.
+        assert (await write(dry_run(mgr.client), core.Service, key, ports(82)))[1] == "updated"
+        assert (await write(mgr.client, core.Service, key, ports(80, 81)))[1] == "unchanged"

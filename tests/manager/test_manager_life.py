@@ -514,8 +514,17 @@ def test_a_cluster_is_added_once(make, config):
     other = ctrl.Cluster(config, name="other")
     mgr.add(other)
 
-    with pytest.raises(ConfigError, match="'other' is part of this manager already"):
+    with pytest.raises(ConfigError, match=r"the manager has a cluster named 'other'\. Add each cluster once"):
         mgr.add(other)
+
+
+@pytest.mark.parametrize(("name", "named"), [("eu", "a cluster named 'eu'"), ("", "a cluster without a name, its own")])
+def test_cluster_names_are_unique_in_a_manager(make, config, name, named):
+    mgr = make()
+    mgr.add(ctrl.Cluster(config, name="eu"))
+
+    with pytest.raises(ConfigError, match=rf"cannot add the cluster https://.*: the manager has {named}\."):
+        mgr.add(ctrl.Cluster(config, name=name))
 
 
 def test_two_controllers_of_one_name_are_refused(make):

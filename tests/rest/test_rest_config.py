@@ -470,7 +470,10 @@ def test_the_repr_shows_no_secrets(world, authority):
     assert "PRIVATE" not in str(config)
 
 
-@pytest.mark.parametrize("options", [{"timeout": 0}, {"connect_timeout": -1}, {"qps": 0}, {"host": "h:1"}])
+@pytest.mark.parametrize(
+    "options",
+    [{"timeout": 0}, {"connect_timeout": -1}, {"qps": 0}, {"burst": 0}, {"max_connections": 0}, {"host": "h:1"}],
+)
 def test_bad_options_fail_at_construction(options):
     with pytest.raises(ConfigError):
         Config(**{"host": "https://h", **options})

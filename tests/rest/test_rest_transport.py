@@ -98,13 +98,20 @@ OK = (200, {}, b"{}")
 class Counter:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
-        self.waited = 0.0
+        self.throttles = 0.0
+        self.waits: list[tuple[str, float]] = []
 
     def request(self, code, method, host):
         self.seen.append((code, method))
 
     def throttled(self, seconds, host):
-        self.waited += seconds
+        self.throttles += seconds
+
+    def waited(self, seconds, reason, host):
+        self.waits.append((reason, seconds))
+
+    def waited_for(self, reason):
+        return [seconds for each, seconds in self.waits if each == reason]
 
 
 class Token:
@@ -289,7 +296,7 @@ async def test_retry_after_is_waited_for(server, code, reason):
     assert clock.slept == [3.0, 3.0]
     assert server.bodies == [b"1"] * 3
     assert counter.seen == [(str(code), "PUT"), (str(code), "PUT"), ("200", "PUT")]
-    assert counter.waited == 6.0
+    assert counter.throttles == 6.0
 
 
 async def test_retries_end(server):
@@ -806,3 +813,119 @@ async def test_a_server_without_tls_is_named_as_that(server):
     async with connected(server.url.replace("http://", "https://")) as transport:
         with pytest.raises(TransportError, match=r"GET /api: "):
             await transport.request("GET", "/api")
+
+
+# --- how many at once, and how many a second -----------------------------------------------------------------------------
+
+
+class Held:
+    """Answers requests when the test says so; a watch, as soon as it comes, and without an end."""
+
+    def __init__(self) -> None:
+        self.release = asyncio.Event()
+        self.order: list[str] = []
+        self.connections: set[object] = set()
+        self.under_way = self.most = 0
+
+    async def __call__(self, request):
+        if request.path == "/watch":
+            answer = web.StreamResponse()
+            await answer.prepare(request)
+            await self.release.wait()
+            return answer
+        self.order.append(request.path)
+        self.connections.add(request.transport)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await self.release.wait()
+        self.under_way -= 1
+        return web.Response(body=b"{}")
+
+
+async def until(condition):
+    while not condition():  # noqa: ASYNC110 - what it waits for is what a server saw
+        await asyncio.sleep(0)
+
+
+async def test_requests_beyond_the_bound_wait_their_turn_and_open_no_connection(server):
+    held, counter = Held(), Counter()
+    server.will(held)
+    config = Config(host=server.url, max_connections=4)
+    async with connected(config, counter=counter) as transport, asyncio.timeout(20):
+        tasks = [asyncio.ensure_future(transport.request("POST", f"/{i}", body=b"{}")) for i in range(40)]
+        await until(lambda: held.under_way == 4)
+        assert len(held.connections) == 4
+        held.release.set()
+        await asyncio.gather(*tasks)
+
+    assert held.most == 4
+    assert len(held.connections) == 4
+    assert sorted(held.order) == sorted(f"/{i}" for i in range(40))
+    assert len(counter.waited_for("connection")) == 36
+    # In the order they asked: each group of four may answer in any order.
+    started = [int(path[1:]) // 4 for path in held.order]
+    assert all(abs(group - position // 4) <= 1 for position, group in enumerate(started))
+
+
+async def test_watches_do_not_count_and_do_not_starve_writes(server):
+    held = Held()
+    server.will(held)
+    config = Config(host=server.url, max_connections=1)
+    async with connected(config) as transport, contextlib.AsyncExitStack() as stack, asyncio.timeout(20):
+        for _ in range(10):
+            await stack.enter_async_context(transport.stream("/watch"))
+        write = asyncio.ensure_future(transport.request("POST", "/write", body=b"{}"))
+        await until(lambda: held.order == ["/write"])
+        await stack.enter_async_context(transport.stream("/watch"))  # and a write does not hold up a watch
+        held.release.set()
+        await write
+
+
+async def test_a_request_that_gets_no_turn_says_so_and_the_connections_stay_trusted(server):
+    held = Held()
+    server.will(held)
+    async with connected(Config(host=server.url, max_connections=1)) as transport, asyncio.timeout(20):
+        first = asyncio.ensure_future(transport.request("GET", "/first"))
+        await until(lambda: held.under_way == 1)
+        with pytest.raises(
+            RequestTimeoutError, match=r"cannot send GET /second: all 1 connections were in use for 0\.01 s\."
+        ):
+            await transport.request("GET", "/second", timeout=0.01)
+        held.release.set()
+        await first
+        await transport.request("GET", "/third")
+
+    assert len(held.connections) == 1
+    assert held.order == ["/first", "/third"]
+
+
+async def test_a_limit_of_requests_a_second_lets_a_burst_through_and_then_spaces_them(server):
+    server.will(OK)
+    clock, counter, slept = [100.0], Counter(), []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+        clock[0] += seconds
+
+    config = Config(host=server.url, qps=2, burst=3)
+    async with connected(config, counter=counter, clock=lambda: clock[0], sleep=sleep) as transport:
+        for _ in range(5):
+            await transport.request("GET", "/")
+        assert slept == [0.5, 0.5]
+        assert counter.waited_for("rate") == [0.5, 0.5]
+        clock[0] += 60
+        for _ in range(3):
+            await transport.request("GET", "/")
+        assert len(slept) == 2
+        with pytest.raises(RequestTimeoutError, match="the limit of 2 requests a second leaves no room within"):
+            await transport.request("GET", "/", timeout=0.1)
+    assert len(server.requests) == 8
+
+
+async def test_without_a_limit_nothing_waits(server):
+    server.will(OK)
+    counter = Counter()
+    async with connected(server.url, counter=counter) as transport:
+        for _ in range(50):
+            await transport.request("GET", "/")
+    assert counter.waits == []

@@ -6,13 +6,13 @@ import asyncio
 import gc
 import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from ctrlruntime.apiserver.foreground import serve
 from ctrlruntime.apiserver.options import DEFAULT_ISSUER, DEFAULT_NETWORK, Options, TokenUser
 from ctrlruntime.apiserver.server import APIServer
-from ctrlruntime.apiserver.shim.kube_apiserver import Flags, UsageError
 from ctrlruntime.certificates import KeyPair, make_authority
 from ctrlruntime.errors import ConfigError
 
@@ -25,6 +25,17 @@ _LEVELS: Final = ((6, logging.DEBUG), (2, logging.INFO))
 _NAMES: Final = ("kubernetes.default.svc", "kubernetes.default", "kubernetes", "localhost", "127.0.0.1")
 
 
+class Flags(Protocol):
+    """What this module reads of the flags; `kube_apiserver`, which imports this module to serve, parses them."""
+
+    @property
+    def values(self) -> Mapping[str, list[str]]: ...
+
+    def last(self, name: str, default: str = "") -> str: ...
+
+    def listed(self, name: str) -> list[str]: ...
+
+
 def run(flags: Flags) -> int:
     """Serve until a signal ends the process; return the exit code."""
     try:
@@ -33,14 +44,14 @@ def run(flags: Flags) -> int:
         for warning in warnings:
             print(f"warning: {warning}", file=sys.stderr)  # noqa: T201 - a program's output
         asyncio.run(serve(options, _announce))
-    except (ConfigError, UsageError) as error:
+    except ConfigError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         return 1
     return 0
 
 
 def options_from(flags: Flags) -> tuple[Options, list[str]]:
-    """Return the options the flags mean, and what to warn about. Raises: ConfigError, UsageError."""
+    """Return the options the flags mean, and what to warn about. Raises: ConfigError."""
     warnings: list[str] = []
     address, port = flags.last("bind-address", "127.0.0.1"), _port(flags)
     issuers = flags.values.get("service-account-issuer") or [DEFAULT_ISSUER]
@@ -75,14 +86,16 @@ def _announce(server: APIServer) -> None:
 def _level(flags: Flags) -> int:
     text = flags.last("v", "0")
     if not text.isdigit():
-        raise UsageError(f'invalid argument "{text}" for "-v, --v" flag: write a number')
+        raise ConfigError(f'invalid argument "{text}" for "-v, --v" flag: write a number')
     return next((level for least, level in _LEVELS if int(text) >= least), logging.WARNING)
 
 
 def _port(flags: Flags) -> int:
     text = flags.last("secure-port", str(_DEFAULT_PORT))
     if not text.isdigit() or not 1 <= int(text) <= 65535:
-        raise UsageError(f"--secure-port {text} must be between 1 and 65535, inclusive. It cannot be turned off with 0")
+        raise ConfigError(
+            f"--secure-port {text} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
+        )
     return int(text)
 
 
@@ -95,7 +108,7 @@ def _content(path: str | Path, name: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise UsageError(f"--{name}: cannot read {path}: {error.strerror}") from None
+        raise ConfigError(f"--{name}: cannot read {path}: {error.strerror}") from None
 
 
 def _serving_pair(flags: Flags, address: str) -> KeyPair:
@@ -103,7 +116,7 @@ def _serving_pair(flags: Flags, address: str) -> KeyPair:
     if certificate and key:
         return KeyPair(_content(certificate, "tls-cert-file"), _content(key, "tls-private-key-file"))
     if certificate or key:
-        raise UsageError("--tls-cert-file and --tls-private-key-file go together: give both, or neither")
+        raise ConfigError("--tls-cert-file and --tls-private-key-file go together: give both, or neither")
     folder = Path(flags.last("cert-dir", _DEFAULT_FOLDER))
     files = (folder / "apiserver.crt", folder / "apiserver.key")
     if all(file.is_file() for file in files):
@@ -122,7 +135,7 @@ def _made_pair(folder: Path, files: tuple[Path, Path], address: str) -> KeyPair:
         files[0].write_bytes(made.certificate)
         files[1].write_bytes(made.key)
     except OSError as error:
-        raise UsageError(f"--cert-dir: cannot write to {folder}: {error.strerror}") from None
+        raise ConfigError(f"--cert-dir: cannot write to {folder}: {error.strerror}") from None
     return made
 
 
@@ -130,7 +143,7 @@ def _authorization(flags: Flags, warnings: list[str]) -> Mode:
     modes = flags.listed("authorization-mode") or ["AlwaysAllow"]
     for mode in modes:
         if mode not in _MODES:
-            raise UsageError(f"--authorization-mode: there is no mode {mode}; take RBAC or AlwaysAllow")
+            raise ConfigError(f"--authorization-mode: there is no mode {mode}; take RBAC or AlwaysAllow")
         if mode not in {"RBAC", "AlwaysAllow", "Node"}:
             warnings.append(f"--authorization-mode: {mode} has no effect on this server")
     return "always-allow" if "AlwaysAllow" in modes else "rbac"
@@ -149,7 +162,9 @@ def _tokens(flags: Flags, warnings: list[str]) -> dict[str, TokenUser]:
         if not row:
             continue
         if len(row) < 3:
-            raise UsageError(f"--token-auth-file: line {number} of {path} needs at least three columns: token,user,uid")
+            raise ConfigError(
+                f"--token-auth-file: line {number} of {path} needs at least three columns: token,user,uid"
+            )
         token, user, uid = (column.strip() for column in row[:3])
         if not token:
             warnings.append(f"--token-auth-file: line {number} of {path} has an empty token and is passed over")

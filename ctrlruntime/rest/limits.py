@@ -1,0 +1,31 @@
+"""How many requests a second a client may send: a token bucket."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+
+class TokenBucket:
+    """Lets `burst` requests through at once and then `qps` a second, in the order they ask. Any thread may ask."""
+
+    def __init__(self, qps: float, burst: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.qps = qps
+        self._burst = burst
+        self._clock = clock
+        self._tokens = float(burst)
+        self._updated = clock()
+        self._lock = threading.Lock()
+
+    def take(self, within: float) -> float | None:
+        """Take a token and return the seconds until it may be used; None, and no token, when that is more than `within`."""
+        with self._lock:
+            now = self._clock()
+            tokens = min(float(self._burst), self._tokens + (now - self._updated) * self.qps)
+            wait = max(0.0, (1.0 - tokens) / self.qps)
+            self._tokens, self._updated = tokens, now
+            if wait > within:
+                return None
+            self._tokens -= 1.0
+            return wait
