@@ -14,6 +14,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 from guard import Guard
+from servers import embedded_server, real_server
+
+__all__ = ["embedded_server", "real_server"]
 
 _numbers = itertools.count()
 
@@ -53,9 +56,9 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Two workers a core, as tests wait half of their time; none for the tests of one file."""
+    """Two workers a core, as tests wait half of their time; none for the tests of one file or of a `-k`, which are few."""
     paths = {arg.partition("::")[0] for arg in config.args}
-    if len(paths) == 1 and all(Path(path).is_file() for path in paths):
+    if config.option.keyword or (len(paths) == 1 and all(Path(path).is_file() for path in paths)):
         return 0
     return 2 * (os.cpu_count() or 1)
 
