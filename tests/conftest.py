@@ -67,7 +67,7 @@ def pytest_xdist_auto_num_workers(config):
 def pytest_xdist_make_scheduler(config, log):
     from scheduling import ByFileAndServer
 
-    config.option.loadscopereorder = False  # the order is ours, see SLOWEST
+    config.option.loadscopereorder = False  # in the order of the files, the slow ones (conformance, faults) start early
     return ByFileAndServer(config, log)
 
 
