@@ -105,9 +105,10 @@ class Bench:
         What cannot be read (its conversion fails) cannot be compared.
         """
         end = time.monotonic() + _TIME_LIMIT
-        while None not in (
-            versions := (self._versions(path), self._versions(f"{path}?resourceVersion=0"))
-        ) and versions[0] != versions[1]:
+        while (
+            None not in (versions := (self._versions(path), self._versions(f"{path}?resourceVersion=0")))
+            and versions[0] != versions[1]
+        ):
             assert time.monotonic() < end, f"etcd and the watch cache hold {versions}"
             time.sleep(0.01)
 
