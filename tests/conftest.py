@@ -1,4 +1,7 @@
-"""For all tests: the event loop they run on, and packages of operators for tests of what is generated from them."""
+"""For all tests: how they are chosen and shared among workers, the event loop, Hypothesis's settings, and packages of operators.
+
+Without `--all` a run leaves out the tests marked `thorough`: they prove recorded answers of the real server again, or take long runs.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,67 @@ import itertools
 import os
 import sys
 import textwrap
+from pathlib import Path
 
+import hypothesis
 import pytest
+from guard import Guard
+from servers import embedded_server, real_server
+
+__all__ = ["embedded_server", "real_server"]
 
 _numbers = itertools.count()
+
+# A loaded machine must not fail a test: no limit in time, and the same examples in every run. `--all` tries more, and others each time.
+hypothesis.settings.register_profile(
+    "suite",
+    max_examples=150,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+hypothesis.settings.register_profile(
+    "all", parent=hypothesis.settings.get_profile("suite"), max_examples=1000, derandomize=False, print_blob=True
+)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="run the tests marked `thorough`, too")
+
+
+def pytest_configure(config):
+    hypothesis.settings.load_profile("all" if config.getoption("--all") else "suite")
+    if sys.platform == "linux":
+        guard = Guard()
+        guard.start()
+        config.add_cleanup(guard.stop)
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--all"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Two workers a core, as tests wait half of their time; none for the tests of one file or of a `-k`, which are few."""
+    paths = {arg.partition("::")[0] for arg in config.args}
+    if config.option.keyword or (len(paths) == 1 and all(Path(path).is_file() for path in paths)):
+        return 0
+    return 2 * (os.cpu_count() or 1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from scheduling import ByFileAndServer
+
+    config.option.loadscopereorder = False  # in the order of the files, the slow ones (conformance, faults) start early
+    return ByFileAndServer(config, log)
+
 
 if os.environ.get("CTRLRUNTIME_TEST_LOOP") == "uvloop":
     import uvloop

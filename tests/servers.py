@@ -1,4 +1,4 @@
-"""The two servers, for the folders whose tests run on both: their conftest imports the fixtures, and gets servers of its own."""
+"""The two servers, one pair for each test process, and the fixtures of folders whose tests run on both."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctrlruntime.apiserver.apply import Compiler, FieldManager, Type, read_configuration
@@ -206,7 +206,6 @@ MIXED = {
 
 
 @given(st.lists(ANY, min_size=1, max_size=4))
-@settings(max_examples=300, deadline=None)
 def test_whatever_is_applied_is_applied_or_refused(configs):
     compiler = Compiler()
     kind = compiler.custom({"type": "object", "properties": {"spec": MIXED}}, compiler.custom(META, Type()))

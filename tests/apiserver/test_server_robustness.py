@@ -1,13 +1,12 @@
 """What no client should send: every answer is a Status or a closed connection, the server logs no traceback and goes on.
 
-The bodies are made by hypothesis with a fixed seed; CTRLRUNTIME_FUZZ=N multiplies their number and lets the seed vary.
+The bodies are made by Hypothesis; `scripts/test --all` tries more of them, and others each time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import resource
 import socket
 import ssl
@@ -17,17 +16,9 @@ from typing import Any
 import psutil
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-_TIMES = int(os.environ.get("CTRLRUNTIME_FUZZ", "0"))
-FUZZ = settings(
-    max_examples=150 * max(_TIMES, 1),
-    deadline=None,
-    derandomize=not _TIMES,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]
 PATCHES = ["json-patch", "merge-patch", "strategic-merge-patch"]
@@ -67,13 +58,11 @@ object_like = st.recursive(
 )
 
 
-@FUZZ
 @given(body=st.binary(max_size=300), content_type=st.sampled_from(TYPES))
 def test_bytes_of_any_kind_are_answered(api, body, content_type):
     assert well_formed(api.request("POST", CONFIG_MAPS, body, headers={"Content-Type": content_type}))
 
 
-@FUZZ
 @given(body=st.binary(max_size=300))
 def test_bytes_after_the_protobuf_magic_are_answered(api, body):
     headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
@@ -96,7 +85,6 @@ PATHS = {
 }
 
 
-@FUZZ
 @given(kind=st.sampled_from(sorted(PATHS)), metadata=object_like, spec=object_like, rest=object_like)
 def test_objects_of_any_shape_are_answered(api, kind, metadata, spec, rest):
     version, path = PATHS[kind]
@@ -105,7 +93,6 @@ def test_objects_of_any_shape_are_answered(api, kind, metadata, spec, rest):
     assert well_formed(api.post(path, document, dryRun="All"))
 
 
-@FUZZ
 @given(spec=st.fixed_dictionaries({}, optional={
     "replicas": object_like,
     "selector": st.fixed_dictionaries({}, optional={"matchLabels": object_like, "matchExpressions": object_like}),
@@ -123,7 +110,6 @@ def test_workloads_with_wrong_parts_are_answered(api, spec):
     assert well_formed(api.post(PATHS["Deployment"][1], document, dryRun="All"))
 
 
-@FUZZ
 @given(schema=object_like, columns=object_like)
 def test_definitions_with_any_schema_are_answered(api, make, schema, columns):
     body = make.definition("fuzzes", "Fuzz")
@@ -133,13 +119,11 @@ def test_definitions_with_any_schema_are_answered(api, make, schema, columns):
     assert well_formed(api.post(make.definitions, body, dryRun="All"))
 
 
-@FUZZ
 @given(patch=object_like, kind=st.sampled_from(PATCHES))
 def test_patches_of_any_shape_are_answered(api, patched_target, patch, kind):
     assert well_formed(api.patch(patched_target, patch, kind, dryRun="All"))
 
 
-@FUZZ
 @given(
     operations=st.lists(
         st.fixed_dictionaries(
@@ -171,7 +155,6 @@ OPTIONS = ["labelSelector", "fieldSelector", "resourceVersion", "resourceVersion
            "includeObject", "timeout"]  # fmt: skip
 
 
-@FUZZ
 @given(
     query=st.dictionaries(st.sampled_from(OPTIONS), st.text(max_size=12), max_size=4),
     method=st.sampled_from(["GET", "POST"]),
@@ -184,13 +167,11 @@ def test_query_options_of_any_value_are_answered(api, query, method):
     assert well_formed(api.request(method, CONFIG_MAPS, body, headers={"Content-Type": "application/json"}, **query))
 
 
-@FUZZ
 @given(accept=st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
 def test_accept_headers_of_any_text_are_answered(api, accept):
     assert well_formed(api.get(CONFIG_MAPS, headers={"Accept": accept}))
 
 
-@FUZZ
 @given(token=st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=80))
 def test_tokens_of_any_text_are_refused(api, token):
     answer = api.get(CONFIG_MAPS, headers={"Authorization": f"Bearer {token}"})

@@ -22,9 +22,9 @@ sys.path.append(str(Path(__file__).parent.parent / "controlplane"))
 sys.path.append(str(Path(__file__).parent.parent / "olm"))  # bundles, and what OLM makes of them
 
 from nodes import NodeSimulator
-from servers import embedded_server, namespace, real_server, server
+from servers import namespace, server
 
-__all__ = ["embedded_server", "namespace", "real_server", "server"]
+__all__ = ["namespace", "server"]
 
 
 @pytest.fixture(scope="session")

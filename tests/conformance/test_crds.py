@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions and their objects: each case answers on both servers what kube-apiserver 1.36.1 once answered."""
+"""CustomResourceDefinitions and their objects: each case is answered as kube-apiserver 1.36.1 once did, by itself with `--all`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import pytest
 from crd_cases import Client, load, run
 
-from ctrlruntime.testing import Environment
-
 CASES = load()
 KNOWN = {
     "malformed number": "the JSON parser's own words for what it does not understand differ",
@@ -16,9 +14,9 @@ KNOWN = {
 """Cases that differ on the embedded server, and why."""
 
 
-@pytest.fixture(scope="session")
-def client(server: Environment) -> Iterator[Client]:
-    client = Client(server)
+@pytest.fixture(scope="session", params=["embedded", pytest.param("real", marks=pytest.mark.thorough)])
+def client(request: pytest.FixtureRequest) -> Iterator[Client]:
+    client = Client(request.getfixturevalue(f"{request.param}_server"))
     yield client
     client.close()
 

@@ -1,7 +1,7 @@
 """The embedded server answers every scenario as kube-apiserver 1.36.1 did when its golden answers were recorded.
 
 `scenarios/README.md` says how scenarios are written and recorded. What differs is listed in `scenarios/known.yaml`; an equal answer there,
-or a new difference, fails. Where the real server is there, it is held against its own golden answers, too.
+or a new difference, fails. With `--all` the real server is held against its own golden answers, too.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ def test_embedded_server_answers_as_recorded(id: str, embedded_runs: dict[str, R
     assert is_known(verdict, KNOWN), f"{id} {SCENARIOS[id].title}\n{told}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("id", SCENARIOS)
 def test_real_server_answers_as_recorded(id: str, real_runs: dict[str, Run]):
     if id not in real_runs:

@@ -410,7 +410,7 @@ async def left_behind() -> None:
 
 async def test_no_request_is_lost_while_the_certificate_is_renewed(mgr, namespace):
     server = mgr.webhook_server
-    names = iter(range(2000))
+    names = iter(range(500))
     renewals = 0
 
     async def create() -> None:

@@ -65,18 +65,9 @@ class Bench:
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "") -> dict[str, Any]:
         """What the server answers: code, body, warnings, Retry-After."""
-        connection = self.server.connection
-        parts = urlsplit(connection.url)
-        opened = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=connection.tls, timeout=40)
-        try:
-            headers = dict(connection.headers)
-            if body is not None:
-                headers["Content-Type"] = content_type or "application/json"
-            opened.request(method, path, None if body is None else json.dumps(body).encode(), headers)
-            answer = opened.getresponse()
-            raw = answer.read()
-        finally:
-            opened.close()
+        if self.is_real and method in {"PUT", "PATCH", "DELETE"}:
+            self._wait_for_watch_cache(urlsplit(path).path)
+        answer, raw = self._exchange(method, path, body, content_type)
         try:
             shown = json.loads(raw)
         except ValueError:
@@ -90,6 +81,45 @@ class Bench:
                 "retryAfter": answer.headers.get("Retry-After"),
             }
         )
+
+    def _exchange(
+        self, method: str, path: str, body: Any = None, content_type: str = ""
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        connection = self.server.connection
+        parts = urlsplit(connection.url)
+        opened = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=connection.tls, timeout=40)
+        try:
+            headers = dict(connection.headers)
+            if body is not None:
+                headers["Content-Type"] = content_type or "application/json"
+            opened.request(method, path, None if body is None else json.dumps(body).encode(), headers)
+            answer = opened.getresponse()
+            return answer, answer.read()
+        finally:
+            opened.close()
+
+    def _wait_for_watch_cache(self, path: str) -> None:
+        """Wait until kube-apiserver's watch cache holds what etcd holds.
+
+        A change starts from the cached object. If that object is stale, the server calls the webhooks a second time.
+        What cannot be read (its conversion fails) cannot be compared.
+        """
+        end = time.monotonic() + _TIME_LIMIT
+        while (
+            None not in (versions := (self._versions(path), self._versions(f"{path}?resourceVersion=0")))
+            and versions[0] != versions[1]
+        ):
+            assert time.monotonic() < end, f"etcd and the watch cache hold {versions}"
+            time.sleep(0.01)
+
+    def _versions(self, path: str) -> list[tuple[str, str]] | None:
+        """The UID and the resource version of each object at a path; None when they cannot be read."""
+        answer, raw = self._exchange("GET", path)
+        if answer.status != 200:
+            return [] if answer.status == 404 else None
+        body = json.loads(raw)
+        found = [each["metadata"] for each in body.get("items", [body])]
+        return sorted((each.get("uid", ""), each.get("resourceVersion", "")) for each in found)
 
     def post(self, path: str, body: Any) -> dict[str, Any]:
         return self.request("POST", path, body)

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 from fault_scenarios import Outcome, Times
-from servers import embedded_server, namespace, real_server, server
+from servers import namespace, server
 
 from ctrlruntime.log.options import WARN
 from ctrlruntime.log.output import sink
 
-__all__ = ["embedded_server", "namespace", "real_server", "server"]
+__all__ = ["namespace", "server"]
 
 OUTCOMES = pytest.StashKey[list[Outcome]]()
 SCALE = float(os.environ.get("CTRLRUNTIME_FAULT_SCALE", "0.05"))

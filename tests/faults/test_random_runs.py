@@ -6,7 +6,8 @@ creates one for each that is missing. Around it: watches are late, cut and expir
 leader changes, planned and not. One parent's script is one run. A run is good when exactly N children are there at the end, and never more were
 created than were missing, by the server's record.
 
-`CTRLRUNTIME_RUNS` says how many runs (1,000 on the embedded server; a tenth of it on the real one), `CTRLRUNTIME_SEED` with which seed to begin.
+`CTRLRUNTIME_RUNS` says how many runs (250 on the embedded server, 1,000 with `--all`; a tenth of it on the real one), `CTRLRUNTIME_SEED` with
+which seed to begin.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from ctrlruntime.testing import eventually
 from ctrlruntime.testing.faults import FaultProxy, Match
 from ctrlruntime.workqueue import ItemExponentialBackoff
 
-RUNS = int(os.environ.get("CTRLRUNTIME_RUNS", "1000"))
 SEED = int(os.environ.get("CTRLRUNTIME_SEED", "1"))
 AT_ONCE = 250
 """Parents that live at the same time, under one weather."""
@@ -329,12 +329,17 @@ async def play_all(server, runs: int, print_line) -> None:
     print_line(f"{len(seeds)} seeds, faults: {dict(faults)}")
 
 
-async def test_exactly_as_many_children_as_wanted(embedded_server):
-    await play_all(embedded_server, RUNS, print)
+@pytest.fixture
+def runs(request: pytest.FixtureRequest) -> int:
+    return int(os.environ.get("CTRLRUNTIME_RUNS", "1000" if request.config.getoption("--all") else "250"))
 
 
-async def test_exactly_as_many_children_as_wanted_on_the_real_server(real_server):
-    await play_all(real_server, max(RUNS // 10, 1), print)
+async def test_exactly_as_many_children_as_wanted(embedded_server, runs):
+    await play_all(embedded_server, runs, print)
+
+
+async def test_exactly_as_many_children_as_wanted_on_the_real_server(real_server, runs):
+    await play_all(real_server, max(runs // 10, 1), print)
 
 
 async def test_a_new_leader_whose_watch_is_late_creates_nothing_twice(server):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctrlruntime.generate import dump, dump_all
@@ -24,13 +24,11 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.dictionaries(KEYS, TREES, max_size=4))
 def test_what_is_written_reads_back(document):
     assert yaml.safe_load(dump(document) if document else "{}") == document
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.sampled_from(["word", "a", "is:", "it's", "#", '"q"', "longerwordthanothers", "-", "1"]), max_size=60)
 )

@@ -7,7 +7,7 @@ import json
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pydantic import Field, field_validator
 
 import ctrlruntime as ctrl
@@ -57,7 +57,6 @@ class Thing(ctrl.Object, group=GROUP, version="v1"):
     spec: Spec
 
 
-@settings(max_examples=50, deadline=None)
 @given(objects(Thing))
 def test_objects_fit_their_class_and_survive_the_wire(thing):
     assert 1 <= thing.spec.size <= 9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from webhook_reviews import Game, game, patch_in, response_of, review
 
@@ -209,7 +209,6 @@ class Everything:
         game.metadata.labels = {**game.metadata.labels, "defaulted": "yes"}
 
 
-@settings(deadline=None)
 @given(specs)
 async def test_the_patch_applied_to_what_was_sent_is_the_defaulted_object(spec):
     sent = game(**spec)

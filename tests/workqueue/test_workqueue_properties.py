@@ -118,4 +118,4 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueueAgainstModel = QueueMachine.TestCase
-TestQueueAgainstModel.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestQueueAgainstModel.settings = settings(stateful_step_count=60)

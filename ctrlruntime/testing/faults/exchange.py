@@ -92,7 +92,7 @@ class ClientConnection:
             if known is user and not reader.at_eof() and not writer.is_closing():
                 return reader, writer
             self.leave_server()
-        reader, writer = await user.connect()
+        reader, writer = await user.connect(self.traffic.connections)
         self._server = (user, reader, writer)
         return reader, writer
 
@@ -216,7 +216,7 @@ class _Exchange:
 
     async def _ask_late(self, seconds: float, user: Upstream, *, is_ours: bool) -> Reply:
         await asyncio.sleep(seconds)
-        reader, writer = await user.connect()
+        reader, writer = await user.connect(self._traffic.connections)
         try:
             writer.write(self._forwarded(user, "", is_ours=is_ours))
             self.request.reached_server = True

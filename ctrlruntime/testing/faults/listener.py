@@ -31,9 +31,10 @@ class Listener:
         self._tls = tls
         self._socket = _bound(0)
         self.port: int = self._socket.getsockname()[1]
-        self._accepting: asyncio.Task[None] | None = None
+        self._is_accepting = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._unanswered: list[socket.socket] = []
+        self._held: set[socket.socket] = set()
+        """Accepted sockets that no transport owns: a black hole took them, or their task has not run yet."""
 
     @classmethod
     async def open(cls, traffic: Traffic) -> tuple[Listener, bytes]:
@@ -45,49 +46,49 @@ class Listener:
 
     def listen(self, _fault: object = None) -> None:
         """Accept connections, unless a fault says that nobody does."""
-        if self._accepting is None and not self._traffic.has(plan.Refusal):
+        if not self._is_accepting and not self._traffic.has(plan.Refusal):
             self._socket.listen(512)
-            self._accepting = asyncio.create_task(self._accept())
+            asyncio.get_running_loop().add_reader(self._socket, self._accept)
+            self._is_accepting = True
 
     def refuse(self, _fault: object = None) -> None:
         """Reset all connections and let new ones be refused; the port stays ours."""
         self._traffic.reset_all()
-        if self._accepting is not None:
-            self._accepting.cancel()
-            self._accepting = None
+        if self._is_accepting:
             self._close_socket()
             self._socket = _bound(self.port)
 
     async def close(self) -> None:
         """Reset all connections and free the port."""
-        if self._accepting is not None:
-            self._accepting.cancel()
-            self._accepting = None
         self._close_socket()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._traffic.close()
-        for held in self._unanswered:
+        for held in self._held:
             held.close()
         for _ in range(3):  # connections that were cut are closed by callbacks
             await asyncio.sleep(0)
         await asyncio.get_running_loop().shutdown_default_executor()
 
     def _close_socket(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._socket.fileno())
+        asyncio.get_running_loop().remove_reader(self._socket)
+        self._is_accepting = False
         self._socket.close()
 
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            client, _ = await loop.sock_accept(self._socket)
-            if (hole := next((f for f in self._traffic.faults if isinstance(f, plan.BlackHole)), None)) is not None:
-                hole.hits += 1
-                self._unanswered.append(client)
-                continue
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._start(self._serve(client))
+    def _accept(self) -> None:
+        """Take a client; the event loop calls this, so that no cancellation comes between the client and its owner."""
+        try:
+            client, _ = self._socket.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return  # the client has left
+        client.setblocking(False)
+        self._held.add(client)
+        if (hole := next((f for f in self._traffic.faults if isinstance(f, plan.BlackHole)), None)) is not None:
+            hole.hits += 1
+            return
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._start(self._serve(client))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -95,17 +96,15 @@ class Listener:
         task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, client: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
+        self._held.discard(client)
         reader = asyncio.StreamReader(limit=LIMIT)
         this = asyncio.current_task()
         assert this is not None
         protocol = _Protocol(reader, on_lost=this.cancel)
         try:
-            transport, _ = await loop.connect_accepted_socket(lambda: protocol, client, ssl=self._tls)
+            writer = await self._traffic.connections.accept(client, self._tls, reader, protocol)
         except (OSError, EOFError):
-            client.close()
             return
-        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         await ClientConnection(self._traffic, reader, writer).serve()
 
 

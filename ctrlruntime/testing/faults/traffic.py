@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from ctrlruntime.testing.connection import Connection
 from ctrlruntime.testing.faults import plan
-from ctrlruntime.testing.faults.http import LIMIT
+from ctrlruntime.testing.faults.connections import Connections
 from ctrlruntime.testing.faults.match import Match, SeenRequest
 
 __all__ = ["Client", "Stream", "Traffic", "Upstream", "reset"]
@@ -44,10 +44,9 @@ class Upstream:
         headers = tuple(pair for pair in connection.headers if pair[0] != "Accept")
         return cls(parts.hostname or "", port, parts.path, connection.tls, connection.server_name, headers)
 
-    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def connect(self, connections: Connections) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Raises: OSError."""
-        name = (self.server_name or self.host) if self.tls is not None else None
-        return await asyncio.open_connection(self.host, self.port, ssl=self.tls, server_hostname=name, limit=LIMIT)
+        return await connections.connect(self.host, self.port, self.tls, self.server_name or self.host)
 
 
 class Stream(Protocol):
@@ -86,6 +85,7 @@ class Traffic:
         self.faults: list[plan.Fault] = []
         self.seen: list[SeenRequest] = []
         self.clients: set[Client] = set()
+        self.connections = Connections()
         self.recorded: dict[str, plan.Reply] = {}
         self.anonymous: Upstream | None = None
         self.target: Upstream | None = None
@@ -126,6 +126,7 @@ class Traffic:
         for task in self._kept:
             task.cancel()
         await asyncio.gather(*self._kept, return_exceptions=True)
+        self.connections.abort()
 
     # --- faults ------------------------------------------------------------------------------------------------------
 

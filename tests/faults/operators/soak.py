@@ -13,8 +13,8 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -267,6 +267,17 @@ class Soak:
                 self.report.noise.append(f"the log has {text[max(0, at - 200) : at + 600]!r}")
 
 
+@contextmanager
+def short_turns() -> Iterator[None]:
+    """Let threads take short turns: the proxy, the embedded server and the load are threads of one process."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
 async def soak(
     server: Environment,
     folder: Path,
@@ -276,12 +287,10 @@ async def soak(
     tell: Callable[[str], object] = lambda line: None,
 ) -> Report:
     """Run a soak of so many seconds. `watch`: shorter times of watches (shortest, longest, grace) than the default."""
-    # Proxy, embedded server and load are threads of one process: they must not wait for each other's turns.
-    sys.setswitchinterval(0.0005)
     namespace = await asyncio.to_thread(server.create_namespace, "soak")
     cluster = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)))
     times = ["--watch", *map(str, watch)] if watch else []
-    with FaultProxy(server) as proxy, Nursery() as nursery:
+    with short_turns(), FaultProxy(server) as proxy, Nursery() as nursery:
         process = nursery.start(
             "soaker", folder, "--kubeconfig", str(proxy.kubeconfig_path), "--namespace", namespace, *times
         )

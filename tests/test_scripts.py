@@ -1,0 +1,92 @@
+"""The scripts of the checkout: each works in a clean clone, since it makes or uses the environment itself."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+PYTHON = sorted(
+    path.name for path in SCRIPTS.iterdir() if path.is_file() and path.read_text().startswith("#!/usr/bin/env python3")
+)
+BASH = sorted(
+    path.name for path in SCRIPTS.iterdir() if path.is_file() and path.read_text().startswith("#!/usr/bin/env bash")
+)
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_a_python_script_starts_itself_in_the_environment(name):
+    lines = (SCRIPTS / name).read_text().splitlines()
+    (first,) = [number for number, line in enumerate(lines) if line.startswith("import in_environment")]
+
+    before = [line.split()[1].partition(".")[0] for line in lines[:first] if line.startswith(("import ", "from "))]
+    assert set(before) <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("name", BASH)
+def test_a_bash_script_sources_the_environment(name):
+    assert 'source "$(dirname "${BASH_SOURCE[0]}")/environment"' in (SCRIPTS / name).read_text()
+
+
+ENVIRONMENT = """\
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+environment() {
+    mkdir -p "$1/bin"
+    printf '#!/bin/sh\\necho "$PWD" "$@"\\n' >"$1/bin/python"
+    chmod +x "$1/bin/python"
+    PATH="$PWD/$1/bin:$PATH"
+}
+"""
+
+
+def test_outside_of_an_environment_it_is_made_and_the_script_gets_its_arguments(tmp_path):
+    scripts = tmp_path / "checkout" / "scripts"
+    scripts.mkdir(parents=True)
+    shutil.copy(SCRIPTS / "in_environment.py", scripts)
+    (scripts / "environment").write_text(ENVIRONMENT)
+    (scripts / "tool").write_text("import in_environment\nprint('not started again')\n")
+    outside = getattr(sys, "_base_executable", sys.executable)
+
+    done = subprocess.run(
+        [outside, "../checkout/scripts/tool", "--option", "two words"],
+        cwd=tmp_path / "checkout", capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert done.stdout == f"{tmp_path / 'checkout'} {scripts / 'tool'} --option two words\n"
+
+
+def find_python(wanted: str, path: Path, pyenv: Path) -> str:
+    code = f'source "{SCRIPTS}/environment" && find_python'
+    environ = {"PATH": f"{path}:/usr/bin:/bin", "PYENV_ROOT": str(pyenv), "PYTHON": wanted}
+    done = subprocess.run(["bash", "-c", code], env=environ, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or done.stderr.strip()
+
+
+def interpreter(path: Path) -> Path:
+    """Write a program that says yes to every question about its version."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\nexit 0\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_version_is_found_in_the_path_and_then_among_pyenvs_newest_first(tmp_path):
+    path, pyenv = tmp_path / "bin", tmp_path / "pyenv"
+    old, new = (interpreter(pyenv / "versions" / version / "bin" / "python") for version in ("9.9.2", "9.9.10"))
+
+    assert find_python("9.9", path, pyenv) == str(new)
+
+    new.unlink()
+    assert find_python("9.9", path, pyenv) == str(old)
+
+    assert find_python("9.9", interpreter(path / "python9.9").parent, pyenv) == str(path / "python9.9")
+
+
+def test_a_version_that_is_not_here_is_named(tmp_path):
+    assert find_python("9.9", tmp_path, tmp_path).startswith(
+        "environment: cannot find 9.9: neither the PATH nor pyenv has it"
+    )
