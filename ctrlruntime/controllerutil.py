@@ -302,7 +302,9 @@ async def _find_or_create(
     with_status: bool = False,
 ) -> tuple[T, dict[str, Any], bool]:
     """Return the mutated object, its wire form before, and whether it was created."""
-    wanted = NamespacedName("" if kind_of(kind).scope == "Cluster" else key.namespace, key.name)
+    # By discovery and not by the class: an Unstructured kind does not know its scope.
+    resource = await client.mapper.resource_for(gvk(kind))
+    wanted = NamespacedName(key.namespace if resource.namespaced else "", key.name)
     found = await client.find(kind, rebound_key(key, wanted.namespace))
     if found is None:
         fresh = _fresh(kind, wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from pydantic import Field
@@ -224,10 +225,18 @@ async def test_without_tracked_children_nothing_remains():
 # --- a client in memory --------------------------------------------------------------------------------------------------
 
 
+class Scopes:
+    """A mapper that knows the scope of a kind from its class."""
+
+    async def resource_for(self, gvk):
+        return SimpleNamespace(namespaced=gvk.kind != "ClusterRole")
+
+
 class Memory:
     """A client on a dict of wire forms; `hidden` keys are not seen by cached reads yet."""
 
-    scheme = mapper = None
+    scheme = None
+    mapper = Scopes()
 
     def __init__(self, *objects):
         self.stored = {}

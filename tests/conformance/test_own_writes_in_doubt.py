@@ -213,6 +213,25 @@ async def test_an_object_that_field_selectors_keep_out_delays_a_read_for_a_momen
         assert time.monotonic() - started < PROMPT
 
 
+@pytest.mark.parametrize("write", [ctrl.create_or_update, ctrl.create_or_patch])
+async def test_a_cluster_scoped_object_is_created_and_updated_by_a_key_with_a_namespace(server, namespace, write):
+    mgr = ctrl.new_manager(ctrl.get_config(str(server.kubeconfig_path)), metrics_bind_address="0")
+    kind = ctrl.Unstructured.of("rbac.authorization.k8s.io/v1", "ClusterRole")
+    key = ctrl.NamespacedName("anywhere", f"{namespace}-{write.__name__.replace('_', '-')}")
+    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+        results = []
+        for label in ("one", "one", "two"):
+
+            def mutate(found, label=label):
+                found.metadata.labels["label"] = label
+
+            found, result = await write(mgr.client, kind, key, mutate)
+            results.append(str(result))
+
+        assert results == ["created", "unchanged", "updated"]
+        await mgr.client.delete(found)
+
+
 async def test_own_creates_of_a_cluster_scoped_kind_are_shown_for_a_key_with_a_namespace(server, namespace):
     mgr = ctrl.new_manager(ctrl.get_config(str(server.kubeconfig_path)), metrics_bind_address="0")
     kind = ctrl.Unstructured.of("rbac.authorization.k8s.io/v1", "ClusterRole")
