@@ -1,4 +1,4 @@
-"""The fault suite runs on both servers, each behind a `FaultProxy`; at its end it prints how long each recovery took.
+"""The fault suite runs on both servers, each behind a `FaultProxy`; a run in one process prints at its end how long each recovery took.
 
 `CTRLRUNTIME_FAULT_SCALE` is the factor of all watch times and bounds: 0.05 unless `scripts/faults --defaults` sets 1.
 """
