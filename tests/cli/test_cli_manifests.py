@@ -163,10 +163,6 @@ BAD_INPUT = {
         f"import typing\n{KIND}):\n    x: typing.Annotated[str, ctrl.CEL('self >')] = ''",
         "bad.Game.x: the rule 'self >' does not compile",
     ),
-    "a webhook registered twice": (
-        f"{KIND}): ...\n{DEFAULTER}def setup(mgr):\n    for _ in range(2):\n        {WEBHOOK}.with_defaulter(Fills()).complete()",
-        r"bad.setup failed \(bad.py:7\): .*a webhook is registered at /mutate-g-example-com-v1-game already; give this one another path",
-    ),
     "a validator without methods": (
         f"{KIND}): ...\n{DEFAULTER}def setup(mgr):\n    {WEBHOOK}.with_validator(Fills()).complete()",
         "a Fills validates nothing: give it async methods validate_create",
