@@ -60,8 +60,7 @@ from ctrlruntime.tracing import Tracing
 if TYPE_CHECKING:
     from ctrlruntime.leaderelection import Elector, LeaderElection
     from ctrlruntime.manager.flags import Flags
-    from ctrlruntime.serving import Handler, HTTPServer
-    from ctrlruntime.serving.server import Address
+    from ctrlruntime.serving.server import Address, Handler, HTTPServer
     from ctrlruntime.serving.tls import SecureMetrics
     from ctrlruntime.webhook.server import WebhookOptions, WebhookServer
 
@@ -407,7 +406,7 @@ class Manager:
                 task.cancel()
 
     async def _start_servers(self) -> None:
-        from ctrlruntime.serving import health_server, metrics_server
+        from ctrlruntime.serving.endpoints import health_server, metrics_server
 
         self._add_own_checks()
         self._metrics_server = metrics_server(

@@ -19,7 +19,7 @@ from ctrlruntime.errors import ConfigError, FencedError, LeaderElectionLostError
 from ctrlruntime.leaderelection import Elector
 from ctrlruntime.manager.manager import running
 from ctrlruntime.manager.watchdog import Watchdog
-from ctrlruntime.serving import LoopBlockedError
+from ctrlruntime.serving.loops import LoopBlockedError
 
 SOON = 10.0
 LOCAL = "127.0.0.1:0"

@@ -10,9 +10,8 @@ import pytest
 
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.serving import SecureMetrics
 from ctrlruntime.serving.server import Address, HTTPServer
-from ctrlruntime.serving.tls import ServingCertificate
+from ctrlruntime.serving.tls import SecureMetrics, ServingCertificate
 from ctrlruntime.testing import eventually
 
 
