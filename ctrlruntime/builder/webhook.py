@@ -102,12 +102,17 @@ class WebhookBuilder(Generic[T]):
             )
         return WebhookBuilder(self._manager, kind)
 
-    def with_defaulter(self, defaulter: Defaulter[T], **options: Unpack[RuleOptions]) -> Self:
+    def with_defaulter(
+        self, defaulter: Defaulter[T], *, remove_unknown_fields: bool = False, **options: Unpack[RuleOptions]
+    ) -> Self:
         """Let `defaulter.default(obj)` fill in objects at create and update.
+
+        `remove_unknown_fields`: remove the fields that the class of the kind does not declare; by default they stay. The defaulter does not
+        see them. Fields of a `dict` and of an `Unstructured` stay.
 
         Raises: ConfigError for a second one, an option there is none of, or a method that does not fit.
         """
-        handler = defaulting(self._root("with_defaulter"), defaulter)
+        handler = defaulting(self._root("with_defaulter"), defaulter, remove_unknown_fields=remove_unknown_fields)
         self._add(True, handler, {"operations": ("CREATE", "UPDATE"), **options})
         return self
 

@@ -33,7 +33,10 @@ def _objects(raw: dict[str, Any], before: dict[str, Any], after: dict[str, Any])
     # What `before` does not have is not the code's: it was never shown to it.
     result = {name: value for name, value in raw.items() if name in after or name not in before}
     for name, value in after.items():
-        if name not in before:
+        if name not in before and isinstance(raw.get(name), dict) and isinstance(value, dict):
+            # The wire form leaves out a part whose fields all hold their zeros. The JSON may have these zeros: they stay.
+            result[name] = laid_over(raw[name], {}, value)
+        elif name not in before:
             result[name] = value
         elif name in raw:
             result[name] = laid_over(raw[name], before[name], value)

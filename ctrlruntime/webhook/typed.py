@@ -11,15 +11,18 @@ validator gets such objects at update and delete.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from ctrlruntime.api.object import Object
+from ctrlruntime.api.wire import Wire, camel
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.patch import create_json_patch
 from ctrlruntime.webhook.admission import HandlerFunction
-from ctrlruntime.webhook.difference import patch_of
+from ctrlruntime.webhook.difference import laid_over
 from ctrlruntime.webhook.limits import IncompleteError
 from ctrlruntime.webhook.request import AdmissionRequest, BadObjectError, Operation
 from ctrlruntime.webhook.response import AdmissionResponse, Warnings, allowed, changed, errored
@@ -78,8 +81,12 @@ def operations_of(validator: Validator[Any]) -> tuple[Operation, ...]:
     return tuple(operation for method, operation in _METHODS.items() if callable(getattr(validator, method, None)))
 
 
-def defaulting(kind: type[T], defaulter: Defaulter[T]) -> HandlerFunction:
-    """Return the handler of a defaulter. Raises: ConfigError when its method cannot be called."""
+def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields: bool = False) -> HandlerFunction:
+    """Return the handler of a defaulter.
+
+    `remove_unknown_fields`: remove the fields that the classes of the object do not declare, before the defaulter is called. Fields of a
+    `dict` and of an `Unstructured` stay. Raises: ConfigError when the method of the defaulter cannot be called.
+    """
     default = _Method[None](defaulter, "default")
 
     async def handle(request: AdmissionRequest) -> AdmissionResponse:
@@ -91,10 +98,14 @@ def defaulting(kind: type[T], defaulter: Defaulter[T]) -> HandlerFunction:
             if isinstance(error.__cause__, IncompleteError):
                 return allowed()  # the API server refuses it next, and names every field
             raise
+        sent = raw = msgspec.json.decode(request.object)
+        if remove_unknown_fields:
+            raw = _known(sent, obj)
+            # The defaulter gets the object without these fields, so that none of them returns with a list that it changes.
+            obj = replace(request, object=msgspec.json.encode(raw)).decode(kind, limits=False)
         before = obj.to_wire()
         await default(request, obj)
-        after = obj.to_wire()
-        return allowed() if after == before else changed(patch_of(msgspec.json.decode(request.object), before, after))
+        return changed(create_json_patch(sent, laid_over(raw, before, obj.to_wire())))
 
     handle.__qualname__ = f"defaulting {kind.__name__}"
     return handle
@@ -132,6 +143,23 @@ def validating(kind: type[T], validator: Validator[T]) -> HandlerFunction:
 
     handle.__qualname__ = f"validating {kind.__name__}"
     return handle
+
+
+def _known(raw: Any, value: Any) -> Any:
+    """Return `raw` without the fields that the classes of `value`, which was decoded from it, do not declare."""
+    if isinstance(raw, list) and isinstance(value, list):
+        return [_known(*each) for each in zip(raw, value, strict=True)]
+    if not isinstance(raw, dict):
+        return raw
+    unknown: Collection[str] = ()
+    parts: Mapping[str, Any] = {}
+    if isinstance(value, Wire):
+        unknown = () if value.__open__ else value.model_extra or ()
+        fields = type(value).model_fields.items()
+        parts = {info.serialization_alias or camel(name): getattr(value, name) for name, info in fields}
+    elif isinstance(value, dict):
+        parts = value
+    return {name: _known(each, parts.get(name)) for name, each in raw.items() if name not in unknown}
 
 
 def _shown(owner: object) -> str:

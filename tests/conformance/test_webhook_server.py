@@ -139,7 +139,9 @@ def defaulter() -> GameDefaulter:
 async def make_manager(server, namespace):
     config = ctrl.get_config(str(server.kubeconfig_path))
 
-    def make(defaulter: GameDefaulter | None = None, *, lifetime: float = 86400.0) -> ctrl.Manager:
+    def make(
+        defaulter: GameDefaulter | None = None, *, lifetime: float = 86400.0, remove_unknown_fields: bool = False
+    ) -> ctrl.Manager:
         mgr = ctrl.new_manager(
             config,
             scheme=ctrl.Scheme(Game, OldGame),
@@ -152,7 +154,10 @@ async def make_manager(server, namespace):
             ctrl.new_webhook_managed_by(mgr)
             .for_(Game)
             .with_defaulter(
-                defaulter or GameDefaulter(), namespace_selector=here, admission_review_versions=["v1beta1", "v1"]
+                defaulter or GameDefaulter(),
+                remove_unknown_fields=remove_unknown_fields,
+                namespace_selector=here,
+                admission_review_versions=["v1beta1", "v1"],
             )
             .with_validator(GameValidator(), namespace_selector=here)
             .with_conversion(CONVERSION)
@@ -246,6 +251,27 @@ async def test_fields_the_class_does_not_know_survive_a_default(mgr, server, nam
     assert game["spec"]["colour"] == {"red": [1, None, ""]}
     assert game["spec"]["replicas"] == 0
     assert game["spec"]["image"] == "alexwhen/docker-2048"
+
+
+async def test_fields_the_class_does_not_know_are_removed_with_the_option(server, namespace, make_manager):
+    await asyncio.to_thread(server.install_crds, [DEFINITION])
+    path = f"/apis/{GROUP}/v1/namespaces/{namespace}/games"
+    body = {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Game",
+        "metadata": {"name": "g"},
+        "spec": {"replicas": 0, "colour": {"red": 1}},
+    }
+    mgr = make_manager(remove_unknown_fields=True)
+    async with running(mgr):
+        await registered(mgr, namespace)
+        created = await asyncio.to_thread(server.connection.request, "POST", path, body)
+        changed = {**created, "spec": {**created["spec"], "colour": "red", "replicas": 2}}
+        updated = await asyncio.to_thread(server.connection.request, "PUT", f"{path}/g", changed)
+
+    filled = {"image": "alexwhen/docker-2048", "host": f"g.{namespace}.mygame.io"}
+    assert created["spec"] == {"replicas": 0, **filled}
+    assert updated["spec"] == {"replicas": 2, **filled}
 
 
 async def test_field_errors_are_an_invalid_status(mgr, namespace):

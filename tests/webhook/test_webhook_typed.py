@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 from webhook_reviews import Game, game, patch_in, response_of, review
 
 import ctrlruntime as ctrl
@@ -23,6 +26,15 @@ class Image:
         game.spec.image = game.spec.image or "default"
 
 
+def defaulted(response: dict[str, Any], sent: Any) -> Any:
+    return apply_json_patch(sent, patch_in(response) if "patch" in response else [])
+
+
+class Seat(ctrl.Wire):
+    name: str = ""
+    price_: int = 0
+
+
 # Defaulters
 
 
@@ -38,6 +50,23 @@ async def test_a_defaulter_that_changes_nothing_makes_no_patch():
     assert response == {"uid": "u1", "allowed": True, "status": {"code": 200}}
 
 
+class Text(ctrl.Object, group="texts.example.com", version="v1"):
+    spec: Seat = Field(default_factory=Seat)
+
+
+@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.parametrize("spec", [{"price": 0}, {"price": 0, "name": ""}, {"price": None}, {}])
+async def test_explicit_zeros_of_a_part_that_holds_nothing_else_stay(spec, remove):
+    class Names:
+        def default(self, text: Text) -> None:
+            text.spec.name = "n"
+
+    sent = {"apiVersion": "texts.example.com/v1", "kind": "Text", "metadata": {"name": "t"}, "spec": spec}
+    response = await ask(defaulting(Text, Names(), remove_unknown_fields=remove), review(object=sent))
+
+    assert defaulted(response, sent)["spec"] == {**spec, "name": "n"}
+
+
 async def test_what_the_class_does_not_know_or_writes_otherwise_stays():
     body = game(replicas=0, image="", unknown=[1, {"b": None}], sides={})
     body["status"] = {"x": 1}
@@ -45,6 +74,81 @@ async def test_what_the_class_does_not_know_or_writes_otherwise_stays():
     response = await ask(defaulting(Game, Image()), review(object=body))
 
     assert patch_in(response) == [{"op": "replace", "path": "/spec/image", "value": "default"}]
+
+
+class HallSpec(ctrl.Wire):
+    seats: list[Seat] = Field(default_factory=list)
+    rows: dict[str, Seat] = Field(default_factory=dict)
+    best: Seat | None = None
+    stage: Seat = Field(default_factory=Seat)
+    size: int = Field(1, le=3)
+    free: dict[str, Any] = Field(default_factory=dict)
+    other: ctrl.Unstructured | None = None
+
+
+class Hall(ctrl.Object, group="halls.example.com", version="v1"):
+    spec: HallSpec
+
+
+def seat(**more: int) -> dict[str, Any]:
+    return {"name": "", "price": 0, **more}
+
+
+HALL = {
+    "apiVersion": "halls.example.com/v1",
+    "kind": "Hall",
+    "metadata": {
+        "name": "h",
+        "creationTimestamp": None,
+        "labels": {"a": "b"},
+        "managedFields": [{"fieldsV1": {"f:x": {}}}],
+    },
+    "spec": {
+        "seats": [seat(x=1), {"x": 1}],
+        "rows": {"a": seat(x=1)},
+        "best": seat(x=1),
+        "stage": seat(x=1),
+        "size": 9,
+        "free": {"x": {"x": None}},
+        "other": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "1"}, "metadata": {"name": "c"}},
+        "x": 1,
+    },
+    "x": {"y": 1},
+}
+
+
+class AddsASeat:
+    def default(self, hall: Hall) -> None:
+        hall.spec.seats.append(Seat(name="new"))
+
+
+async def test_unknown_fields_are_removed_when_the_option_says_so():
+    class Nothing:
+        def default(self, hall: Hall) -> None:
+            assert hall.model_extra == {}
+            assert hall.spec.model_extra == {}
+
+    response = await ask(defaulting(Hall, Nothing(), remove_unknown_fields=True), review(object=HALL))
+
+    spec = {**HALL["spec"], "seats": [seat(), {}], "rows": {"a": seat()}, "best": seat(), "stage": seat()}
+    assert defaulted(response, HALL) == {
+        **{name: HALL[name] for name in ("apiVersion", "kind", "metadata")},
+        "spec": {name: value for name, value in spec.items() if name != "x"},
+    }
+
+
+@pytest.mark.parametrize(("remove", "first"), [(True, {"name": "a"}), (False, {"name": "a", "x": 1})])
+async def test_a_list_that_grows_keeps_unknown_fields_unless_the_option_removes_them(remove, first):
+    sent = {**HALL, "spec": {"seats": [{"name": "a", "x": 1}]}}
+    response = await ask(defaulting(Hall, AddsASeat(), remove_unknown_fields=remove), review(object=sent))
+
+    assert defaulted(response, sent)["spec"]["seats"] == [first, {"name": "new"}]
+
+
+async def test_an_object_without_unknown_fields_makes_no_patch_with_the_option():
+    handler = defaulting(Game, Image(), remove_unknown_fields=True)
+
+    assert "patch" not in await ask(handler, review(object=game(image="i", replicas=0, hosts=None)))
 
 
 async def test_a_delete_is_not_defaulted():
@@ -173,7 +277,9 @@ def test_what_is_laid_over_an_object_equals_it_where_it_was_changed(raw, before,
     result = apply_json_patch(raw, patch_of(raw, before, after))
 
     for name, value in after.items():
-        if name not in before:
+        if name not in before and isinstance(raw.get(name), dict) and isinstance(value, dict):
+            assert result[name] == apply_json_patch(raw[name], patch_of(raw[name], {}, value))
+        elif name not in before:
             assert result[name] == value
     for name in raw.keys() - before.keys() - after.keys():
         assert result[name] == raw[name]
