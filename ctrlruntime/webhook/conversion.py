@@ -113,11 +113,16 @@ class Conversion(Generic[H]):
         return result
 
     def convert_raw(self, raw: bytes, version: str) -> bytes:
-        """Return the JSON of an object in `version`, its metadata as the API server wants it. Raises: ConversionError, DecodeError."""
+        """Return the JSON of an object in `version`, its metadata as the API server wants it.
+
+        Raises: ConversionError, also for an object that is in this version; DecodeError.
+        """
         head = _read_head(raw)
         asked = GroupVersionKind.parse(head.api_version, head.kind)
         if asked.version == version:
-            return raw
+            raise ConversionError(
+                f"cannot convert to {head.api_version}: the object is in this version. Ask for another version"
+            )
         source, target = self._class_of(asked.version), self._class_of(version)
         obj = decode_beyond_limits(source, raw)  # one object that was stored before a limit was would fail whole lists
         result = self.convert(obj, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import threading
 import time
@@ -168,6 +169,33 @@ def the_review_that_is_sent(bench: Bench) -> Any:
         shown = {"query": one.query, "agent": one.headers["User-Agent"], "body": one.body}
         found.append(bench.cleaned(shown))
     return found[0]
+
+
+@scenario
+def no_review_asks_for_the_version_that_an_object_is_in(bench: Bench) -> Any:
+    """Our conversion endpoint refuses such a review. Objects are stored in both versions here, and are read and written in both."""
+    kind = Kind(bench)
+    kind.create("v1", "a")
+    kind.create("v2", "b")
+    versions = kind.definition()["spec"]["versions"]
+    for version in versions:
+        version["storage"] = version["name"] == "v2"
+    bench.patch(kind.path, {"spec": {"versions": versions}})
+    before = len(kind.reviews())
+    names = itertools.count()
+
+    def is_stored_in_v2(_: Any) -> bool:
+        kind.create("v1", f"d{next(names)}")
+        return any(one.body["request"]["desiredAPIVersion"].endswith("/v2") for one in kind.reviews()[before:])
+
+    bench.wait_for(kind.path, is_stored_in_v2)
+    kind.create("v2", "c")
+    codes = [kind.get(version, name)["code"] for version in ("v1", "v2") for name in ("", "a", "b", "c")]
+    codes += [bench.patch(kind.at(version, "a"), {"spec": {"n": 2}})["code"] for version in ("v1", "v2")]
+    asked = [one.body["request"] for one in kind.reviews()]
+    assert {one["desiredAPIVersion"].split("/")[1] for one in asked} == {"v1", "v2"}
+    assert not [one for one in asked if one["desiredAPIVersion"] in {o["apiVersion"] for o in one["objects"]}]
+    return codes
 
 
 @scenario
