@@ -1,15 +1,15 @@
-"""Where code of the user's stands: the innermost line of it in a stack, in a traceback or in the coroutines of a task."""
+"""Where user code is: the innermost line of it in a stack, in a traceback or in the coroutines of a task; and the name of a callable."""
 
 from __future__ import annotations
 
 import os
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
-__all__ = ["Place", "line", "line_of_error", "outwards", "user_line"]
+__all__ = ["Place", "line", "line_of_error", "name_of", "outwards", "user_line"]
 
 Place: TypeAlias = tuple[CodeType, int]
 """Code, and the number of the line that runs in it."""
@@ -17,6 +17,11 @@ Place: TypeAlias = tuple[CodeType, int]
 _OURS: Final = f"{Path(__file__).parent}{os.sep}"
 _INSTALLED: Final = f"{os.sep}site-packages{os.sep}"
 _STANDARD: Final = (*{f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib")}, "<frozen")
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the qualified name of a callable, or its repr when it has no name, for messages and reprs."""
+    return getattr(function, "__qualname__", None) or repr(function)
 
 
 def line(place: Place) -> str:

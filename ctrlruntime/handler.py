@@ -16,6 +16,7 @@ from typing_extensions import TypeVar
 from ctrlruntime.api import Object, gvk, kind_of
 from ctrlruntime.api.metadata import Metadata, NamespacedName
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, Snapshot, UpdateEvent
+from ctrlruntime.frames import name_of
 from ctrlruntime.reconcile import Request
 from ctrlruntime.tracking import tracked_owner, tracking_label
 
@@ -124,7 +125,7 @@ class _Mapped(EventHandler[R, T]):
         self._function = function
 
     def __repr__(self) -> str:
-        return f"enqueue_requests_from_map_func({_name_of(self._function)})"
+        return f"enqueue_requests_from_map_func({name_of(self._function)})"
 
     def handle(self, event: Event[T], enqueue: Enqueue[R], /) -> Awaitable[None] | None:
         states = _states(event)
@@ -168,7 +169,7 @@ class _Mapped(EventHandler[R, T]):
             return
         if isinstance(requests, (str, bytes)) or not isinstance(cast("object", requests), Iterable):
             raise TypeError(
-                f"the map function {_name_of(self._function)} returned {requests!r}: return an iterable of requests, or None"
+                f"the map function {name_of(self._function)} returned {requests!r}: return an iterable of requests, or None"
             )
         for request in requests:
             if request not in seen:
@@ -254,7 +255,3 @@ def _states(event: Event[T]) -> tuple[Snapshot[T], ...]:
         # A resync shows one state twice; mapping it once is enough.
         return (new,) if old.raw is new.raw else (old, new)
     return (event.snapshot,)
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    return cast("str", getattr(function, "__qualname__", None) or repr(function))

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeAlias, cast
 from typing_extensions import TypeVar
 
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+from ctrlruntime.frames import name_of
 from ctrlruntime.selector import LabelSelector, from_labels, parse_labels
 
 T = TypeVar("T", default=Any)
@@ -184,14 +185,14 @@ class LabelSelectorPredicate(Predicate[Any]):
 
 class _Function(Predicate[T]):
     def __init__(self, function: Callable[[Event[T]], bool]) -> None:
-        _refuse_async(function, _name_of(function))
+        _refuse_async(function, name_of(function))
         self._function = function
 
     def passes(self, event: Event[T], /) -> bool:
         return self._function(event)
 
     def __repr__(self) -> str:
-        return _name_of(self._function)
+        return name_of(self._function)
 
 
 class _All(Predicate[T]):
@@ -227,7 +228,3 @@ class _Not(Predicate[T]):
 
     def __repr__(self) -> str:
         return f"~{self._inner!r}"
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    return getattr(function, "__qualname__", None) or repr(function)

@@ -23,6 +23,7 @@ from typing_extensions import TypeVar
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
+from ctrlruntime.frames import name_of
 from ctrlruntime.handler import EventHandler
 from ctrlruntime.journal import Changes, Trigger
 from ctrlruntime.log import get_logger
@@ -327,14 +328,14 @@ class Func(Generic[R]):
     ) -> None:
         if not callable(function):
             raise TypeError(f"source.Func needs an async function of the queue, got {function!r}")
-        self.name = f"function {_name_of(function)}"
+        self.name = f"function {name_of(function)}"
         self._function = function
         self._retry_delays = retry_delays
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
-        return f"source.Func({_name_of(self._function)})"
+        return f"source.Func({name_of(self._function)})"
 
     async def start(self, queue: Queue[R], /) -> None:
         """Call the function in a task. Raises: RuntimeError when it was started before."""
@@ -624,7 +625,3 @@ async def _end(task: asyncio.Task[None] | None) -> None:
     _, pending = await asyncio.wait({task}, timeout=_PATIENCE)
     if pending:
         _log.warning("source ignores cancellation and is abandoned", task=task.get_name())
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", None) or repr(function))

@@ -23,6 +23,7 @@ from ctrlruntime.errors import (
     DecodeError,
     PatchError,
 )
+from ctrlruntime.frames import name_of
 from ctrlruntime.patch import apply_json_patch
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.webhook.endpoint import JSON, EndpointKind, NotReadyError, content_type_error
@@ -78,7 +79,7 @@ class Admission:
 
     @override
     def __repr__(self) -> str:
-        return f"Admission({getattr(self._handle, '__qualname__', self._handle)})"
+        return f"Admission({name_of(self._handle)})"
 
     async def answer(self, body: bytes, *, content_type: str = JSON, timeout: float | None = None) -> bytes:
         """Return the answer to a review, in its own version. Raises: NotReadyError when the cache it reads has not started or synced."""

@@ -20,6 +20,7 @@ from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
 from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError, CtrlError, DecodeError
+from ctrlruntime.frames import name_of
 from ctrlruntime.webhook.endpoint import JSON, EndpointKind, content_type_error
 from ctrlruntime.webhook.limits import decode_beyond_limits
 
@@ -146,7 +147,7 @@ class Conversion(Generic[H]):
         result: object = function(obj)
         if not isinstance(result, to):
             raise ConversionError(
-                f"the converter {getattr(function, '__qualname__', function)} returned a {type(result).__name__}, "
+                f"the converter {name_of(function)} returned a {type(result).__name__}, "
                 f"and a {to.__qualname__} is needed"
             )
         _carry_metadata(obj, result)
