@@ -97,6 +97,14 @@ class Cluster:
         """Reads that bypass the cache; they work before the manager starts, too."""
         return self._api
 
+    def distrust_cache(self) -> None:
+        """Compare each cached kind with the server before it is read again; for a process that begins to lead.
+
+        The last leader may have written what no watch has brought yet. Each kind and namespace is compared by the first read that
+        needs it, so one that cannot be compared fails only its own readers, with StaleReadError.
+        """
+        self.gate.distrust(self.cache.contents())
+
     def unfenced_client(self) -> Client:
         """Return a direct client whose writes need no leadership: for elections, events and reviews only."""
         return self._unfenced_client(self.mapper)

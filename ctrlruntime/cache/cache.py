@@ -23,13 +23,12 @@ from typing_extensions import TypeVar
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
 from ctrlruntime.api.metadata import ObjectKey
-from ctrlruntime.cache.comparison import CatchUp, Comparison, compare
 from ctrlruntime.cache.contents import CacheMetrics
 from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.namespaces import NamespaceSet
 from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions, selecting
-from ctrlruntime.cache.reflector import Backoff, Reflector
+from ctrlruntime.cache.reflector import Reflector
 from ctrlruntime.cache.refusals import no_index, not_found, outside, unsynced
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Entry, Index, Store, field_path_index
@@ -44,10 +43,7 @@ from ctrlruntime.errors import (
     CacheNotStartedError,
     CacheSyncTimeoutError,
     ConfigError,
-    CtrlError,
     DecodeError,
-    Forbidden,
-    NoMatchError,
     NotCachedError,
     NotFound,
     OutsideCacheError,
@@ -186,52 +182,6 @@ class Cache:
             if held.informer is not None:
                 with contextlib.suppress(NotCachedError):
                     await held.informer.wait_synced()
-
-    def catch_up(self, *, limit: float = 60.0) -> CatchUp:
-        """Begin to compare each kind that is held with what the server has now.
-
-        For a process that begins to lead: the leader before it may have written what no watch has brought yet. It asks the
-        server for the metadata of each kind once. A kind that cannot be listed, or is not as far after `limit` seconds
-        (a watch that hangs is replaced before that), is given up and named in the log.
-        """
-        comparisons = CatchUp(lambda kind: self._codecs.of(kind).gvk)
-        for gvk, held in self._held.items():
-            # A first list that is still to come is as new as can be.
-            if held.informer is not None and held.informer.has_listed():
-                comparisons.begin(gvk, partial(self._catch_up, gvk, held.informer, limit))
-        return comparisons
-
-    async def _catch_up(
-        self, gvk: GroupVersionKind, informer: Informer, limit: float, is_settled: asyncio.Event
-    ) -> None:
-        if informer.last_error is not None:
-            is_settled.set()
-        options = self.options.for_kind(self._kind_options.get(gvk))
-        try:
-            async with asyncio.timeout(limit):
-                for scope in informer.scopes:
-                    comparison = await self._compare(gvk, scope, options, is_settled)
-                    if comparison is not None:
-                        await comparison.shown(informer, scope)
-        except (TimeoutError, Forbidden, NotFound, NoMatchError) as error:
-            self._log.warning(
-                "it is not known whether the cache shows what the last leader wrote",
-                kind=_label(gvk), error=str(error) or f"the watch is behind for {limit:g} s",
-            )  # fmt: skip
-
-    async def _compare(
-        self, gvk: GroupVersionKind, scope: Scope, options: CacheOptions, is_settled: asyncio.Event
-    ) -> Comparison | None:
-        backoff = Backoff(options.watch, clock=self._clock, rng=self._rng)
-        while True:
-            try:
-                return await compare(await self._collection(gvk, scope, metadata_only=True))
-            except (Forbidden, NotFound, NoMatchError):
-                raise
-            except CtrlError as error:
-                is_settled.set()
-                self._log.info("cannot compare with the server yet", kind=_label(gvk), error=str(error))
-                await self._sleep(backoff.next(5.0))
 
     def unsynced(self) -> dict[str, str]:
         """Return {kind: what stands in its way} for the kinds that have not synced yet."""
@@ -512,6 +462,14 @@ class Cache:
         return held is None or held.reader(metadata_only=codec.metadata_only) is None
 
     # --- reads that must show own writes -----------------------------------------------------------------------------
+
+    def contents(self) -> Sequence[tuple[tuple[str, str], str]]:
+        """Return the (group, kind) and namespace ("" = all others) of everything that is cached."""
+        return [
+            (kind, scope.namespace)
+            for kind, versions in self._versions_of.items()
+            for scope in {scope for held in versions for informer in held.views for scope in informer.scopes}
+        ]
 
     def views(self, kind: tuple[str, str]) -> Sequence[KindView]:
         """Return what the informers of a (group, kind) show, of all its versions; none before the cache runs."""

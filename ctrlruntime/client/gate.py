@@ -131,6 +131,11 @@ class Gate:
         """Open the ticket of a write to all objects of a namespace ("" = of all)."""
         return self.open(gvk, namespace, WHOLE)
 
+    def distrust(self, contents: Iterable[tuple[Kind, str]]) -> None:
+        """Compare each of these kinds and namespaces ("" = all) before it is read again: another process wrote until now."""
+        for kind, namespace in contents:
+            self.marks.unknown(kind, self.marks.open(kind, namespace, WHOLE, self._clock()))
+
     def wake(self) -> None:
         """Let waiting reads look again; called when a ticket ends."""
         if self._ended is not None:
@@ -227,7 +232,8 @@ class Gate:
         now = self._clock()
         age = now - min((mark.opened_at for mark in needed), default=now)
         return StaleReadError(
-            f"cannot read {gvk.kind} from the cache: it may not show a write of {age:.1f} s ago, and the live read failed: "
+            f"cannot read {gvk.kind} from the cache: since {age:.1f} s it may lack a write, of this process or the last leader, "
+            f"and the live read failed: "
             f"{str(error) or type(error).__name__}. Retry; the next read compares again",
             kind=gvk.group_kind,
             age=age,
@@ -261,7 +267,7 @@ _PENDING: Final = {
     State.OPEN: "a write is in flight",
     State.STORED: "the cache does not show version {} yet",
     State.DELETED: "the cache does not show a deletion yet",
-    State.UNKNOWN: "a write had no answer; the next read compares with the server",
+    State.UNKNOWN: "the outcome of a write is unknown; the next read compares with the server",
     State.LISTED: "the cache does not show what a list returned yet",
     State.FAILED: "",
 }

@@ -9,7 +9,7 @@ opened later do not concern it, so a steady writer does not delay a reader.
 | OPEN | it is about to be sent |
 | STORED v | the server returned the object at version v |
 | DELETED uid | the server returned that this object is gone |
-| UNKNOWN | no answer came, or a 5xx, or one without a version |
+| UNKNOWN | no answer came, or a 5xx, or one without a version; or another process wrote while it led |
 | LISTED p | a consistent list at version p, sent after the end of an unknown write, showed the object at a version v or not at all |
 | FAILED | the server refused it, or it was not sent |
 
@@ -115,6 +115,7 @@ class Mark:
 
     __slots__ = (
         "_may_linger",
+        "_shown_at",
         "ended",
         "key",
         "known",
@@ -145,6 +146,7 @@ class Mark:
         self.parts: dict[Key, Mark] = {}
         """DELETED, for a collection: a mark for each object."""
         self._may_linger = False
+        self._shown_at: tuple[View, int] | None = None
 
     @classmethod
     def of_deleted(cls, meta: Metadata) -> Mark:
@@ -222,11 +224,19 @@ class Mark:
         versions, listed = self.listing.versions, _number(self.listing.position)
         if position >= listed >= 0:
             return True
+        if self._shown_at == (view, position):
+            return True
         if name != WHOLE:
             return _is_as_listed(view.entry(namespace, name), versions.get((namespace, name)), listed)
         expected = {key: version for key, version in versions.items() if not namespace or key[0] == namespace}
         shown = {(meta.namespace, meta.name): meta for meta in view.entries(namespace)}
-        return all(_is_as_listed(shown.get(key), expected.get(key), listed) for key in expected.keys() | shown.keys())
+        is_shown = all(
+            _is_as_listed(shown.get(key), expected.get(key), listed) for key in expected.keys() | shown.keys()
+        )
+        if is_shown and namespace == self.key[0]:
+            # What comes and goes later moves the position, so nothing has to be looked at again until then.
+            self._shown_at = (view, position)
+        return is_shown
 
     def _is_listing_over(self, view: View, position: int) -> bool:
         assert self.listing is not None

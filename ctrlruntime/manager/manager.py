@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ctrlruntime import healthz, log
 from ctrlruntime.cache.cache import Cache
-from ctrlruntime.cache.comparison import CatchUp
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.cluster import Cluster
@@ -54,7 +53,6 @@ from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.serving.loops import LoopBlockedError, run_on
-from ctrlruntime.source import Kind
 from ctrlruntime.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -70,8 +68,6 @@ T = TypeVar("T")
 _RELEASE: Final = 1.0
 """Seconds to release the lease in, when the grace is over before that begins."""
 
-HEALTHY_WITHIN: Final = 5.0
-"""Seconds a new leader's controller waits for kinds it does not watch to show what the last leader wrote."""
 
 ANSWER_WITHIN: Final = 4.0
 """Seconds the main loop has to begin what the second one asks of it; less than a health check may take."""
@@ -127,14 +123,7 @@ class Manager:
         self._clusters: list[Cluster] = [cluster]
         self._controllers: list[Controller[Any]] = []
         self._others = Group("others", self._runnable_failed, ended=self._runnable_ended, fenced=False)
-        self._leaders = Group(
-            "leader election",
-            self._runnable_failed,
-            ended=self._runnable_ended,
-            fenced=True,
-            before=lambda one: self._unless_stopped(self._caught_up(one)),
-        )
-        self._comparisons: dict[Cluster, CatchUp] = {}
+        self._leaders = Group("leader election", self._runnable_failed, ended=self._runnable_ended, fenced=True)
         self._caches = Group("caches", self._runnable_failed, fenced=False)
         self._warmups: set[asyncio.Task[None]] = set()
         self._waiting_for_warmup: list[WarmUp] = []
@@ -536,28 +525,10 @@ class Manager:
     def _elected(self) -> None:
         if self.is_stopping or (self._elector is not None and self._elector.deadline() is None):
             return  # a lease that was lost again, or won during the stop, starts nothing
-        self._comparisons = {cluster: cluster.cache.catch_up() for cluster in self._clusters}
+        for cluster in self._clusters:
+            cluster.distrust_cache()
         self._announce("StartLeading", "became leader")
         self._lead()
-
-    async def _caught_up(self, runnable: Runnable) -> None:
-        """Wait until the caches show a controller what the leader before us wrote; runnables of the user's own start at once.
-
-        The kinds it watches are waited for in any case. It may read others, too: those of our own cluster are waited for unless
-        there is trouble with them.
-        """
-        if not isinstance(runnable, Controller) or not self._comparisons:
-            return
-        sources = [watch.source for watch in runnable.watches]
-        await asyncio.gather(
-            self._comparisons[self.cluster].shown_if_healthy(HEALTHY_WITHIN),
-            *(
-                compared.shown(
-                    [one.kind for one in sources if isinstance(one, Kind) and one.informers is cluster.cache]
-                )
-                for cluster, compared in self._comparisons.items()
-            ),
-        )
 
     def _lead(self) -> None:
         """Leadership is ours (or nobody elects): start what waits for it."""
@@ -641,8 +612,6 @@ class Manager:
             election.cancel()
         for task in self._warmups:
             task.cancel()
-        for comparisons in self._comparisons.values():
-            comparisons.cancel()
         for group in (self._others, self._leaders):
             self._errors += await group.stop(grace)
         if not grace.is_over_early:

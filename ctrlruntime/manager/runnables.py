@@ -120,10 +120,7 @@ def needs_leader_election(runnable: Runnable) -> bool:
 
 
 class Group:
-    """Runnables of one kind. `failed` is told of what a runnable raised, `ended` of one that ended without; cancellation is no error.
-
-    `before` is awaited for each runnable before its start, and returns at once when the manager stops.
-    """
+    """Runnables of one kind. `failed` is told of what a runnable raised, `ended` of one that ended without; cancellation is no error."""
 
     def __init__(
         self,
@@ -132,10 +129,8 @@ class Group:
         *,
         fenced: bool,
         ended: Callable[[Runnable], None] = lambda _: None,
-        before: Callable[[Runnable], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
-        self._before = before
         self.phase = Phase.COLLECTING
         self._failed = failed
         self._tell_ended = ended
@@ -184,10 +179,6 @@ class Group:
 
     async def _run(self, runnable: Runnable) -> None:
         with acting(actor_of(runnable, fenced=self._fenced)):
-            if self._before is not None:
-                await self._before(runnable)
-                if self.phase is Phase.STOPPING:
-                    return
             await _awaitable(runnable.start(), runnable)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

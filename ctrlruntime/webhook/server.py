@@ -425,7 +425,8 @@ class _Accepted(NamedTuple):
         return self.sock is None or self.sock.fileno() == -1
 
     def abort(self) -> None:
-        self.transport.abort()
+        with contextlib.suppress(AttributeError):  # it was closed twice before (Python 3.11.2)
+            self.transport.abort()
         if self.sock is not None and not self.is_closed:
             with contextlib.suppress(
                 OSError, TypeError

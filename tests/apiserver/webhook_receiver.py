@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import ssl
 import tempfile
@@ -102,7 +103,10 @@ class WebhookReceiver:
         self._ready.set()
         await self._stop.wait()
         for transport in self._transports:  # a caller that keeps its connections would have us wait for its goodbye
-            transport.abort()
+            with contextlib.suppress(
+                AttributeError
+            ):  # Python 3.11.2: a TLS transport that was closed twice has no protocol
+                transport.abort()
         await runner.cleanup()
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:

@@ -249,7 +249,7 @@ async def test_a_comparison_that_fails_is_a_stale_read_with_kind_and_age(view):
     view.answers = [ServiceUnavailable("etcd is down"), Listing("500", {})]
 
     with pytest.raises(
-        StaleReadError, match=r"cannot read Thing from the cache: .* a write of 3\.0 s ago.*: etcd is down"
+        StaleReadError, match=r"cannot read Thing from the cache: since 3\.0 s it may lack a write.*: etcd is down"
     ):
         await gate.settle(THING, view, "ns", "a")
     assert await gate.settle(THING, view, "ns", "b")
@@ -291,6 +291,20 @@ async def test_a_stored_object_that_field_selectors_keep_out_costs_one_list_and_
     assert view.compared == [("ns", "a")]
 
 
+async def test_a_cache_that_is_distrusted_is_compared_namespace_by_namespace_when_it_is_read(gate, view):
+    view.advance(10, meta(5))
+    gate.distrust([(("example.com", "Thing"), "ns"), (("example.com", "Thing"), "other")])
+    view.answers = [Listing("30", {("ns", "a"): "5", ("ns", "b"): "29"})]
+
+    assert await gate.settle(THING, view, "ns", "a")
+    assert view.compared == [("ns", WHOLE)]
+    reading = await started(gate.settle(THING, view, "ns"))
+    assert not reading.done()
+    view.advance(29, meta(5), meta(29, name="b"))
+    assert await outcome(reading)
+    assert view.compared == [("ns", WHOLE)]
+
+
 # --- in words ---------------------------------------------------------------------------------------------------------------
 
 
@@ -304,7 +318,7 @@ async def test_what_a_read_would_wait_for_is_put_in_words(gate, view):
     ticket.stored(meta(20))
     assert pending() == "the cache does not show version 20 yet"
     gate.open(THING, "ns", "a").lost()
-    assert pending() == "a write had no answer; the next read compares with the server"
+    assert pending() == "the outcome of a write is unknown; the next read compares with the server"
     view.answers = [Listing("30", {("ns", "a"): "30"})]
     reading = await started(gate.settle(THING, view, "ns", "a"))
     assert pending() == "the cache does not show what a list returned yet"

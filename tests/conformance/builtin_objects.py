@@ -455,7 +455,8 @@ WORKLOADS = [
         {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]})),
     Case("job work queue", "batch/v1/jobs", job(parallelism=3)),
     Case("job of another manager", "batch/v1/jobs", job(managedBy="example.com/m")),
-    Case("job change of template", "batch/v1/jobs", job(suspend=True), {
+    # Of another manager: the answer depends on whether the Job controller has marked the Job as suspended.
+    Case("job change of template", "batch/v1/jobs", job(suspend=True, managedBy="example.com/m"), {
         "spec": {"template": {"spec": {"containers": [{"name": "c", "image": "nginx:2"}]}}}}),
     Case("job change of completions", "batch/v1/jobs", job(suspend=True), {"spec": {"completions": 2}}),
     Case("job change of parallelism", "batch/v1/jobs", job(suspend=True), {"spec": {"parallelism": 2}}),

@@ -107,11 +107,11 @@ def placed(body: dict[str, Any], namespace: str) -> dict[str, Any]:
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?!\\\\)")
 _GO_DIFF = re.compile(r"\n@@ .*?(?=, \w|\Z)", re.DOTALL)
-_GO_POD_SPEC = re.compile(r'Invalid value: \{"(Volumes|containers)":.*\}: ', re.IGNORECASE)
+_GO_POD_SPEC = re.compile(r'Invalid value: \{"(Volumes|containers|labels|metadata)":.*\}: ', re.IGNORECASE)
 
 
 def without_go(text: str) -> str:
-    """A text without what only Go can print: the difference of two internal structs, and a Pod's whole spec."""
+    """A text without what only Go can print: the difference of two internal structs, and a Pod's whole spec or template."""
     text = text.replace("Key: /registry/", "Key: /")  # upstream leaves the prefix out of a dry run
     return _GO_POD_SPEC.sub("Invalid value: POD SPEC: ", _GO_DIFF.sub("", text))
 

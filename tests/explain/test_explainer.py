@@ -266,7 +266,7 @@ async def test_a_write_the_cache_has_not_shown_is_named():
     assert answer(setting).unseen == "the cache does not show version 8 yet"
     lost = cluster.gate.open(GroupVersionKind("", "v1", "ConfigMap"), "ns", "a")
     lost.lost()
-    assert answer(setting).unseen == "a write had no answer; the next read compares with the server"
+    assert answer(setting).unseen == "the outcome of a write is unknown; the next read compares with the server"
     view.seen = 9
     cluster.gate.open(GroupVersionKind("", "v1", "ConfigMap"), "ns", "a").stored(
         Metadata(name="a", namespace="ns", uid="u", resource_version="9")

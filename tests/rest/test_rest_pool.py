@@ -43,7 +43,10 @@ class Server:
         finally:
             listener.close()
             for writer in self.writers:
-                writer.transport.abort()
+                with contextlib.suppress(
+                    AttributeError
+                ):  # Python 3.11.2: a TLS transport that was closed twice has no protocol
+                    writer.transport.abort()
             await listener.wait_closed()
 
 

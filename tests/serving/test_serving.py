@@ -11,7 +11,8 @@ from aiohttp import web
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.healthz import Checks
 from ctrlruntime.metrics import Metrics
-from ctrlruntime.serving import health_server, metrics_server, parse_address
+from ctrlruntime.serving.endpoints import health_server, metrics_server
+from ctrlruntime.serving.server import parse_address
 
 
 @contextlib.asynccontextmanager

@@ -207,16 +207,21 @@ def job_causes(document: Document, old: Document | None) -> Iterator[StatusCause
     is_elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     if is_elastic:
         fields.remove("spec.completions")
-    # A suspended job that never started may still be moved to other nodes.
-    if not (spec_of(old).get("suspend") and not ((old or {}).get("status") or {}).get("startTime")):
-        fields.append("spec.template")
-    elif old is not None:
+    # A suspended job may still be moved to other nodes, once its controller has marked it as suspended.
+    if old is not None and spec_of(old).get("suspend") and _is_marked_suspended(old):
         yield from _moved_template_causes(spec, spec_of(old))
+    else:
+        fields.append("spec.template")
     yield from immutable_causes(document, old, *fields)
 
 
+def _is_marked_suspended(job: Document) -> bool:
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Suspended" and one.get("status") == "True" for one in conditions)
+
+
 def _moved_template_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
-    """Of a job that has not begun only the scheduling of its pods may change."""
+    """Of a job that is suspended only the scheduling of its pods may change."""
     free = ("nodeSelector", "affinity", "tolerations", "schedulingGates", "topologySpreadConstraints")
     now, then = spec_of(spec.get("template")), spec_of(before.get("template"))
     if _with_resources_out(without(now, free)) != _with_resources_out(without(then, free)):
