@@ -36,6 +36,7 @@ class Side:
 
     async def list(self, kind, **options):
         self.asked += 1
+        self.options = options
         return [self.answer]
 
     async def get_live(self, kind, key):
@@ -89,6 +90,15 @@ async def test_reads_that_belong_to_the_server_do_not_reach_the_cache():
     assert list(await split.list(core.ConfigMap)) == ["server's"]
     assert cache.asked == 0
     assert await split.get(core.Secret, KEY) == "cached"
+
+
+async def test_a_continue_token_is_refused_by_the_cache_and_not_read_live():
+    cache = Side("cached")
+    split, api = client(cache)
+
+    await split.list(core.Secret, limit=5, continue_token="token")
+
+    assert (cache.options["continue_token"], api.asked) == ("token", 0)
 
 
 async def test_a_hook_that_misses_is_followed_by_a_live_read_when_the_call_says_so():
