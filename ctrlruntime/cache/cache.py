@@ -488,6 +488,7 @@ class Cache:
     async def get_live(self, kind: type[T], key: ObjectKey) -> T:
         """Read from the server what `get` would return if the cache were current. Raises: as `get`; APIStatusError, TransportError."""
         codec = self._codecs.of(kind)
+        check_key(kind, key, self._cluster)
         held, informer = await self._ready(codec, kind, key.namespace)
         namespace = key.namespace if held.namespaced else ""
         store, _ = await held.views[informer].fetch(namespace, key.name)

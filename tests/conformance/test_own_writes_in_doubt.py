@@ -146,6 +146,22 @@ async def test_a_live_list_has_the_selectors_of_the_cache_and_its_indexes(proxy,
         assert mgr.cluster.gate.live_reads >= 3
 
 
+async def test_a_key_of_another_cluster_is_refused_while_a_write_is_in_doubt(proxy, namespace):
+    mgr = ctrl.new_manager(
+        proxy.config,
+        cache=ctrl.CacheOptions(namespaces=[namespace]),
+        metrics_bind_address="0",
+        read_your_writes_wait=0.2,
+    )
+    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+        await mgr.client.list(core.ConfigMap)
+        with proxy.stall(Match(verb="watch", resource="configmaps")):
+            await mgr.client.create(config_map(namespace, "mine"))
+
+            with pytest.raises(ValueError, match="belongs to the cluster 'other'"):
+                await mgr.client.get(core.ConfigMap, ctrl.Request(namespace, "mine", cluster="other"))
+
+
 async def test_under_a_namespaced_role_a_live_list_asks_for_no_more_than_the_cache(server, proxy, namespace, tmp_path):
     user = f"reader-{namespace}"
     kubeconfig = await asyncio.to_thread(server.add_user, user)
