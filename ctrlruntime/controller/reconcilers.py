@@ -10,6 +10,7 @@ from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.controller.blocking import blocking
 from ctrlruntime.controller.running import is_async
 from ctrlruntime.errors import TerminalError
+from ctrlruntime.frames import name_of
 from ctrlruntime.reconcile import Reconciler, Request, Result
 
 T = TypeVar("T")
@@ -88,8 +89,7 @@ def reconcile_of(reconciler: Any) -> Callable[[Any], Any]:
     try:
         inspect.signature(function).bind(None)
     except TypeError as error:
-        name = getattr(function, "__qualname__", repr(function))
-        raise TypeError(f"{name} is called with one argument, the request: {error}") from error
+        raise TypeError(f"{name_of(function)} is called with one argument, the request: {error}") from error
     except ValueError:
         pass  # some callables have no signature to look at
     return cast("Callable[[Any], Any]", function)
@@ -99,8 +99,7 @@ def checked(outcome: object, reconcile: Callable[..., Any]) -> Result | None:
     """Return what a reconcile returned. Raises: TypeError for what is neither None nor a Result."""
     if outcome is None or isinstance(outcome, Result):
         return outcome
-    name = getattr(reconcile, "__qualname__", repr(reconcile))
     raise TypeError(
-        f"{name} returned {outcome!r}: return None when all is done, Result(requeue_after=seconds) to be called again after a time, "
-        "and raise an exception to be called again with back-off"
+        f"{name_of(reconcile)} returned {outcome!r}: return None when all is done, Result(requeue_after=seconds) to be called again "
+        "after a time, and raise an exception to be called again with back-off"
     )

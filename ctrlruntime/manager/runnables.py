@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ctrlruntime import log
 from ctrlruntime.errors import CtrlError
+from ctrlruntime.frames import name_of
 from ctrlruntime.rest.fence import Actor, acting
 
 _MARGIN = 5.0  # seconds a runnable with a stop method may take on top of the grace, to cancel what did not end in it
@@ -107,7 +108,7 @@ class FunctionRunnable:
         await _awaitable(self._function(), self)
 
     def __repr__(self) -> str:
-        return getattr(self._function, "__qualname__", repr(self._function))
+        return name_of(self._function)
 
 
 def actor_of(runnable: object, *, fenced: bool) -> Actor:
