@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from ctrlruntime.api import Object, PartialObjectMetadata, gvk, key, kind_of
 from ctrlruntime.api.meta.v1 import OwnerReference
 from ctrlruntime.api.metadata import NamespacedName, ObjectKey
+from ctrlruntime.api.wire import wire_like
 from ctrlruntime.client.codec import rebound_key
 from ctrlruntime.client.interfaces import Client, Propagation, Reader
 from ctrlruntime.client.patches import merge_patch
@@ -249,7 +250,7 @@ async def create_or_update(
     obj, before, made = await _find_or_create(client, kind, key, mutate, reader)
     if made:
         return obj, OperationResult.CREATED
-    main, wanted = _main(kind, before), _main(kind, obj.to_wire())
+    main, wanted = _main(kind, before), _main(kind, wire_like(obj, before))
     if not _has_changed(kind, main, wanted):
         return obj, OperationResult.UNCHANGED
     known, names = unchanged_writes_of(client), gvk(kind)
@@ -271,7 +272,7 @@ async def create_or_patch(
     obj, before, made = await _find_or_create(client, kind, key, mutate, reader, with_status=True)
     if made:
         return obj, OperationResult.CREATED
-    after = obj.to_wire()
+    after = wire_like(obj, before)
     main, wanted, names = _main(kind, before), _main(kind, after), gvk(kind)
     known, has_main = unchanged_writes_of(client), _has_changed(kind, main, wanted)
     is_known = has_main and known.knows(names, main, wanted)

@@ -7,7 +7,7 @@ decorator, where it speaks of the whole object. The order of decorators, read fr
     @CEL("self.spec.min <= self.spec.max", message="min is above max")
     class Game(Object, group="games.example.com", version="v1"): ...
 
-Below stand the API classes. `ctrlruntime.generate` reads what is collected here; nothing here looks at a schema.
+`ctrlruntime.generate` reads what is collected here, and `ctrlruntime.api` what decides how a field is written; nothing here looks at a schema.
 """
 
 from __future__ import annotations

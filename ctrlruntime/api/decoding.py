@@ -11,20 +11,25 @@ import functools
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 from pydantic import BaseModel, ValidationError
 
+from ctrlruntime.api.annotations import allows_none, bare
+from ctrlruntime.api.fields import field_named
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.field import Duration, Quantity
 
 if typing.TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["allows_none", "bare", "load_yaml", "second_try"]
+__all__ = ["Path", "load_yaml", "second_try"]
 
 M = TypeVar("M", bound=BaseModel)
+
+Path: TypeAlias = Sequence[int | str]
+"""Names and list positions, from the object inwards."""
 
 # Dropping a null can uncover a missing field, and filling that one its own missing fields: one round for each level of
 # nesting.
@@ -32,8 +37,8 @@ _ROUNDS = 16
 _NONE = object()
 
 
-def second_try(cls: type[M], raw: bytes | str, error: ValidationError) -> M:
-    """Return the object after mending what may be mended.
+def second_try(cls: type[M], raw: bytes | str, error: ValidationError) -> tuple[M, list[Path]]:
+    """Return the object after mending what may be mended, and the paths of the nulls that were dropped.
 
     Raises: DecodeError, which names the fields and keeps the bytes.
     """
@@ -43,18 +48,19 @@ def second_try(cls: type[M], raw: bytes | str, error: ValidationError) -> M:
         document = msgspec.json.decode(raw)
     except msgspec.DecodeError as broken:
         raise DecodeError(f"cannot read a {cls.__name__}: the bytes are not JSON ({broken})", raw=raw) from broken
+    nulls: list[Path] = []
     for _ in range(_ROUNDS):
-        if not _mend(cls, document, error.errors(include_url=False, include_context=False)):
+        if not _mend(cls, document, error.errors(include_url=False, include_context=False), nulls):
             break
         try:
-            return cls.model_validate_json(msgspec.json.encode(document))
+            return cls.model_validate_json(msgspec.json.encode(document), by_name=False), nulls
         except ValidationError as again:
             error = again
     raise DecodeError(_complaint(cls, document, first), raw=raw) from first
 
 
-def _mend(cls: type[BaseModel], document: Any, errors: Sequence[ErrorDetails]) -> bool:
-    """Fill and drop in place; False when an error is of another sort."""
+def _mend(cls: type[BaseModel], document: Any, errors: Sequence[ErrorDetails], nulls: list[Path]) -> bool:
+    """Fill and drop in place, and note the paths of dropped nulls; False when an error is of another sort."""
     for error in errors:
         *path, last = error["loc"] or (None,)
         parent = _walk(document, path)
@@ -67,6 +73,7 @@ def _mend(cls: type[BaseModel], document: Any, errors: Sequence[ErrorDetails]) -
             parent[last] = zero
         elif last in parent and parent[last] is None:
             del parent[last]
+            nulls.append(error["loc"])
         else:
             return False
     return True
@@ -94,31 +101,9 @@ def _annotation_at(annotation: Any, path: Sequence[int | str]) -> Any:
     return annotation
 
 
-def _field_annotation(cls: type[BaseModel], alias: str) -> Any:
-    for name, info in cls.model_fields.items():
-        if alias in (name, info.serialization_alias, info.validation_alias):  # a set would have to hash AliasChoices
-            return info.annotation
-    return _NONE
-
-
-def bare(annotation: Any) -> Any:
-    """Return an annotation without Annotated and without `| None`."""
-    while get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    if get_origin(annotation) in {Union, types.UnionType}:
-        members = [member for member in get_args(annotation) if member is not type(None)]
-        if len(members) == 1:
-            return bare(members[0])
-    return annotation
-
-
-def allows_none(annotation: Any) -> bool:
-    """Return whether None is a value of an annotation."""
-    while get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    if get_origin(annotation) in {Union, types.UnionType}:
-        return any(allows_none(member) for member in get_args(annotation))
-    return annotation in {None, type(None), Any}
+def _field_annotation(cls: type[BaseModel], wire: str) -> Any:
+    name = field_named(cls, wire)
+    return _NONE if name is None else cls.model_fields[name].annotation
 
 
 def _zero(annotation: Any) -> Any:

@@ -3,14 +3,18 @@
 From below it takes pydantic (bytes → objects) and `field` (the scalar types). Upwards it gives two written forms of an
 object:
 
-* the *wire form* (`to_wire`, `to_json`), which is what a Go client would send. A field is sent when it is required;
-  when it may be None and is not; when its value is not the zero of its type; or when its default is not that zero. A
-  nested object that may not be None is left out when its own form is empty. None is never sent. Unknown fields are kept
-  and sent.
+* the *wire form* (`to_wire`, `to_json`). What was read is written again as it was read, down to zeros, nulls, empty
+  objects, unknown fields and the order of sets, unless the code changed it. What the code sets is written as a Go
+  client would: a None is left out, and so is a zero (or a nested object with an empty form) where an absent field reads
+  as that zero. `fields.absence` decides which fields these are, and `fields.is_explicit` names the exceptions.
 * the *apply form* (`apply_form`, and `Object.apply_payload` for a whole object), which holds what the code set and
   nothing else.
 
 Both walk a plan that is made once for each class, at its first use.
+
+How a zero gets its meaning: pydantic notes in `model_fields_set` which fields were given, by JSON and by code alike. An
+object keeps beside it, under `_ZEROS`, whether the zero of a field is written; the constructor and the first assignment
+of each field put that down. A field without such a note was never assigned, so its zero, when it was given, was read.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ import copy
 import difflib
 import functools
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from enum import Enum
 from operator import attrgetter
@@ -46,20 +51,16 @@ from pydantic import AliasGenerator, BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticUndefined, to_jsonable_python
 from typing_extensions import override
 
-from ctrlruntime.api.decoding import allows_none, bare, load_yaml, second_try
+from ctrlruntime.api.annotations import allows_none, bare
+from ctrlruntime.api.decoding import load_yaml, second_try
+from ctrlruntime.api.fields import Absence, absence, camel, default_of, is_explicit, settle_names, wire_names
+from ctrlruntime.api.sets import OrderedFrozenSet, OrderedSet, in_order_of, items_of, ordered_like, remembering
 from ctrlruntime.field import Duration, MicroTime, Quantity, Time
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-__all__ = ["FieldValueError", "Wire", "camel", "refuse_keywords"]
-
-
-@functools.cache
-def camel(name: str) -> str:
-    """Return the wire name of an attribute: `pod_ip` is `podIp`, `from_` is `from`."""
-    first, *rest = name.rstrip("_").split("_")
-    return first + "".join(part[:1].upper() + part[1:] for part in rest)
+__all__ = ["FieldValueError", "Wire", "refuse_keywords", "wire_like"]
 
 
 def _encode_foreign(value: Any) -> Any:
@@ -70,16 +71,25 @@ def _encode_foreign(value: Any) -> Any:
 _encode_json = msgspec.json.Encoder(enc_hook=_encode_foreign).encode
 
 
-# When a field is part of the wire form. ALWAYS means: whenever it is not None.
-_ALWAYS, _UNLESS_ZERO, _UNLESS_EMPTY = range(3)
+_WHEN_EMPTY = Absence.WHEN_EMPTY
+
+# What an object remembers of how it was read and set, among its private attributes.
+_ZEROS = "_ctrl_zeros"
+"""{attribute: whether its zero is written}, for what the code gave or assigned. Never changed in place: copies share it."""
+_NULLS = "_ctrl_nulls"
+"""{name in JSON: wire form}, for nulls that were read into fields that take none. Written as a null while the form is this one."""
 
 
 class _Step(NamedTuple):
-    """One field of a plan: its names, when it is sent, and how its values are written."""
+    """One field of a plan: its names, when it is left out, and how its values are written.
+
+    A `quiet` field holds an immutable zero until it is given, so there is no need to look at one that was not.
+    """
 
     name: str
     alias: str
-    send: int
+    quiet: bool
+    left_out: Absence
     encoders: _ByClass
 
 
@@ -87,12 +97,13 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
     """A part of an API object: attributes in snake_case, camelCase on the wire, unknown fields kept.
 
     A subclass declares fields and nothing else. `X | None` is Go's pointer: None is absent, any value is sent, zeros
-    too. A field without a default is required and always sent. Odd wire names are given with `Field(validation_alias=…,
-    serialization_alias=…)`.
+    too. A field without a default is required and always sent. Another wire name is given with
+    `Field(validation_alias=…)`, for reading and writing. A field with
+    `exclude=True` is Python's alone: it is never sent.
 
     Objects are mutable and unhashable, and equal when their content is; a field that is absent equals one that holds
     its default. The constructor and an assignment refuse a name that is no field; `to_wire` and every write refuse a value that does not
-    fit its field.
+    fit its field. `del part.field` gives a field its default back and leaves it out.
     """
 
     model_config = ConfigDict(
@@ -158,6 +169,8 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
 
         def __init__(self, /, **data: Any) -> None:
             self.__pydantic_validator__.validate_python(data, self_instance=self)
+            if data:
+                _remember(self, _ZEROS, dict.fromkeys(self.__pydantic_fields_set__, False))
             if self.__pydantic_extra__ and not self.__open__:
                 raise TypeError(_unknown_arguments(type(self), self.__pydantic_extra__))
 
@@ -165,15 +178,38 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         __init__.__pydantic_base_init__ = True
 
         def __setattr__(self, name: str, value: Any) -> None:
-            set_known = self.__pydantic_setattr_handlers__.get(
-                name
-            )  # pydantic keeps one for each field, from its first assignment on
-            if set_known is not None:
-                set_known(self, name, value)
-                return
-            if name not in self.__pydantic_fields__ and not _is_assignable(self, name):
+            if name in self.__pydantic_fields__:
+                old = self.__dict__.get(name)
+                if not (old and value and name in self.__pydantic_fields_set__ and value.__class__ not in _PLAIN_SETS):
+                    value = _note_zero(self, name, old, value)
+            elif not _is_assignable(self, name):
                 raise AttributeError(_unknown_attribute(type(self), name))
-            super().__setattr__(name, value)
+            # pydantic keeps one for each name, from its first assignment on.
+            set_known = self.__pydantic_setattr_handlers__.get(name)
+            if set_known is None:
+                super().__setattr__(name, value)
+            else:
+                set_known(self, name, value)
+
+        def __delattr__(self, name: str) -> None:
+            info = self.__pydantic_fields__.get(name)
+            if info is None:
+                super().__delattr__(name)
+                return
+            default = default_of(info)
+            if default is PydanticUndefined:
+                raise AttributeError(
+                    f"{type(self).__name__}.{name} is required, so it cannot be deleted; assign another value"
+                )
+            self.__dict__[name] = default
+            self.__pydantic_fields_set__.discard(name)
+            _remember(self, _ZEROS, {**_remembered(self, _ZEROS), name: False})
+
+    @classmethod
+    @override
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        settle_names(cls)
 
     @classmethod
     @override
@@ -183,10 +219,12 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
             part = _part_of(info)
             if part is not None and not part.__pydantic_complete__:
                 part.model_rebuild(raise_errors=False, _types_namespace={})
+        settle_names(cls)  # pydantic collects fields with forward references once more
         schema = handler(source)
         model = cast("dict[str, Any]", handler.resolve_ref_schema(schema))
         fields: dict[str, Any] = model["schema"].get("fields", {}) if model["type"] == "model" else {}
         for name, field in fields.items():
+            remembering(field["schema"])
             if field["schema"]["type"] == "default":
                 _quicken(field["schema"], cls.model_fields[name])
         return schema
@@ -200,9 +238,16 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         Raises: DecodeError, which names the fields.
         """
         try:
-            decoded: Self = cls.__pydantic_validator__.validate_json(raw)
+            decoded: Self = cls.__pydantic_validator__.validate_json(raw, by_name=False)
         except ValidationError as error:
-            decoded = second_try(cls, raw, error)
+            decoded = cls._mended(raw, error)
+        return decoded
+
+    @classmethod
+    def _mended(cls, raw: bytes | str, error: ValidationError) -> Self:
+        decoded, nulls = second_try(cls, raw, error)
+        for path in nulls:
+            _note_null(decoded, path)
         return decoded
 
     @classmethod
@@ -221,21 +266,31 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         """Return the wire form as a new tree of JSON values. Raises: FieldValueError for a value that does not fit its field."""
         cls = self.__class__
         plan = cls.__plan__ or _compile(cls)
-        values = self.__dict__
+        values, given = self.__dict__, self.__pydantic_fields_set__
         tree: dict[str, Any] = {}
-        for name, alias, send, encoders in plan:
-            value = values[name]
-            if not value and (send or value is None):  # an object is never falsy, so this is UNLESS_ZERO or None
+        for name, alias, quiet, left_out, encoders in plan:
+            if quiet and name not in given:
                 continue
+            value = values[name]
+            # An object is never falsy, so this is a zero or a None.
+            if not value and (left_out or value is None):
+                if name not in given or not _is_zero_written(self, name):
+                    continue
+                if value is None:
+                    tree[alias] = None
+                    continue
             try:
                 encode = encoders[value.__class__]
                 if encode is not None:
                     value = encode(value)
             except FieldValueError as error:
                 raise error.inside(alias, value) from None
-            if encode is not None and send == _UNLESS_EMPTY and not value:
+            if not value and left_out == _WHEN_EMPTY and (name not in given or not _is_zero_written(self, name)):
                 continue
             tree[alias] = value
+        private = self.__pydantic_private__
+        if private is not None and _NULLS in private:
+            tree |= {alias: None for alias, form in private[_NULLS].items() if tree.get(alias, _MISSING) == form}
         if self.__pydantic_extra__:
             for alias, value in self.__pydantic_extra__.items():
                 encode = _encoders[value.__class__]
@@ -247,7 +302,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         return _encode_json(self.to_wire())
 
     def apply_form(self) -> dict[str, Any]:
-        """Return the apply form: fields that the code assigned, or whose value is not their default; a null never.
+        """Return the apply form: fields that the code assigned, or whose value is not their default; a null of `Nullable` fields only.
 
         Raises: as to_wire.
         """
@@ -255,9 +310,13 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         plan = cls.__plan__ or _compile(cls)
         values, assigned, defaults = self.__dict__, self.__pydantic_fields_set__, _defaults(cls)
         tree: dict[str, Any] = {}
-        for name, alias, _send, encoders in plan:
+        for name, alias, quiet, _left_out, encoders in plan:
+            if quiet and name not in assigned:
+                continue
             value = values[name]
             if value is None:
+                if name in assigned and name in _explicit(cls):
+                    tree[alias] = None
                 continue
             default = defaults[name]
             try:
@@ -294,6 +353,9 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         object.__setattr__(self, "__dict__", other.__dict__)
         object.__setattr__(self, "__pydantic_extra__", other.__pydantic_extra__)
         object.__setattr__(self, "__pydantic_fields_set__", other.__pydantic_fields_set__)
+        for key in (_ZEROS, _NULLS):
+            if _remembered(self, key) or _remembered(other, key):
+                _remember(self, key, _remembered(other, key))
 
     @override
     def __eq__(self, other: object) -> bool:
@@ -354,33 +416,77 @@ def _quicken(schema: dict[str, Any], info: FieldInfo) -> None:
 def _compile(cls: type[Wire]) -> tuple[_Step, ...]:
     if not cls.__pydantic_complete__:
         cls.model_rebuild()
-    cls.__plan__ = tuple(_step(cls, name, info) for name, info in cls.model_fields.items())
+    cls.__plan__ = tuple(_step(cls, name, wire) for name, wire in wire_names(cls).items())
     return cls.__plan__
 
 
-def _step(cls: type[Wire], name: str, info: FieldInfo) -> _Step:
-    return _Step(name, info.serialization_alias or camel(name), _send(cls, name, info), _expecting(info.annotation))
-
-
-def _send(cls: type[Wire], name: str, info: FieldInfo) -> int:
-    if name in cls.__always_sent__ or info.is_required() or allows_none(info.annotation):
-        return _ALWAYS
-    default = _default(info)
-    if isinstance(default, Wire):
-        return _ALWAYS if default.to_wire() else _UNLESS_EMPTY
-    return _ALWAYS if default else _UNLESS_ZERO
-
-
-def _default(info: FieldInfo) -> Any:
-    if info.default_factory is not None and info.default_factory_takes_validated_data:
-        return PydanticUndefined
-    return info.get_default(call_default_factory=True)
+def _step(cls: type[Wire], name: str, wire: str) -> _Step:
+    info = cls.model_fields[name]
+    left_out = Absence.NEVER if name in cls.__always_sent__ else absence(info)
+    may_be_made = info.validate_default or cls.model_config.get("validate_default")
+    default = PydanticUndefined if may_be_made else default_of(info)
+    is_quiet = default is None if left_out == Absence.NEVER else not default and default.__class__ in _PLAIN
+    return _Step(name, wire, is_quiet, left_out, _expecting(info.annotation))
 
 
 def _defaults(cls: type[Wire]) -> dict[str, Any]:
     if cls.__defaults__ is None:
-        cls.__defaults__ = {name: _default(info) for name, info in cls.model_fields.items()}
+        cls.__defaults__ = {name: default_of(info) for name, info in cls.model_fields.items()}
     return cls.__defaults__
+
+
+# What an object remembers of how it was read and set.
+
+_MISSING: Any = object()
+_NOTHING: Mapping[str, Any] = types.MappingProxyType({})
+_PLAIN_SETS = frozenset({set, frozenset})
+
+
+def _remembered(part: Wire, key: str) -> Mapping[str, Any]:
+    private = part.__pydantic_private__
+    return private.get(key, _NOTHING) if private else _NOTHING
+
+
+def _remember(part: Wire, key: str, what: Mapping[str, Any]) -> None:
+    private = part.__pydantic_private__
+    if private is None:
+        object.__setattr__(part, "__pydantic_private__", {key: what})
+    else:
+        private[key] = what
+
+
+def _is_zero_written(part: Wire, name: str) -> bool:
+    """Whether a given field that holds its zero, or None, is written: it was read so, or that differs from an absent field."""
+    return bool(_remembered(part, _ZEROS).get(name, True)) or name in _explicit(type(part))
+
+
+@functools.cache
+def _explicit(cls: type[Wire]) -> frozenset[str]:
+    return frozenset(name for name, info in cls.model_fields.items() if is_explicit(info))
+
+
+def _note_zero(part: Wire, name: str, old: Any, value: Any) -> Any:
+    """Note at the first assignment of a field whether its zero was read, and return the value to assign."""
+    zeros = _remembered(part, _ZEROS)
+    if name not in zeros:
+        _remember(part, _ZEROS, {**zeros, name: not old and name in part.__pydantic_fields_set__})
+    if value.__class__ in _PLAIN_SETS and isinstance(old, (OrderedSet, OrderedFrozenSet)):
+        return ordered_like(value, old.order)
+    return value
+
+
+def _note_null(part: Any, path: Sequence[int | str]) -> None:
+    """Note that the JSON had a null at a path, which the class does not take."""
+    *before, last = path
+    for step in before:
+        if isinstance(part, Wire):
+            named = {wire: name for name, wire in wire_names(type(part)).items()}
+            part = getattr(part, named.get(str(step), str(step)), None)
+        else:
+            part = part[step]
+    if isinstance(part, Wire):
+        form = part.to_wire().get(str(last), _MISSING)
+        _remember(part, _NULLS, {**_remembered(part, _NULLS), str(last): form})
 
 
 # Values.
@@ -446,6 +552,15 @@ def _encode_items(encoders: _ByClass, values: Iterable[Any]) -> list[Any]:
         raise _first_misfit(functools.partial(_encoded, encoders), enumerate(values)) from None
 
 
+def _encode_members(encoders: _ByClass, values: Collection[Any]) -> list[Any]:
+    if not isinstance(values, (set, frozenset)):
+        return _encode_items(encoders, dict.fromkeys(values))
+    try:
+        return items_of(values, functools.partial(_encoded, encoders))
+    except FieldValueError:
+        raise _first_misfit(functools.partial(_encoded, encoders), enumerate(values)) from None
+
+
 def _encode_values(encoders: _ByClass, values: Mapping[Any, Any]) -> dict[str, Any]:
     try:
         return {
@@ -470,6 +585,10 @@ def _first_misfit(write: _Convert, pairs: Iterable[tuple[object, Any]]) -> Field
 
 def _encode_list(values: Iterable[Any]) -> list[Any]:
     return _encode_items(_encoders, values)
+
+
+def _encode_set(values: Collection[Any]) -> list[Any]:
+    return _encode_members(_encoders, values)
 
 
 def _encode_dict(values: Mapping[Any, Any]) -> dict[str, Any]:
@@ -505,7 +624,8 @@ def _find_encoder(cls: type[Any]) -> _Convert | None:
         (datetime, _encode_datetime),
         ((bytes, bytearray), _encode_bytes),
         (dict, _encode_dict),
-        ((list, tuple, set, frozenset), _encode_list),
+        ((list, tuple), _encode_list),
+        ((set, frozenset), _encode_set),
         (str, str.__str__),
         (int, int),
         (float, float),
@@ -524,10 +644,11 @@ def _expecting(annotation: Any) -> _ByClass:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in {Union, types.UnionType}:
         return _either([_expecting(member) for member in arguments if member is not type(None)])
-    if origin is list:
+    if origin in _LIST_TYPES and arguments:
         inner = _expecting_items(arguments[0])
-        return _allowing("a list", (list, tuple, set, frozenset), inner, functools.partial(_encode_items, inner))
-    if origin is dict:
+        write = functools.partial(_encode_members if origin in _MADE_OF_MEMBERS else _encode_items, inner)
+        return _allowing("a list", (list, tuple, set, frozenset), inner, write)
+    if origin in _MAP_TYPES and arguments:
         inner = _expecting_items(arguments[1])
         return _allowing("a dict", (dict,), inner, functools.partial(_encode_values, inner))
     if not isinstance(kind, type):
@@ -535,6 +656,11 @@ def _expecting(annotation: Any) -> _ByClass:
     if kind in _SCALARS:
         return _SCALARS[kind]
     return _allowing(kind.__name__, (kind,)) if issubclass(kind, Wire) else _encoders
+
+
+_MADE_OF_MEMBERS = frozenset({set, frozenset, AbstractSet})
+_LIST_TYPES = frozenset({list, tuple, Sequence, Collection, Iterable}) | _MADE_OF_MEMBERS
+_MAP_TYPES = frozenset({dict, Mapping})
 
 
 def _expecting_items(annotation: Any) -> _ByClass:
@@ -598,10 +724,11 @@ def _apply_value(value: Any, encoders: _ByClass) -> Any:
         return value
     if isinstance(value, Wire):
         return value.apply_form()
+    inner = _encoders if encoders.inner is None else encoders.inner
     if isinstance(value, (list, tuple)):
-        return _apply_items(cast("list[Any]", value), encoders.inner or _encoders)
+        return _apply_items(cast("list[Any]", value), inner)
     if isinstance(value, dict):
-        return _apply_values(cast("dict[str, Any]", value), encoders.inner or _encoders)
+        return _apply_values(cast("dict[str, Any]", value), inner)
     return encode(value)
 
 
@@ -617,6 +744,51 @@ def _apply_values(values: Mapping[str, Any], encoders: _ByClass) -> dict[str, An
         return {key: _apply_value(value, encoders) for key, value in values.items()}
     except FieldValueError:
         raise _first_misfit(lambda value: _apply_value(value, encoders), values.items()) from None
+
+
+# The order of sets.
+
+
+def wire_like(obj: Wire, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the wire form of an object, to be compared with an earlier one: its sets have the order they have there.
+
+    Sets have no order, so equal ones give equal lists. Raises: as to_wire.
+    """
+    return cast("dict[str, Any]", _ordered(obj, obj.to_wire(), before))
+
+
+def _ordered(value: Any, form: Any, before: Any) -> Any:
+    if isinstance(value, Wire):
+        if isinstance(before, dict) and _holds_sets(type(value)):
+            for name, alias in wire_names(type(value)).items():
+                if alias in form and alias in before:
+                    form[alias] = _ordered(value.__dict__[name], form[alias], before[alias])
+    elif isinstance(value, (set, frozenset)):
+        return in_order_of(before, form) if isinstance(before, list) else form
+    elif isinstance(value, (list, tuple)) and isinstance(before, list):
+        return [*map(_ordered, value, form, before), *form[len(before) :]]
+    elif isinstance(value, dict) and isinstance(before, dict):
+        return {
+            key: _ordered(inner, form[_encode_key(key)], before.get(_encode_key(key))) for key, inner in value.items()
+        }
+    return form
+
+
+@functools.cache
+def _holds_sets(cls: type[Wire]) -> bool:
+    seen: set[type[Wire]] = set()
+    left: list[Any] = [cls]
+    while left:
+        kind = bare(left.pop())
+        if isinstance(kind, type) and issubclass(kind, Wire):
+            if kind not in seen:
+                seen.add(kind)
+                left.extend(info.annotation for info in kind.model_fields.values())
+        elif (get_origin(kind) or kind) in _MADE_OF_MEMBERS:
+            return True
+        else:
+            left.extend(get_args(kind))
+    return False
 
 
 _W = TypeVar("_W", bound=Wire)
@@ -657,7 +829,7 @@ def _find_copier(cls: type[Any]) -> _Convert | None:
         return _deep_copy_wire if cls.deep_copy is Wire.deep_copy else cls.deep_copy
     if issubclass(cls, (Quantity, Time, Duration, bytes, Enum)):
         return None
-    known: dict[type[Any], _Convert] = {list: _copy_list, dict: _copy_dict}
+    known: dict[type[Any], _Convert] = {list: _copy_list, dict: _copy_dict, OrderedSet: OrderedSet[Any].copy}
     return known.get(cls) or copy.deepcopy
 
 
@@ -703,7 +875,7 @@ def _is_assignable(obj: Wire, name: str) -> bool:
 
 
 def _unknown_attribute(cls: type[Wire], name: str) -> str:
-    by_alias = {camel(field): field for field in cls.model_fields}
+    by_alias = {wire: field for field, wire in wire_names(cls).items()}
     near = f"; did you mean {by_alias[name]!r}?" if name in by_alias else _nearest(name, cls.model_fields)
     return f"cannot set {cls.__name__}.{name}: there is no such field{near or '. Declare it in the class'}"
 

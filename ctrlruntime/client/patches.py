@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.wire import Wire, wire_like
 from ctrlruntime.errors import PatchError
 from ctrlruntime.patch import create_merge_patch
 
@@ -40,7 +40,7 @@ class _MergeFrom:
         self._optimistic_lock = optimistic_lock
 
     def data(self, obj: Wire) -> bytes:
-        patch: dict[str, Any] = create_merge_patch(self._base, obj.to_wire())
+        patch: dict[str, Any] = create_merge_patch(self._base, wire_like(obj, self._base))
         if self._optimistic_lock:
             version = self._base.get("metadata", {}).get("resourceVersion")
             if not version:

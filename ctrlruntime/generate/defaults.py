@@ -17,10 +17,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
+from ctrlruntime.api.annotations import Annotation
+from ctrlruntime.api.fields import Absence, absence
 from ctrlruntime.api.wire import Wire
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.field import Duration, MicroTime, Quantity, Time
-from ctrlruntime.generate.annotations import Annotation
 from ctrlruntime.generate.builtin import builtin_name
 from ctrlruntime.generate.fitting import misfit
 from ctrlruntime.generate.options import Document, Place, Warn
@@ -53,13 +54,13 @@ class Defaults:
                     f"give it Field(default_factory=…) if they shall always be"
                 )
             return
-        pruned = _prune(self.json(value, place), schema)
-        is_empty_object = pruned == {} and isinstance(value, BaseModel)
-        if is_empty_object and not annotation.optional and not is_filled:
-            return
-        if not is_empty_object and not value and not annotation.optional:
-            return
-        self._write(pruned, schema, place)
+        match absence(info):
+            case Absence.WHEN_ZERO:
+                return
+            case Absence.WHEN_EMPTY if not is_filled:
+                return
+            case _:
+                self._write(_prune(self.json(value, place), schema), schema, place)
 
     def json(self, value: Any, place: Place) -> Any:
         """Return a Python value as JSON. Raises: GenerateError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ctrlruntime.generate.annotations import Limit
+from ctrlruntime.api.annotations import Limit
 from ctrlruntime.generate.options import Document, Place
 
 __all__ = ["add_limit", "apply_limits"]

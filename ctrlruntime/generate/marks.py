@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ctrlruntime.api.wire import Wire, camel
+from ctrlruntime.api.fields import camel, wire_names
+from ctrlruntime.api.wire import Wire
 from ctrlruntime.generate.limits import add_limit
 from ctrlruntime.generate.options import Document, Place
 from ctrlruntime.markers import (
@@ -166,8 +167,7 @@ def _apply_keywords(cls: type[Wire], schema: Document, place: Place) -> None:
 def _member(cls: type[Wire], keyword: str, name: str, schema: Document, place: Place) -> str:
     if "." in name:
         raise place.error(f"{keyword}: {name!r} is a field of another object; name fields of {cls.__name__} itself")
-    info = cls.model_fields.get(name)
-    wire = (info.serialization_alias or camel(name)) if info is not None else name
+    wire = wire_names(cls).get(name, name)
     if wire not in (schema.get("properties") or {}):
         raise place.error(f"{keyword}: the class has no field {name!r}")
     if wire in (schema.get("required") or ()):

@@ -24,10 +24,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import SchemaError
 from typing_extensions import is_typeddict
 
+from ctrlruntime.api.annotations import Annotation, take_apart
+from ctrlruntime.api.fields import wire_names
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire, camel
+from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Duration, Quantity
-from ctrlruntime.generate.annotations import Annotation, take_apart
 from ctrlruntime.generate.builtin import EMBEDDED_METADATA, INT_OR_STRING, QUANTITY, builtin_name, builtin_schema
 from ctrlruntime.generate.defaults import Defaults
 from ctrlruntime.generate.descriptions import clean, docstring, drop
@@ -36,7 +37,7 @@ from ctrlruntime.generate.marks import add_rule, apply_class_marks, apply_marks
 from ctrlruntime.generate.options import Document, Options, Place, Warn, warn
 from ctrlruntime.markers import Flag, Immutable, NoDescriptions, PreserveUnknown, Schemaless, SchemaType
 
-__all__ = ["SchemaWalker", "wire_name"]
+__all__ = ["SchemaWalker"]
 
 _API_VERSION: Final = """\
 APIVersion defines the versioned schema of this representation of an object.
@@ -118,11 +119,8 @@ class SchemaWalker:
             schema["x-kubernetes-preserve-unknown-fields"] = True
         properties: Document = {}
         required: list[str] = []
-        for name, info in cls.model_fields.items():
-            if info.exclude:
-                continue
-            place = Place(cls, f".{name}")
-            wire = wire_name(cls, name, info)
+        for name, wire in wire_names(cls).items():
+            info, place = cls.model_fields[name], Place(cls, f".{name}")
             if wire in properties:
                 raise place.error(f"two fields have the wire name {wire!r}; rename one of them")
             if issubclass(cls, Object) and name in _HEAD and _is_inherited(cls, name):
@@ -298,12 +296,6 @@ class SchemaWalker:
             )
         values = self._schema(take_apart(arguments[1]), place.below("{}"))
         return {"type": "object", "additionalProperties": values}
-
-
-def wire_name(cls: type[BaseModel], name: str, info: FieldInfo) -> str:
-    """Return the name a field has in JSON."""
-    given = info.serialization_alias or info.alias
-    return given or (camel(name) if issubclass(cls, Wire) else name)
 
 
 def _complete(cls: type[BaseModel], place: Place) -> None:

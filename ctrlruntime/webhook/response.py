@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from ctrlruntime.api.object import Object
+from ctrlruntime.api.wire import wire_like
 from ctrlruntime.errors import APIStatusError, CtrlError, DecodeError
 from ctrlruntime.patch import create_json_patch
 from ctrlruntime.webhook.difference import patch_of
@@ -97,7 +98,7 @@ def patched(request: AdmissionRequest, obj: Object) -> AdmissionResponse:
     Raises: DecodeError when the request holds no such object.
     """
     before = request.decode(type(obj), limits=False).to_wire()
-    return changed(patch_of(msgspec.json.decode(request.object), before, obj.to_wire()))
+    return changed(patch_of(msgspec.json.decode(request.object), before, wire_like(obj, before)))
 
 
 def patched_from_raw(original: bytes, new: bytes) -> AdmissionResponse:

@@ -17,8 +17,9 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from ctrlruntime.api.fields import wire_names
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire, camel
+from ctrlruntime.api.wire import Wire, wire_like
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.patch import create_json_patch
 from ctrlruntime.webhook.admission import HandlerFunction
@@ -105,7 +106,7 @@ def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields:
             obj = replace(request, object=msgspec.json.encode(raw)).decode(kind, limits=False)
         before = obj.to_wire()
         await default(request, obj)
-        return changed(create_json_patch(sent, laid_over(raw, before, obj.to_wire())))
+        return changed(create_json_patch(sent, laid_over(raw, before, wire_like(obj, before))))
 
     handle.__qualname__ = f"defaulting {kind.__name__}"
     return handle
@@ -155,8 +156,7 @@ def _known(raw: Any, value: Any) -> Any:
     parts: Mapping[str, Any] = {}
     if isinstance(value, Wire):
         unknown = () if value.__open__ else value.model_extra or ()
-        fields = type(value).model_fields.items()
-        parts = {info.serialization_alias or camel(name): getattr(value, name) for name, info in fields}
+        parts = {wire: getattr(value, name) for name, wire in wire_names(type(value)).items()}
     elif isinstance(value, dict):
         parts = value
     return {name: _known(each, parts.get(name)) for name, each in raw.items() if name not in unknown}

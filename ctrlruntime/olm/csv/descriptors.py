@@ -15,13 +15,13 @@ from typing import Any, Final, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from ctrlruntime.api.annotations import Annotation, take_apart
+from ctrlruntime.api.fields import wire_names
 from ctrlruntime.api.kind import KindInfo
 from ctrlruntime.api.object import Object, kind_of
-from ctrlruntime.generate.annotations import Annotation, take_apart
 from ctrlruntime.generate.builtin import builtin_name
 from ctrlruntime.generate.descriptions import clean
 from ctrlruntime.generate.options import Document, Place
-from ctrlruntime.generate.schema import wire_name
 from ctrlruntime.markers import Descriptor, PreserveUnknown, Schemaless
 from ctrlruntime.olm.csv.hints import hints_of, hints_of_schema, urns
 from ctrlruntime.olm.trees import mapping
@@ -91,9 +91,8 @@ class _Walk:
         if not cls.__pydantic_complete__:
             cls.model_rebuild()
         self._open.append(cls)
-        for name, info in cls.model_fields.items():
-            if not info.exclude:
-                yield from self._field(info, before + wire_name(cls, name, info), Place(cls, f".{name}"))
+        for name, wire in wire_names(cls).items():
+            yield from self._field(cls.model_fields[name], before + wire, Place(cls, f".{name}"))
         self._open.pop()
 
     def _field(self, info: FieldInfo, path: str, place: Place) -> Iterator[_Found]:

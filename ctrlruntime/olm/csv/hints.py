@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin
 
 from ctrlruntime.api import core, meta
-from ctrlruntime.generate.annotations import Annotation, take_apart
+from ctrlruntime.api.annotations import Annotation, take_apart
 from ctrlruntime.generate.options import Place
 from ctrlruntime.markers import Format
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, cast
 from pydantic import Field, TypeAdapter
 from pydantic_core import SchemaError
 
-from ctrlruntime.api.wire import camel
+from ctrlruntime.api.fields import camel
 from ctrlruntime.generate.builtin import QUANTITY
 from ctrlruntime.markers import CEL, ExternalDocs
 from ctrlruntime.project.importing.known import builtin_class

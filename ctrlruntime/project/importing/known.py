@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ctrlruntime.api import core, meta
+from ctrlruntime.api.fields import wire_names
 from ctrlruntime.api.wire import Wire
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.builtin import EMBEDDED_METADATA, builtin_name, builtin_schema
 from ctrlruntime.generate.options import Place
-from ctrlruntime.generate.schema import wire_name
 from ctrlruntime.project.importing.meaning import normal_schema
 
 __all__ = ["builtin_class"]
@@ -45,7 +45,7 @@ def _by_fields() -> Mapping[frozenset[str], list[tuple[str, type[Wire]]]]:
         for name in module.__all__:
             cls: Any = getattr(module, name)
             if isinstance(cls, type) and issubclass(cls, Wire):
-                fields = frozenset(wire_name(cls, field, info) for field, info in cls.model_fields.items())
+                fields = frozenset(wire_names(cls).values())
                 found.setdefault(fields, []).append((f"{prefix}.{name}", cls))
     return found
 

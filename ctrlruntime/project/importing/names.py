@@ -7,8 +7,8 @@ import keyword
 import re
 from collections.abc import Iterable
 
+from ctrlruntime.api.fields import camel
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import camel
 
 __all__ = ["Attributes", "ClassNames", "pascal"]
 

@@ -18,7 +18,7 @@ from typing_extensions import TypeAliasType
 from ctrlruntime.field import IntOrStringMarker
 from ctrlruntime.markers import Marker
 
-__all__ = ["Annotation", "Limit", "take_apart"]
+__all__ = ["Annotation", "Limit", "allows_none", "bare", "take_apart"]
 
 
 class Limit(NamedTuple):
@@ -57,6 +57,17 @@ def take_apart(annotation: Any, around: Iterable[Any] = ()) -> Annotation:
         for item in layer:
             _add(result, item)
     return result
+
+
+def bare(annotation: Any) -> Any:
+    """Return an annotation without Annotated and without `| None`."""
+    return take_apart(annotation).bare
+
+
+def allows_none(annotation: Any) -> bool:
+    """Return whether None is a value of an annotation."""
+    apart = take_apart(annotation)
+    return apart.optional or apart.bare in {None, type(None), Any}
 
 
 def _peel(annotation: Any) -> tuple[Any, tuple[Any, ...] | None]:
