@@ -70,11 +70,12 @@ class Quantity:
     ``canonical()`` is the form the API server would write. Raises: ValueError for text that is no quantity.
     """
 
-    __slots__ = ("_amount", "_format", "_text")
+    __slots__ = ("_amount", "_format", "_is_number", "_text")
 
     def __init__(self, value: str | float | Decimal | Quantity = 0) -> None:
         self._amount: Decimal | None = None
         self._format: QuantityFormat | None = None
+        self._is_number = False
         if isinstance(value, Quantity):
             value = value.text
         if isinstance(value, Decimal):
@@ -93,8 +94,13 @@ class Quantity:
 
     @property
     def text(self) -> str:
-        """The wire form: as given or read, else canonical."""
+        """The text: as given or read, else canonical."""
         return self._text
+
+    @property
+    def wire(self) -> str | int:
+        """The wire form: the text, or the number where JSON had a number."""
+        return int(self._text) if self._is_number else self._text
 
     @property
     def format(self) -> QuantityFormat:
@@ -221,8 +227,8 @@ class Quantity:
         return f"Quantity({self._text!r})"
 
     @override
-    def __reduce__(self) -> tuple[type[Quantity], tuple[str]]:
-        return Quantity, (self._text,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Quantity._from_json if self._is_number else Quantity, (self.wire,)
 
     def __copy__(self) -> Quantity:
         return self
@@ -240,8 +246,18 @@ class Quantity:
         raise ValueError(f"{value!r} is not a quantity")
 
     @classmethod
+    def _from_json(cls, value: Any) -> Quantity:
+        read: Quantity = _reader(Quantity)(value)
+        if value.__class__ is int:
+            read._is_number = True
+        return read
+
+    @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _text_schema(cls, str)
+        schema = _text_schema(cls, str)
+        return core_schema.json_or_python_schema(
+            core_schema.no_info_plain_validator_function(cls._from_json, metadata=schema.get("metadata")), schema
+        )
 
 
 def _amount_of(value: object) -> Decimal | None:

@@ -75,22 +75,14 @@ def ordered_like(values: set[T] | frozenset[T], order: Sequence[T]) -> set[T] | 
 
 def items_of(values: Collection[Any], write: Callable[[Any], Any]) -> list[Any]:
     """Return the JSON values of a set, each written by `write`: first those that were read, in their order, then the others."""
-    order: Sequence[Any] = getattr(values, "order", ())
-    known = [value for value in dict.fromkeys(order) if value in values]
-    rest = [write(value) for value in values if value not in known] if len(known) < len(values) else []
-    return [*map(write, known), *sorted(rest, key=_text)]
+    known = {value: write(value) for value in getattr(values, "order", ()) if value in values}
+    return [*known.values(), *sorted((write(value) for value in values if value not in known), key=_text)]
 
 
-def in_order_of(before: Sequence[Any], after: list[Any]) -> list[Any]:
-    """Return the items of `after`, those that are in `before` first and in its order."""
-    left = [_text(item) for item in after]
-    result: list[Any] = []
-    for text in map(_text, before):
-        if text in left:
-            position = left.index(text)
-            del left[position]
-            result.append(after.pop(position))
-    return [*result, *after]
+def in_order_of(before: Iterable[Any], after: Iterable[Any]) -> list[Any]:
+    """Return the JSON values of a set, those that are in `before` first and in its order."""
+    left = {_text(item): item for item in after}
+    return [*(left.pop(text) for text in map(_text, before) if text in left), *left.values()]
 
 
 def _text(value: Any) -> str:

@@ -457,6 +457,8 @@ def _remember(part: Wire, key: str, what: Mapping[str, Any]) -> None:
 
 def _is_zero_written(part: Wire, name: str) -> bool:
     """Whether a given field that holds its zero, or None, is written: it was read so, or that differs from an absent field."""
+    if name in (part.__pydantic_extra__ or ()):
+        return False  # pydantic counts an unknown field of this name as given
     return bool(_remembered(part, _ZEROS).get(name, True)) or name in _explicit(type(part))
 
 
@@ -620,7 +622,8 @@ def _find_encoder(cls: type[Any]) -> _Convert | None:
         return lambda value: value.model_dump(mode="json", by_alias=True, exclude_none=True)
     kinds: tuple[tuple[Any, _Convert], ...] = (
         (Enum, _encode_enum),
-        ((Quantity, Time, Duration), attrgetter("text")),
+        (Quantity, attrgetter("wire")),
+        ((Time, Duration), attrgetter("text")),
         (datetime, _encode_datetime),
         ((bytes, bytearray), _encode_bytes),
         (dict, _encode_dict),

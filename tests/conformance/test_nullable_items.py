@@ -64,3 +64,26 @@ def test_items_that_may_be_null_are_said_by_a_marker(server: Environment):
     assert schema["properties"]["cells"] == PLAIN
     server.connection.request("POST", DRY_RUN, definition)
     assert Rows(cells=["a", None]).to_wire()["cells"] == ["a", None]
+
+
+@pytest.mark.parametrize("values", [["a"], ["a", None]], ids=["without null", "with null"])
+def test_an_enum_takes_no_null(server: Environment, namespace: str, values: list[Any]):
+    class Choice(ctrl.Object, group="nullable.example.com", version="v1"):
+        value: Annotated[str | None, Nullable] = None
+
+    (definition,) = crds([Choice])
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["value"]
+    schema["enum"] = values
+    server.install_crds([definition])
+
+    with pytest.raises(Invalid, match="value: Unsupported value: null: supported values: "):
+        server.connection.request(
+            "POST",
+            f"/apis/nullable.example.com/v1/namespaces/{namespace}/choices",
+            {
+                "apiVersion": "nullable.example.com/v1",
+                "kind": "Choice",
+                "metadata": {"name": "a"},
+                "value": None,
+            },
+        )

@@ -310,8 +310,8 @@ class Structural:
         if value is None:
             if not self.nullable and (self.type or self.int_or_string):
                 causes.append(_type_error(path, self.type or "integer,string", "null"))
-            return
-        if self._check_type(value, path, causes):
+                return
+        elif self._check_type(value, path, causes):
             if kind is dict:
                 self._validate_object(value, path, old, causes)
             elif kind is list:
@@ -320,9 +320,10 @@ class Structural:
                 self._check_string(value, path, causes)
             elif kind is int or kind is float:
                 self._check_number(value, path, causes)
-        if self.enum is not None and not any(_same(value, allowed) for allowed in self.enum):
+        # The real server skips a null in the enum, so it takes none there.
+        if self.enum is not None and (value is None or not any(_same(value, allowed) for allowed in self.enum)):
             causes.append(not_supported(path, value, [_enum_text(allowed) for allowed in self.enum]))
-        if not self.plain:
+        if not self.plain and value is not None:
             self._check_combinations(value, path, causes)
 
     def judge_embedded(self, value: Any, path: str, causes: list[StatusCause]) -> None:
