@@ -1,7 +1,7 @@
 """The patch of an admission webhook: what the code changed, laid over what the API server sent.
 
-The object the code worked on is not the JSON that came: zeros and nulls are written differently, a field may be none our class knows. So
-the difference of the object before and after is carried over to the JSON, and everything else in it stays as it was.
+The object that the code worked on may be less than the JSON that came: a class can read only the metadata, and it has its own defaults. So
+the difference of the object before and after is carried over to the JSON, and everything else in the JSON stays as it was.
 """
 
 from __future__ import annotations
@@ -33,10 +33,7 @@ def _objects(raw: dict[str, Any], before: dict[str, Any], after: dict[str, Any])
     # What `before` does not have is not the code's: it was never shown to it.
     result = {name: value for name, value in raw.items() if name in after or name not in before}
     for name, value in after.items():
-        if name not in before and isinstance(raw.get(name), dict) and isinstance(value, dict):
-            # The wire form leaves out a part whose fields all hold their zeros. The JSON may have these zeros: they stay.
-            result[name] = laid_over(raw[name], {}, value)
-        elif name not in before:
+        if name not in before:
             result[name] = value
         elif name in raw:
             result[name] = laid_over(raw[name], before[name], value)

@@ -5,6 +5,7 @@ import functools
 import http
 import json
 import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from pydantic import Field, ValidationError
 
 from ctrlruntime.api import Wire
+from ctrlruntime.api.fields import wire_names
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
 
@@ -188,6 +190,47 @@ def test_a_value_of_another_type_is_refused_by_its_path_when_written(change: Any
     for write in (thing.to_wire, thing.to_json, thing.apply_form):
         with pytest.raises(ValueError, match=r"^" + re.escape(error)):
             write()
+
+
+class Holds(Wire):
+    alone: Duration | None = None
+    items: list[Duration] = Field(default_factory=list)
+    several: tuple[Duration, ...] = ()
+    sequence: Sequence[Duration] = ()
+    members: set[Duration] = Field(default_factory=set)
+    by_name: dict[str, Duration] = Field(default_factory=dict)
+    mapping: Mapping[str, Duration] = Field(default_factory=dict)
+    deep: list[list[Duration | None]] = Field(default_factory=list)
+
+
+PLACES: dict[str, tuple[Any, str]] = {
+    "alone": (lambda value: value, "alone"),
+    "items": (lambda value: [value], "items[0]"),
+    "several": (lambda value: (value,), "several[0]"),
+    "sequence": (lambda value: [value], "sequence[0]"),
+    "members": (lambda value: {value}, "members[0]"),
+    "by_name": (lambda value: {"k": value}, "byName[k]"),
+    "mapping": (lambda value: {"k": value}, "mapping[k]"),
+    "deep": (lambda value: [[value]], "deep[0][0]"),
+}
+
+
+@pytest.mark.parametrize("form", [Wire.to_wire, Wire.apply_form])
+@pytest.mark.parametrize("place", PLACES)
+def test_the_rules_for_assigned_values_are_the_same_everywhere(place: str, form: Any) -> None:
+    around, path = PLACES[place]
+    holds = Holds()
+
+    setattr(holds, place, around(timedelta(minutes=1)))
+    assert form(holds) == Holds.from_wire({wire_names(Holds)[place]: jsonable(around("1m0s"))}).to_wire()
+
+    setattr(holds, place, around("soon"))
+    with pytest.raises(ValueError, match=f"^{re.escape(path)}: 'soon' is not a duration"):
+        form(holds)
+
+
+def jsonable(value: Any) -> Any:
+    return list(value) if isinstance(value, (set, tuple)) else value
 
 
 def test_relatives_of_a_type_are_written_as_it() -> None:

@@ -76,6 +76,17 @@ async def test_what_the_class_does_not_know_or_writes_otherwise_stays():
     assert patch_in(response) == [{"op": "replace", "path": "/spec/image", "value": "default"}]
 
 
+async def test_a_part_keeps_its_zeros_when_its_last_other_field_is_cleared():
+    class Clear:
+        def default(self, hall: Hall) -> None:
+            hall.spec.stage.price_ = 0
+
+    body = {**HALL, "spec": {"stage": {"name": "", "price": 5}}}
+    response = await ask(defaulting(Hall, Clear()), review(object=body))
+
+    assert defaulted(response, body)["spec"] == {"stage": {"name": ""}}
+
+
 class HallSpec(ctrl.Wire):
     seats: list[Seat] = Field(default_factory=list)
     rows: dict[str, Seat] = Field(default_factory=dict)
@@ -277,9 +288,7 @@ def test_what_is_laid_over_an_object_equals_it_where_it_was_changed(raw, before,
     result = apply_json_patch(raw, patch_of(raw, before, after))
 
     for name, value in after.items():
-        if name not in before and isinstance(raw.get(name), dict) and isinstance(value, dict):
-            assert result[name] == apply_json_patch(raw[name], patch_of(raw[name], {}, value))
-        elif name not in before:
+        if name not in before:
             assert result[name] == value
     for name in raw.keys() - before.keys() - after.keys():
         assert result[name] == raw[name]
