@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+import functools
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import Object, Unstructured
 from ctrlruntime.client.interfaces import Client
+from ctrlruntime.client.patches import merge_patch
 from ctrlruntime.errors import AlreadyExists, ConfigError, Conflict, CtrlError, NoMatchError, NotFound
 
 CustomResourceDefinition = Unstructured.of("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -21,6 +22,15 @@ Source: TypeAlias = str | Path | Mapping[str, Any] | type[Object]
 """The class of a kind; a manifest as a tree; or a file or folder of YAML and JSON manifests, where what is no CustomResourceDefinition is
 passed over.
 """
+
+INSTALL_OWNER: Final = "ctrl-install"
+"""The field manager that owns what definitions say."""
+
+_EARLIER_OWNERS: Final = ("ctrl", "ctrlruntime")
+"""What it was in versions that installed with plain updates: the command, and an operator's code."""
+
+_OWN_METADATA: Final = ("name", "labels", "annotations", "finalizers", "ownerReferences")
+"""What a manifest may say; the rest is the server's, and is in manifests that were read from one."""
 
 
 class InstallTimeoutError(CtrlError):
@@ -33,7 +43,11 @@ async def install_crds(
     wait: float = 10.0,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> list[str]:
-    """Create or update the definitions and wait until each served version can be used; returns their names.
+    """Apply the definitions and wait until each served version can be used; returns their names.
+
+    They are applied server-side by the field manager `INSTALL_OWNER`, so one that is there already is not written. What a definition
+    says holds, whoever said otherwise (the apply is forced), and what it no longer says is removed. Everything else stays: labels and
+    annotations of others, a CA bundle that was injected, and the conversion, unless a definition says or said one.
 
     `sources` are classes (those of one group and kind are the versions of one definition), manifests, files and folders. `wait`:
     seconds. A definition of the same name that is being deleted is waited out, not written to: it would take the new one with it.
@@ -110,31 +124,121 @@ async def _gone_if_going(
 
 
 async def _put(client: Client, manifest: Mapping[str, Any]) -> None:
+    metadata = {name: value for name, value in manifest["metadata"].items() if name in _OWN_METADATA}
+    wanted = {**{name: manifest[name] for name in ("apiVersion", "kind", "spec")}, "metadata": metadata}
     while True:
-        wanted = CustomResourceDefinition.from_wire(copy.deepcopy(dict(manifest)))
-        present = await client.api_reader.find(CustomResourceDefinition, NamespacedName("", wanted.metadata.name))
+        await make_room(client, wanted, INSTALL_OWNER)
         try:
-            if present is None:
-                await client.create(wanted)
-                return
-            _keep_conversion(wanted["spec"], present["spec"])
-            if present["spec"] != wanted["spec"]:
-                wanted.metadata.resource_version = present.metadata.resource_version
-                await client.update(wanted)
+            await client.apply(CustomResourceDefinition.from_wire(wanted), field_owner=INSTALL_OWNER, force=True)
         except (AlreadyExists, Conflict):
             continue  # somebody installs it at the same time: look again
         return
 
 
-def _keep_conversion(wanted: dict[str, Any], present: Mapping[str, Any]) -> None:
-    """Leave in place what an operator or an injector has put there: the webhook that converts, and the CA that it is trusted by."""
-    conversion: dict[str, Any] = present.get("conversion") or {}
-    if conversion.get("strategy") != "Webhook" or len(wanted["versions"]) < 2:
+async def make_room(
+    client: Client, manifest: Mapping[str, Any], owner: str, *, take_from: Collection[str] | None = None
+) -> None:
+    """Prepare the definition that is there for an apply of `manifest` by the field manager `owner`.
+
+    What is in the way of its conversion goes: a URL where the manifest has a Service (`take_from`: only one that these managers set),
+    or what others put into the webhook of a conversion that the manifest no longer has. And what earlier versions of this package
+    wrote with plain updates becomes the manager's, so that the apply can remove it.
+    """
+    key = NamespacedName("", manifest["metadata"]["name"])
+    said = manifest["spec"].get("conversion")
+
+    async def change(present: Unstructured, **changes: Any) -> Unstructured:
+        metadata = {"resourceVersion": present.metadata.resource_version, **changes.pop("metadata", {})}
+        return await client.patch(present, merge_patch({"metadata": metadata, **changes}), field_owner=owner)
+
+    while (present := await client.api_reader.find(CustomResourceDefinition, key)) is not None:
+        try:
+            if conversion := _conversion_change(said, present, owner, take_from):
+                present = await change(present, spec={"conversion": conversion})
+            entries = _adopted(_entries(present), owner)
+            if entries != _entries(present):
+                await change(present, metadata={"managedFields": entries})
+        except (Conflict, NotFound):
+            continue  # somebody writes it at the same time: look again
         return
-    said = wanted.setdefault("conversion", conversion)
-    bundle = conversion["webhook"]["clientConfig"].get("caBundle")
-    if bundle and said.get("strategy") == "Webhook":
-        said["webhook"]["clientConfig"].setdefault("caBundle", bundle)
+
+
+def _conversion_change(
+    said: Mapping[str, Any] | None, present: Unstructured, owner: str, take_from: Collection[str] | None
+) -> dict[str, Any] | None:
+    """Return the merge patch of a definition's conversion that lets an apply of `said` succeed; None when there is none to make.
+
+    An apply removes no field that another manager has, and with that the result may be no valid conversion.
+    """
+    webhook = present.get_path("spec", "conversion", "webhook", default=None)
+    if webhook is None:
+        return None
+    if said is None:
+        said = {"strategy": "None"} if owner in _owners(present, "f:strategy") else {}
+    strategy = said.get("strategy")
+    if strategy != "Webhook":
+        return {"strategy": strategy, "webhook": None} if strategy else None
+    config: Mapping[str, Any] = said.get("webhook", {}).get("clientConfig", {})
+    for one, other in (("url", "service"), ("service", "url")):
+        if one in config and other in webhook.get("clientConfig", {}):
+            others = _owners(present, "f:webhook", "f:clientConfig", f"f:{other}")
+            if take_from is None or others <= {owner, *take_from}:
+                return {"webhook": {"clientConfig": {one: config[one], other: None}}}
+    return None
+
+
+def _owners(present: Unstructured, *path: str) -> set[str]:
+    """Return the managers that have a field of the conversion."""
+    found: set[str] = set()
+    for entry in _entries(present):
+        fields: Mapping[str, Any] | None = entry["fieldsV1"]
+        for step in ("f:spec", "f:conversion", *path):
+            fields = (fields or {}).get(step)
+        if fields is not None:
+            found.add(entry["manager"])
+    return found
+
+
+def _adopted(entries: Sequence[Mapping[str, Any]], owner: str) -> list[Mapping[str, Any]]:
+    """Return the managed fields with what is the owner's in one entry: that of its apply.
+
+    Its updates are those of `make_room`. Earlier versions installed with updates; operators write the conversion under the same names
+    when they run, so that stays theirs. (`kubectl apply --server-side` treats the fields of a client-side apply in the same way.)
+    """
+    kept: list[Mapping[str, Any]] = [entry for entry in entries if not _is_applied(entry, owner)]
+    applied = [entry for entry in entries if _is_applied(entry, owner)]
+    taken: list[Mapping[str, Any]] = []
+    for entry in [entry for entry in kept if entry["operation"] == "Update" and not entry.get("subresource")]:
+        fields: Mapping[str, Any] = entry["fieldsV1"]
+        spec: Mapping[str, Any] = fields.get("f:spec", {})
+        if entry["manager"] == owner:
+            rest = {}
+        elif not applied and entry["manager"] in _EARLIER_OWNERS and "f:versions" in spec:
+            rest = {"f:spec": {"f:conversion": spec["f:conversion"]}} if "f:conversion" in spec else {}
+            fields = {**fields, "f:spec": {name: value for name, value in spec.items() if name != "f:conversion"}}
+        else:
+            continue
+        kept.remove(entry)
+        kept += [{**entry, "fieldsV1": rest}] if rest else []
+        taken.append({**entry, "manager": owner, "operation": "Apply", "fieldsV1": fields})
+    if not taken:
+        return list(entries)
+    fields = functools.reduce(_united, (entry["fieldsV1"] for entry in (*applied, *taken)))
+    return [*kept, {**taken[-1], "fieldsV1": fields}]
+
+
+def _united(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the union of two sets of fields, as `fieldsV1` has them."""
+    return {name: _united(one.get(name, {}), other.get(name, {})) for name in {**one, **other}}
+
+
+def _entries(present: Unstructured) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = present.metadata.to_wire().get("managedFields", [])
+    return entries
+
+
+def _is_applied(entry: Mapping[str, Any], owner: str) -> bool:
+    return (entry["manager"], entry["operation"]) == (owner, "Apply") and not entry.get("subresource")
 
 
 async def _served(client: Client, manifest: Mapping[str, Any], sleep: Callable[[float], Awaitable[None]]) -> None:

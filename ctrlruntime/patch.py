@@ -18,16 +18,30 @@ Operation: TypeAlias = Mapping[str, Any]
 
 
 def apply_merge_patch(document: JSON, patch: JSON) -> JSON:
-    """Return the document with the merge patch applied: objects merge, null removes, everything else replaces."""
+    """Return the document with the merge patch applied: objects merge, null removes, everything else replaces.
+
+    Nulls inside lists are as the API server has them (evanphx/json-patch): an item stays null, and a key of an object in a list goes,
+    where RFC 7386 keeps it. A list that replaces an object stays as it was sent.
+    """
+    if not isinstance(document, dict):
+        return _without_null_keys(patch)
     if not isinstance(patch, dict):
         return patch
-    result: dict[str, Any] = dict(document) if isinstance(document, dict) else {}
+    result: dict[str, Any] = dict(document)
     for key, value in patch.items():
         if value is None:
             result.pop(key, None)
         else:
             result[key] = apply_merge_patch(result.get(key), value)
     return result
+
+
+def _without_null_keys(tree: JSON) -> JSON:
+    if isinstance(tree, dict):
+        return {key: _without_null_keys(value) for key, value in tree.items() if value is not None}
+    if isinstance(tree, list):
+        return [_without_null_keys(item) for item in tree]
+    return tree
 
 
 def create_merge_patch(old: JSON, new: JSON) -> JSON:

@@ -29,6 +29,19 @@ def test_merge_patch_follows_the_rfc(document, patch, expected):
     assert apply_merge_patch(document, patch) == expected
 
 
+@pytest.mark.parametrize(
+    ("document", "patch", "expected"),
+    [
+        ({}, {"a": [None, {"b": None, "c": [{"d": None}]}]}, {"a": [None, {"c": [{}]}]}),
+        ({"a": [1]}, {"a": [[{"b": None}]]}, {"a": [[{}]]}),
+        ({"a": {}}, {"a": [{"b": None}]}, {"a": [{"b": None}]}),
+        ({"a": None}, {"a": {"b": None}}, {"a": {}}),
+    ],
+)
+def test_nulls_in_lists_are_as_the_api_server_has_them(document, patch, expected):
+    assert apply_merge_patch(document, patch) == expected
+
+
 def test_merge_patch_leaves_its_inputs_alone():
     document, patch = {"a": {"b": 1}}, {"a": {"c": 2}}
 

@@ -8,13 +8,11 @@ from typing import Any, cast
 
 from ctrlruntime.api.kind import KindInfo
 from ctrlruntime.generate.options import Document, Place
+from ctrlruntime.jsonpath import Constant, Deep, Every, Field, Filter, JSONPathError, Slice, Step, Union, Word, parse
 from ctrlruntime.markers import PrinterColumn
 
 __all__ = ["columns", "scale", "selectable_fields"]
 
-_STEP = re.compile(
-    r"\.([A-Za-z_][\w-]*(?:\\\..[\w-]*)*)|\[['\"]([^'\"]+)['\"]\]|\[(\*|-?\d+|-?\d*:-?\d*)\]|\[\?\([^\]]*\)\]"
-)
 _SIMPLE_PATH = re.compile(r"(?:\.[A-Za-z_][\w-]*)+")
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _NUMBER: Mapping[str, Any] = {"type": "integer"}
@@ -127,30 +125,38 @@ def selectable_fields(info: KindInfo, schema: Document, place: Place) -> list[Do
 
 def _follow(path: str, schema: Document, place: Place, what: str) -> Mapping[str, Any] | None:
     """The schema a path leads to; None where the schema says nothing (unknown fields are kept there)."""
-    at, node = 0, cast("Mapping[str, Any] | None", {**schema, "properties": {**schema.get("properties", {})}})
-    assert node is not None
-    node["properties"]["metadata"] = {"type": "object", "properties": _METADATA}
-    while at < len(path):
-        step = _STEP.match(path, at)
-        if step is None:
-            raise place.error(f"{what}: {path!r} is no JSON path at {path[at:]!r}; a path is like .status.phase")
-        name = (step[1] or step[2] or "").replace("\\.", ".")
-        node = _step(node, name)
+    try:
+        steps = parse(path)
+    except JSONPathError as error:
+        raise place.error(f"{what}: {error}; a path is like .status.phase") from error
+    metadata = {"type": "object", "properties": _METADATA}
+    node: Mapping[str, Any] | None = {**schema, "properties": {**schema.get("properties", {}), "metadata": metadata}}
+    passed = ""
+    for step in steps:
+        node = _step(cast("Mapping[str, Any]", node), step)
         if node is None:
             return None
+        passed += f".{step.name}" if isinstance(step, Field) else "[]"
         if not node:
-            raise place.error(f"{what}: {path} leads nowhere: there is no {path[: step.end()]} in the schema")
-        at = step.end()
+            escape = "; a dot in a name is written \\." if "['" in path else ""
+            raise place.error(f"{what}: {path} leads nowhere: there is no {passed} in the schema{escape}")
     return node
 
 
-def _step(node: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+def _step(node: Mapping[str, Any], step: Step) -> Mapping[str, Any] | None:
     """One step down: empty when there is nothing, None when nobody knows."""
     found: Any = None
-    if name:
-        found = (node.get("properties") or {}).get(name) or node.get("additionalProperties")
-    elif node.get("type") == "array":
-        found = node.get("items")
+    match step:
+        case Field(name):
+            found = (node.get("properties") or {}).get(name) or node.get("additionalProperties")
+        case Slice() | Filter():
+            found = node.get("items")
+        case Every() if node.get("type") == "array":
+            found = node.get("items")
+        case Every() | Deep() | Union():
+            return None
+        case Constant() | Word():
+            return {}
     if isinstance(found, Mapping):
         known = cast("Mapping[str, Any]", found)
         return known if known.keys() - {"x-kubernetes-preserve-unknown-fields"} else None

@@ -98,20 +98,22 @@ def derived_beside(said: Iterable[RBACRule], derived: Iterable[RBACRule]) -> lis
     """Return the rules that were said, and of the derived ones what they leave open.
 
     Whoever names a resource (`deployments`, or `deployments/status`) in a rule has said what is written to it; what is derived then
-    only adds the reading of a watched kind.
+    only adds the reading of a watched kind. A rule for objects by name says nothing of the others, and one for a namespace nothing
+    of other namespaces.
     """
     result = list(said)
-    named = {pair for rule in result for pair in _pairs(rule)}
+    named = {part for rule in result if not rule.resource_names for part in _parts(rule, rule.namespace)}
     for rule in derived:
-        verbs = tuple(verb for verb in rule.verbs if verb in READ) if _pairs(rule) <= named else rule.verbs
+        is_named = any(_parts(rule, namespace) <= named for namespace in {"", rule.namespace})
+        verbs = tuple(verb for verb in rule.verbs if verb in READ) if is_named else rule.verbs
         is_subresource = any("/" in resource for resource in rule.resources)
         if verbs and not (is_subresource and verbs != rule.verbs):
             result.append(replace(rule, verbs=verbs))
     return result
 
 
-def _pairs(rule: RBACRule) -> set[tuple[str, str]]:
-    return {(_group(group), resource) for group in rule.groups for resource in rule.resources}
+def _parts(rule: RBACRule, namespace: str) -> set[tuple[str, str, str]]:
+    return {(namespace, _group(group), resource) for group in rule.groups for resource in rule.resources}
 
 
 # Documents

@@ -61,17 +61,16 @@ def webhook_configuration(
 
 
 async def put(client: Client, wanted: Unstructured) -> None:
-    """Create the object, or make the one of that name the same."""
-    while True:
-        present = await client.api_reader.find(type(wanted), NamespacedName("", wanted.metadata.name))
-        fresh = wanted.deep_copy()
+    """Create the configuration, or give the one of that name the same webhooks; its metadata stays as it is."""
+
+    def take_over(present: Unstructured) -> bool:
+        present["webhooks"] = wanted["webhooks"]
+        return True
+
+    while await change(client, type(wanted), wanted.metadata.name, take_over) is None:
         try:
-            if present is None:
-                await client.create(fresh)
-            else:
-                fresh.metadata.resource_version = present.metadata.resource_version
-                await client.update(fresh)
-        except (AlreadyExists, Conflict, NotFound):
+            await client.create(wanted.deep_copy())
+        except AlreadyExists:
             continue  # somebody was faster: look again
         return
 
@@ -96,8 +95,8 @@ async def change(
             return present
         try:
             return await client.update(present)
-        except Conflict:
-            continue
+        except (Conflict, NotFound):
+            continue  # somebody was faster: look again
 
 
 def definition_name(versions: Sequence[KindInfo]) -> str:

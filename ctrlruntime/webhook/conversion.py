@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
+from ctrlruntime.api.meta.v1 import ObjectMeta
 from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError, CtrlError, DecodeError
 from ctrlruntime.frames import name_of
@@ -53,8 +54,8 @@ class Conversion(Generic[H]):
     """How the versions of one kind become one another: `Conversion(GameV1).spoke(GameV1alpha1, to_hub=up, from_hub=down)`.
 
     The hub should be the version that is stored, so that the stored form holds everything. A converter gets an object and returns a new one of
-    the other version. Metadata is carried over: labels and annotations it adds are kept, and when it passes the metadata on itself, its labels
-    and annotations are what counts; all else of the metadata stays, as the API server demands.
+    the other version. Metadata is carried over. New metadata (`ObjectMeta(annotations=…)`) adds labels and annotations; the metadata of the
+    object, or a copy of it, replaces them, so a converter can remove one. All else of the metadata stays, as the API server demands.
     """
 
     def __init__(self, hub: type[H]) -> None:
@@ -144,24 +145,45 @@ class Conversion(Generic[H]):
         return found
 
     def _step(self, function: Callable[[Any], Object], obj: Object, to: type[Object]) -> Object:
+        own = obj.metadata
+        untouched, mark = own.deep_copy(), _marked(own)
         result: object = function(obj)
         if not isinstance(result, to):
             raise ConversionError(
                 f"the converter {name_of(function)} returned a {type(result).__name__}, "
                 f"and a {to.__qualname__} is needed"
             )
-        _carry_metadata(obj, result)
+        given = result.metadata
+        is_passed_on = _is_passed_on(given, untouched, mark)
+        untouched.labels = given.labels if is_passed_on else {**own.labels, **given.labels}
+        untouched.annotations = given.annotations if is_passed_on else {**own.annotations, **given.annotations}
+        result.metadata = untouched
         return result
 
 
-def _carry_metadata(source: Object, result: Object) -> None:
-    """Give the result the metadata of its source, where the converter did not pass it on itself."""
-    given, own = result.metadata, source.metadata
-    if given is own or ((given.name, given.uid) == (own.name, own.uid) and (given.name or given.uid)):
-        return
-    result.metadata = own.deep_copy()
-    result.metadata.labels = {**(own.labels or {}), **(given.labels or {})}
-    result.metadata.annotations = {**(own.annotations or {}), **(given.annotations or {})}
+_MARK: Final = "_handed_to_converter"
+
+
+def _marked(metadata: ObjectMeta) -> object:
+    """Put a mark on metadata that its copies (`deep_copy`, `model_copy`, `copy`) have too, and return it."""
+    mark = object()
+    object.__setattr__(metadata, "__pydantic_private__", {**(metadata.__pydantic_private__ or {}), _MARK: mark})
+    return mark
+
+
+def _is_passed_on(given: ObjectMeta, sent: ObjectMeta, mark: object) -> bool:
+    """Whether a converter returned the metadata that it got, so that a label that is not there was removed.
+
+    A copy made through the wire form has no mark. It is known by the uid and everything else of the server's; before an object
+    has a uid, it cannot be told from new metadata with the same name, and then nothing may be lost.
+    """
+    if (given.__pydantic_private__ or {}).get(_MARK) is mark:
+        return True
+    return bool(sent.uid) and _without_maps(given) == _without_maps(sent)
+
+
+def _without_maps(metadata: ObjectMeta) -> dict[str, Any]:
+    return {name: value for name, value in metadata.to_wire().items() if name not in {"labels", "annotations"}}
 
 
 def _metadata(sent: dict[str, Any], source: Object, result: Object) -> dict[str, Any]:

@@ -3,7 +3,6 @@ from datetime import UTC, datetime
 import pytest
 
 from ctrlruntime.apiserver.tables import custom_cells, custom_columns, duration
-from ctrlruntime.apiserver.tables.custom import find
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -44,40 +43,6 @@ DOCUMENT = {
 
 
 @pytest.mark.parametrize(
-    ("path", "values"),
-    [
-        (".spec.size", [3]),
-        ("spec.size", [3]),
-        ("{.spec.size}", [3]),
-        (".spec.none.deeper", []),
-        (".spec.items[*].n", ["a", "b"]),
-        (".spec.items[0].n", ["a"]),
-        (".spec.items[-1].n", ["b"]),
-        (".spec.items[0:1].n", ["a"]),
-        (".spec.items[7].n", []),
-        ('.status.conditions[?(@.type=="Ready")].status', ["True"]),
-        (".status.conditions[?(@.type=='Old')].status", ["False"]),
-        ('.status.conditions[?(@.type != "Ready")].type', ["Old"]),
-        (".spec.items[?(@.v>1)].n", ["b"]),
-        (".spec.items[?(@.v<=1)].n", ["a"]),
-        (".spec.items[?(@.v)].n", ["a", "b"]),
-        (".metadata.labels['app.kubernetes.io/name']", ["x"]),
-        (r".metadata.labels.app\.kubernetes\.io/name", ["x"]),
-        ("..n", ["a", "b"]),
-        (".spec.items.*.n", ["a", "b"]),
-    ],
-)
-def test_json_paths_of_crds(path, values):
-    assert find(path, DOCUMENT) == values
-
-
-@pytest.mark.parametrize("path", [".spec[", ".a[?(x)]", ".a[b]"])
-def test_json_path_that_cannot_be_read_is_a_value_error(path):
-    with pytest.raises(ValueError, match="cannot be read"):
-        find(path, DOCUMENT)
-
-
-@pytest.mark.parametrize(
     ("kind", "path", "cell"),
     [
         ("integer", ".spec.size", 3),
@@ -96,7 +61,7 @@ def test_json_path_that_cannot_be_read_is_a_value_error(path):
         ("date", ".metadata.name", "<invalid>"),
         ("date", ".spec.size", None),
         ("string", ".spec.none", None),
-        ("string", ".broken[", None),
+        ("string", ".spec.items[7]", None),
     ],
 )
 def test_cell_has_the_declared_type_or_is_none(kind, path, cell):
@@ -118,6 +83,13 @@ def test_declared_columns_follow_the_name():
     assert size == {"name": "Size", "type": "integer", "format": "", "description": "how many", "priority": 1}
     assert on["description"] == "Custom resource definition column (in JSONPath format): .spec.on"
     assert custom_cells(declared, DOCUMENT, NOW) == ["m", 3, True]
+
+
+def test_columns_end_before_the_first_whose_path_cannot_be_read():
+    declared = [{"name": path, "type": "string", "jsonPath": path} for path in (".spec.on", ".broken[", ".spec.size")]
+
+    assert [column["name"] for column in custom_columns(declared)] == ["Name", ".spec.on"]
+    assert custom_cells(declared, DOCUMENT, NOW) == ["m", "true"]
 
 
 @pytest.mark.parametrize("declared", [None, []])

@@ -12,10 +12,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from pydantic import Field
 from webhook_bench import MUTATING, Bench, WebhookReceiver, json_patch
 from webhook_receiver import Raw, Received
 
+from ctrlruntime.api.meta.v1 import ObjectMeta
+from ctrlruntime.api.object import Object
 from ctrlruntime.testing import Environment
+from ctrlruntime.webhook import Conversion
 
 SCENARIOS: dict[str, Callable[[Bench], Any]] = {}
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -353,6 +357,54 @@ def admission_sees_the_version_it_asked_for(bench: Bench) -> Any:
     bench.register(MUTATING, bench.webhook(rules=rules))
     bench.answer(lambda _: json_patch({"op": "replace", "path": "/spec/v1f", "value": "changed"}))
     return kind.create("v2", "a"), kind.get("v1", "a"), bench.reviews()
+
+
+@scenario
+def labels_and_annotations_of_a_new_object_are_kept(bench: Bench) -> Any:
+    """By a `Conversion` of ours with converters that make new metadata. Admission sees the object before it has a uid."""
+    group = f"{bench.namespace}.example.com"
+
+    class V1(Object, group=group, version="v1", kind="Conv"):
+        spec: dict[str, Any] = Field(default_factory=dict)
+
+    class V2(Object, group=group, version="v2", kind="Conv"):
+        spec: dict[str, Any] = Field(default_factory=dict)
+
+    def converter(source: str, target: str, kind: type[V1 | V2]) -> Callable[[Any], Any]:
+        def convert(obj: V1 | V2) -> V1 | V2:
+            spec = {name.replace(source, target): value for name, value in obj.spec.items()}
+            metadata = ObjectMeta(name=obj.metadata.name, annotations={f"made-{target}": "yes"})
+            return kind(metadata=metadata, spec=spec)
+
+        return convert
+
+    conversion = Conversion(V1).spoke(V2, to_hub=converter("v2", "v1", V1), from_hub=converter("v1", "v2", V2))
+
+    def answer(review: dict[str, Any]) -> dict[str, Any]:
+        request = review["request"]
+        version = request["desiredAPIVersion"].split("/")[1]
+        sent = [json.dumps(one).encode() for one in request["objects"]]
+        converted = [json.loads(conversion.convert_raw(raw, version)) for raw in sent]
+        return {"result": {"status": "Success"}, "convertedObjects": converted}
+
+    kind = Kind(bench, answer)
+    rules = bench.rule("convs", groups=(kind.group,), apiVersions=["v1"])
+    bench.register(MUTATING, bench.webhook(rules=rules))
+    bench.answer(lambda _: {"allowed": True})
+    kept = {"labels": {"a": "1"}, "annotations": {"b": "2"}}
+    found = [kind.create("v2", "a", **kept), kind.create("v1", "b", **kept)]
+    found += [kind.create("v2", "", generateName="g-", **kept)]
+    generated = found[-1]["body"]["metadata"].pop("name")
+    found += [kind.get(version, name) for version in ("v1", "v2") for name in ("a", "b")]
+    metadata = [one["body"]["metadata"] for one in found]
+    assert all(
+        one["labels"] == kept["labels"] and kept["annotations"].items() <= one["annotations"].items()
+        for one in metadata
+    )
+    assert generated.startswith("g-")
+    reviewed = [one["request"]["object"]["metadata"] for one in bench.reviews()]
+    assert [one["labels"] for one in reviewed] == [kept["labels"]] * 3
+    return found
 
 
 @pytest.fixture(scope="module")

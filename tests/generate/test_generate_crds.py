@@ -196,3 +196,25 @@ def test_built_in_schemas_are_not_shared_between_uses():
     first["properties"]["name"]["default"] = "changed"
 
     assert second["properties"]["name"]["default"] == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "column_type"),
+    [
+        (r".metadata.labels.app\.kubernetes\.io/name", "string"),
+        (r".metadata.annotations['example\.com/x']", "string"),
+        (".spec['replicas']", "integer"),
+        (".metadata.finalizers[0]", "string"),
+        (".metadata.finalizers[*]", "string"),
+    ],
+)
+def test_the_type_of_a_column_follows_from_its_path(path, column_type):
+    class One(ctrl.Object, group="games.example.com", version="v1", kind="One"):
+        spec: GameSpec = Field(default_factory=GameSpec)
+        status: GameStatus = Field(default_factory=GameStatus)
+
+    (made,) = crds([ctrl.printcolumn("C", path)(One)])
+
+    assert made["spec"]["versions"][0]["additionalPrinterColumns"] == [
+        {"name": "C", "jsonPath": path, "type": column_type}
+    ]

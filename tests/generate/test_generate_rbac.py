@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,30 @@ def test_what_is_said_about_writing_replaces_what_is_derived():
         | all_of("g", "games", "get list watch update patch")
         | {("g", "games/status", "update"), ("g", "games/finalizers", "update")}
     )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        RBACRule(groups=("",), resources=("secrets",), verbs=("get",), resource_names=("licence",)),
+        RBACRule(groups=("",), resources=("secrets",), verbs=("get",), namespace="ops"),
+        RBACRule(groups=("",), resources=("secrets",), verbs=("get",), namespace="ops", resource_names=("licence",)),
+    ],
+    ids=["names", "namespace", "both"],
+)
+def test_what_is_said_about_some_objects_leaves_what_is_derived_for_all(said):
+    derived = owned_rules("", "secrets")
+
+    assert derived_beside([said], derived) == [said, *derived]
+
+
+def test_what_is_said_about_a_namespace_holds_for_what_is_derived_there():
+    said = RBACRule(groups=("",), resources=("secrets",), verbs=("create",), namespace="ops")
+    here, there = (replace(owned_rules("", "secrets")[0], namespace=namespace) for namespace in ("ops", "shop"))
+
+    result = derived_beside([said], [here, there])
+
+    assert result == [said, replace(here, verbs=("get", "list", "watch")), there]
 
 
 def test_the_core_group_has_two_names_for_what_is_said():

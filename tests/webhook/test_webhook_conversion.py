@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import Field
 
 import ctrlruntime as ctrl
@@ -152,6 +155,88 @@ async def test_a_converter_that_passes_metadata_on_may_remove_from_it():
     response = await ask(review("v1beta1", wire("v1alpha1", {}, annotations={"c": "d", "lost": "1"})), one)
 
     assert response["convertedObjects"][0]["metadata"]["annotations"] == {"c": "d"}
+
+
+NEW_METADATA = {
+    "nothing": lambda own: meta.ObjectMeta(),
+    "the name": lambda own: meta.ObjectMeta(name=own.name, namespace=own.namespace, generate_name=own.generate_name),
+    "the name and the uid": lambda own: meta.ObjectMeta(name=own.name, namespace=own.namespace, uid=own.uid),
+}
+COPIES = {
+    "itself": lambda own: own,
+    "deep_copy": lambda own: own.deep_copy(),
+    "model_copy": lambda own: own.model_copy(),
+    "deep model_copy": lambda own: own.model_copy(deep=True),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+THROUGH_THE_WIRE = {"wire": lambda own: meta.ObjectMeta.from_wire(own.to_wire())}
+MAPS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3)
+IDENTITIES = st.sampled_from(
+    [{"name": "m"}, {"generate_name": "m-"}, {}, {"name": "m", "uid": "u", "generation": 2, "resource_version": "7"}]
+)
+
+
+class Converters:
+    """Two converters that treat the metadata in one way: they remove labels and annotations, and add some."""
+
+    def __init__(self, way, removed, added):
+        self.way, self.removed, self.added = way, removed, added
+        self.conversion = ctrl.Conversion(B)
+        for other in (A, C):
+            self.conversion.spoke(
+                other,
+                to_hub=lambda obj: B(metadata=self(obj)),
+                from_hub=lambda hub, kind=other: kind(metadata=self(hub)),
+            )
+
+    def __call__(self, obj):
+        made = {**NEW_METADATA, **COPIES, **THROUGH_THE_WIRE}[self.way](obj.metadata)
+        for held in (made.labels, made.annotations):
+            for name in self.removed:
+                held.pop(name, None)
+            held.update(self.added)
+        return made
+
+    def expected(self, before, *, has_uid):
+        is_copy = self.way in COPIES or (self.way in THROUGH_THE_WIRE and has_uid)
+        removed = self.removed if is_copy else ()
+        return {name: value for name, value in before.items() if name not in removed} | self.added
+
+
+CONVERTERS = st.builds(
+    Converters, st.sampled_from([*NEW_METADATA, *COPIES, *THROUGH_THE_WIRE]), st.sets(st.sampled_from("abc")), MAPS
+)
+
+
+@given(CONVERTERS, IDENTITIES, MAPS, MAPS, st.sampled_from([B, C]))
+def test_labels_and_annotations_go_only_when_the_converter_passes_them_on_without(
+    converters, identity, labels, annotations, target
+):
+    obj = A(metadata=meta.ObjectMeta(**identity, labels=labels, annotations=annotations))
+    before = obj.deep_copy()
+
+    result = converters.conversion.convert(obj, target)
+
+    has_uid = "uid" in identity
+    assert obj == before
+    assert result.metadata.labels == converters.expected(labels, has_uid=has_uid)
+    assert result.metadata.annotations == converters.expected(annotations, has_uid=has_uid)
+    assert {**result.metadata.to_wire(), "labels": 0, "annotations": 0} == {
+        **obj.metadata.to_wire(),
+        "labels": 0,
+        "annotations": 0,
+    }
+
+
+def test_metadata_that_several_objects_share_is_left_alone():
+    shared = meta.ObjectMeta(labels={"added": "1"})
+    one = ctrl.Conversion(B).spoke(A, to_hub=lambda a: B(metadata=shared), from_hub=a_down)
+
+    results = [one.convert(A(metadata=meta.ObjectMeta(name=name, labels={name: "1"})), B) for name in ("a", "b")]
+
+    assert [result.metadata.labels for result in results] == [{"a": "1", "added": "1"}, {"b": "1", "added": "1"}]
+    assert shared == meta.ObjectMeta(labels={"added": "1"})
 
 
 async def test_what_must_not_change_cannot_be_changed():

@@ -79,6 +79,23 @@ async def test_webhooks_are_registered_by_url_and_taken_back(cluster):
     await source.retire()
 
 
+async def test_registering_again_replaces_the_webhooks_and_leaves_what_others_wrote(cluster):
+    client, name = cluster.unfenced_client(), ctrl.NamespacedName("", "again")
+    for webhook in ("a.b.c", "d.e.f"):
+        source = DevelopmentCertificates(Development(name=name.name), client)
+        await source.prepare()
+        await source.announce(Server(registration(webhook)))
+        present = await client.api_reader.get(Mutating, name)
+        theirs = ctrl.merge_patch({"metadata": {"labels": {webhook: "theirs"}}})
+        await client.patch(present, theirs)
+
+    found = await client.api_reader.get(Mutating, name)
+    await source.retire()
+
+    assert [entry["name"] for entry in found["webhooks"]] == ["d.e.f"]
+    assert found.metadata.labels == {"a.b.c": "theirs", "d.e.f": "theirs"}
+
+
 async def test_a_conversion_without_its_definition_says_what_to_install(cluster):
     from webhook_reviews import Game
 

@@ -15,9 +15,9 @@ from typing import Any, Final, TypeAlias
 
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.tables import printers
-from ctrlruntime.apiserver.tables.custom import find
 from ctrlruntime.apiserver.tables.durations import age
 from ctrlruntime.data import open_data
+from ctrlruntime.jsonpath import JSONPathError, find, parse
 
 _Printer: TypeAlias = Callable[[Document, datetime], list[Any]]
 _NAME_AND_AGE: Final[list[Document]] = [
@@ -129,7 +129,10 @@ def _simple(group: str, resource: str, column: Document, document: Document, now
     if counted is not None and counted[0] == name:
         return len(document.get(counted[1]) or ())
     path, absent = _SIMPLE.get((group, resource), {}).get(name, (".none", _BY_TYPE.get(column["type"], "")))
-    found = find(path, document)
+    try:
+        found = find(parse(path), document)
+    except JSONPathError:  # the list has no such item
+        found = []
     return found[0] if found and found[0] is not None else absent
 
 

@@ -12,7 +12,7 @@ from ctrlruntime.api.object import Object, Unstructured
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.errors import APIStatusError, Conflict, CtrlError, NoMatchError, NotFound
-from ctrlruntime.install import served_kinds
+from ctrlruntime.install import INSTALL_OWNER, make_room, served_kinds
 from ctrlruntime.project.deployment.applyset import OWNER, ApplySet, Scope
 from ctrlruntime.project.deployment.objects import Document, Named, Outcome, Step, Tell, in_phases
 from ctrlruntime.project.deployment.preparing import Found, check_access, check_owners, find, settled
@@ -22,8 +22,8 @@ from ctrlruntime.project.deployment.rollout import rollout_of
 __all__ = ["DeployError", "Options", "deploy"]
 
 _POLL: Final = 0.25  # seconds between looks at what is waited for
-_OWN: Final = frozenset((OWNER, "ctrlruntime"))
-"""Field managers of ours: `ctrl install` writes under these names, too."""
+_OWN: Final = frozenset((OWNER, INSTALL_OWNER, "ctrlruntime"))
+"""Field managers of ours: `ctrl install` and operators write under the other names."""
 
 
 class DeployError(CtrlError):
@@ -90,6 +90,7 @@ class _Deployment:
         await self._apply(phases.namespaces, tell)
         if not self._options.dry_run:
             await self._set.write(scope if before is None else scope | before)
+        await self._make_room(phases.definitions)
         await self._apply(phases.definitions, tell)
         await self._wait_served(phases.definitions)
         await self._apply([*phases.rest, *phases.workloads], tell)
@@ -104,6 +105,14 @@ class _Deployment:
             await self._set.write(scope | Scope.of(kept))
 
     # Applying
+
+    async def _make_room(self, definitions: Iterable[dict[str, Any]]) -> None:
+        if self._options.dry_run:
+            return
+        for definition in definitions:
+            if Named.of(definition) in self._found:
+                take_from = None if self._options.force_conflicts else _OWN
+                await make_room(self._client, definition, OWNER, take_from=take_from)
 
     async def _apply(self, trees: Iterable[dict[str, Any]], tell: Tell) -> None:
         for tree in trees:
