@@ -13,8 +13,9 @@ object:
 Both walk a plan that is made once for each class, at its first use.
 
 How a zero gets its meaning: pydantic notes in `model_fields_set` which fields were given, by JSON and by code alike. An
-object keeps beside it, under `_ZEROS`, whether the zero of a field is written; the constructor and the first assignment
-of each field put that down. A field without such a note was never assigned, so its zero, when it was given, was read.
+object keeps beside it, under `_ZEROS`, whether the zero of a field is written; the first assignment of each field puts
+that down. A field without such a note was never assigned, so its zero was read, unless the code made the object
+(`_MADE`).
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ _WHEN_EMPTY = Absence.WHEN_EMPTY
 
 # What an object remembers of how it was read and set, among its private attributes.
 _ZEROS = "_ctrl_zeros"
-"""{attribute: whether its zero is written}, for what the code gave or assigned. Never changed in place: copies share it."""
+"""{attribute: whether its zero is written}, for what the code assigned. Never changed in place: copies share it."""
+_MADE = "_ctrl_made"
+"""Whether the code made the object: a zero that it was given is then no zero that was read."""
 _NULLS = "_ctrl_nulls"
 """{name in JSON: wire form}, for nulls that were read into fields that take none. Written as a null while the form is this one."""
 
@@ -170,7 +173,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         def __init__(self, /, **data: Any) -> None:
             self.__pydantic_validator__.validate_python(data, self_instance=self)
             if data:
-                _remember(self, _ZEROS, dict.fromkeys(self.__pydantic_fields_set__, False))
+                _remember(self, _MADE, True)
             if self.__pydantic_extra__ and not self.__open__:
                 raise TypeError(_unknown_arguments(type(self), self.__pydantic_extra__))
 
@@ -353,9 +356,9 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         object.__setattr__(self, "__dict__", other.__dict__)
         object.__setattr__(self, "__pydantic_extra__", other.__pydantic_extra__)
         object.__setattr__(self, "__pydantic_fields_set__", other.__pydantic_fields_set__)
-        for key in (_ZEROS, _NULLS):
-            if _remembered(self, key) or _remembered(other, key):
-                _remember(self, key, _remembered(other, key))
+        private = {name: value for name, value in (self.__pydantic_private__ or {}).items() if name not in _KEPT}
+        private |= {name: value for name, value in (other.__pydantic_private__ or {}).items() if name in _KEPT}
+        object.__setattr__(self, "__pydantic_private__", private or None)
 
     @override
     def __eq__(self, other: object) -> bool:
@@ -437,6 +440,7 @@ def _defaults(cls: type[Wire]) -> dict[str, Any]:
 
 # What an object remembers of how it was read and set.
 
+_KEPT = frozenset({_ZEROS, _MADE, _NULLS})
 _MISSING: Any = object()
 _NOTHING: Mapping[str, Any] = types.MappingProxyType({})
 _PLAIN_SETS = frozenset({set, frozenset})
@@ -447,7 +451,7 @@ def _remembered(part: Wire, key: str) -> Mapping[str, Any]:
     return private.get(key, _NOTHING) if private else _NOTHING
 
 
-def _remember(part: Wire, key: str, what: Mapping[str, Any]) -> None:
+def _remember(part: Wire, key: str, what: Mapping[str, Any] | bool) -> None:
     private = part.__pydantic_private__
     if private is None:
         object.__setattr__(part, "__pydantic_private__", {key: what})
@@ -459,7 +463,8 @@ def _is_zero_written(part: Wire, name: str) -> bool:
     """Whether a given field that holds its zero, or None, is written: it was read so, or that differs from an absent field."""
     if name in (part.__pydantic_extra__ or ()):
         return False  # pydantic counts an unknown field of this name as given
-    return bool(_remembered(part, _ZEROS).get(name, True)) or name in _explicit(type(part))
+    private = part.__pydantic_private__ or _NOTHING
+    return bool(private.get(_ZEROS, _NOTHING).get(name, _MADE not in private)) or name in _explicit(type(part))
 
 
 @functools.cache
@@ -471,7 +476,8 @@ def _note_zero(part: Wire, name: str, old: Any, value: Any) -> Any:
     """Note at the first assignment of a field whether its zero was read, and return the value to assign."""
     zeros = _remembered(part, _ZEROS)
     if name not in zeros:
-        _remember(part, _ZEROS, {**zeros, name: not old and name in part.__pydantic_fields_set__})
+        is_read = not old and name in part.__pydantic_fields_set__ and _MADE not in (part.__pydantic_private__ or ())
+        _remember(part, _ZEROS, {**zeros, name: is_read})
     if value.__class__ in _PLAIN_SETS and isinstance(old, (OrderedSet, OrderedFrozenSet)):
         return ordered_like(value, old.order)
     return value
