@@ -26,7 +26,7 @@ __all__ = ["Object", "ObjectList", "PartialObjectMetadata", "Unstructured", "gvk
 
 _KEYWORDS = (*KindInfo.__dataclass_fields__, *(word for word in KEYWORDS if word != "struct_type"))
 _NAMES = frozenset({"plural", "singular", "list_kind", "short_names"})
-_OF_ONE_VERSION = frozenset({"storage", "skip", "deprecated"})
+_OF_ONE_VERSION = frozenset({"storage", "served", "skip", "deprecated"})
 # What the server assigns. None of it may be applied, or the apply would own it or fail (api-conventions: Server-Side
 # Apply).
 _SERVER_METADATA = frozenset(
@@ -47,7 +47,7 @@ class Object(Wire, always_sent=("api_version", "kind")):
     """An API object. A subclass names its kind by class keywords and declares `spec`, `status` or whatever it holds.
 
     `group` and `version` make a class a kind; the other keywords have defaults. All are inherited, but for the names
-    when the kind is another one, and `storage`, `skip`, `deprecated` when the version is.
+    when the kind is another one, and `storage`, `served`, `skip`, `deprecated` when the version is.
     """
 
     __slots__ = ("_from_server",)

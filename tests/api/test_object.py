@@ -89,6 +89,22 @@ def test_class_keywords_are_inherited() -> None:
     assert (OneV2().kind, One().kind, One().api_version) == ("One", "One", "g.example.com/v1")
 
 
+def test_the_life_of_a_version_is_not_inherited_by_the_next_and_its_shape_is() -> None:
+    life: dict[str, Any] = {"storage": True, "served": False, "skip": True, "deprecated": "use v2"}
+    shape: dict[str, Any] = {"selectable_fields": (".spec.a",), "scale": ScalePaths(".spec.n", ".status.n")}
+
+    class Old(Object, group="g.example.com", version="v1", kind="One", **life, **shape): ...
+
+    class New(Old, version="v2"): ...
+
+    class Same(Old): ...
+
+    old, new = kind_of(Old), kind_of(New)
+    assert (new.storage, new.served, new.skip, new.deprecated) == (None, True, False, False)
+    assert (new.selectable_fields, new.scale) == (old.selectable_fields, old.scale)
+    assert not kind_of(Same).served
+
+
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
