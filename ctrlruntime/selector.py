@@ -16,7 +16,6 @@ Operator: TypeAlias = Literal["=", "==", "!=", "in", "notin", "exists", "!", "gt
 
 _QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\Z")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
-_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _BINARY_OPERATORS = "in, notin, =, ==, !=, gt, lt"
 
 _NAME_RULE = (
@@ -97,9 +96,10 @@ class Requirement:
             return value is not None
         if operator == "!":
             return value is None
-        if value is None or not _INTEGER.match(value):
+        number, bound = _int64(value or ""), _int64(self.values[0])
+        if number is None or bound is None:
             return False
-        return int(value) > int(self.values[0]) if operator == "gt" else int(value) < int(self.values[0])
+        return number > bound if operator == "gt" else number < bound
 
     def __str__(self) -> str:
         match self.operator:
@@ -117,6 +117,14 @@ class Requirement:
                 return f"{self.key}{self.operator}{self.values[0]}"
 
 
+def _int64(text: str) -> int | None:
+    """Return the integer of 64 bits that a text is, None when it is none: Go's strconv.ParseInt."""
+    if not re.fullmatch("[+-]?[0-9]+", text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
 def _check_values(key: str, operator: Operator, values: tuple[str, ...]) -> None:
     match operator:
         case "in" | "notin":
@@ -131,7 +139,7 @@ def _check_values(key: str, operator: Operator, values: tuple[str, ...]) -> None
         case _:
             if len(values) != 1:
                 raise ValueError("values: Invalid value: []: for 'Gt', 'Lt' operators, exactly one value is required")
-            if not _INTEGER.match(values[0]):
+            if _int64(values[0]) is None:
                 raise ValueError(
                     f"values[0]: Invalid value: \"{values[0]}\": for 'Gt', 'Lt' operators, the value must be an integer"
                 )
@@ -391,27 +399,27 @@ def from_fields(fields: Mapping[str, str]) -> FieldSelector:
     return FieldSelector(tuple(FieldTerm(path, value) for path, value in fields.items()))
 
 
-_ESCAPES = {"\\\\": "\\", "\\,": ",", "\\=": "="}
-
-
 def parse_fields(text: str) -> FieldSelector:
-    """Return the selector a `fieldSelector` query parameter means.
+    r"""Return the selector a `fieldSelector` query parameter means; a backslash escapes `\`, `,` and `=` in a value.
 
     Raises:
         ValueError: the text is no selector; the message is the API server's.
 
     """
     terms: list[FieldTerm] = []
-    for part in re.findall(r"(?:\\.|[^,\\])+", text):
-        found = re.match(r"((?:\\.|[^=!\\])*)(!=|==|=)(.*)\Z", part, re.DOTALL)
+    for part in sorted(re.findall(r"(?:\\.|[^,\\]|\\\Z)+", text, re.DOTALL)):
+        found = re.match(r"(.*?)(!=|==|=)(.*)\Z", part, re.DOTALL)
         if found is None:
             raise ValueError(f"invalid selector: '{text}'; can't understand '{part}'")
         path, operator, value = found.groups()
-        terms.append(FieldTerm(path, _unescape(value, text), negated=operator == "!="))
+        terms.append(FieldTerm(path, _unescaped(value), negated=operator == "!="))
     return FieldSelector(tuple(terms))
 
 
-def _unescape(value: str, selector: str) -> str:
-    if re.search(r"(?<!\\)(?:\\\\)*[=]", value):
-        raise ValueError(f"invalid selector: '{selector}'; can't understand '{value}'")
-    return re.sub(r"\\.", lambda match: _ESCAPES.get(match.group(), match.group()), value)
+def _unescaped(value: str) -> str:
+    for token in re.findall(r"\\.?|[,=]", value, re.DOTALL):
+        if token in {",", "="}:  # upstream prints the number of the character
+            raise ValueError(f"invalid field selector: unescaped character in value: {ord(token)}")
+        if token[1:] not in {"\\", ",", "="}:
+            raise ValueError(f"invalid field selector: invalid escape sequence: {token}")
+    return re.sub(r"\\(.)", r"\1", value)

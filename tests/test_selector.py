@@ -1,9 +1,19 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctrlruntime import selector
-from ctrlruntime.selector import FieldTerm, LabelSelector, Requirement, from_label_selector, parse_fields, parse_labels
+from ctrlruntime.selector import (
+    FieldTerm,
+    LabelSelector,
+    Requirement,
+    from_fields,
+    from_label_selector,
+    parse_fields,
+    parse_labels,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +39,8 @@ from ctrlruntime.selector import FieldTerm, LabelSelector, Requirement, from_lab
         ("a>5", {"a": "6"}, True),
         ("a>5", {"a": "x"}, False),
         ("a<5", {"a": "4"}, True),
+        ("a>5", {"a": "9223372036854775807"}, True),
+        ("a>5", {"a": "9223372036854775808"}, False),
         ("x.io/a=1,b,!c", {"x.io/a": "1", "b": ""}, True),
         ("in in (in)", {"in": "in"}, True),
     ],
@@ -111,14 +123,14 @@ def test_builders_combine():
 
 
 def test_field_selectors_parse_match_and_print():
-    fields = parse_fields("metadata.name=a,status.phase!=Running,spec.x==y")
+    fields = parse_fields("status.phase!=Running,,metadata.name=a,spec.x==y")
 
     assert fields.matches({"metadata.name": "a", "status.phase": "Pending", "spec.x": "y"})
     assert not fields.matches({"metadata.name": "a", "status.phase": "Running", "spec.x": "y"})
-    assert str(fields) == "metadata.name=a,status.phase!=Running,spec.x=y"
+    assert str(fields) == "metadata.name=a,spec.x=y,status.phase!=Running"
     assert fields.exact("metadata.name") == "a"
     assert fields.exact("status.phase") is None
-    assert fields.paths == ("metadata.name", "status.phase", "spec.x")
+    assert fields.paths == ("metadata.name", "spec.x", "status.phase")
     assert not parse_fields("")
 
 
@@ -127,6 +139,26 @@ def test_field_values_may_be_escaped():
 
     assert fields.terms == (FieldTerm("a", "x,y"), FieldTerm("b", "1=2"))
     assert parse_fields(str(fields)) == fields
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.text(st.sampled_from("a\\,=! ")), max_size=3))
+def test_every_field_value_can_be_asked_for(values):
+    assert {term.path: term.value for term in parse_fields(str(from_fields(values))).terms} == values
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a=b=c", "unescaped character in value: 61"),
+        (r"a=\b", r"invalid escape sequence: \b"),
+        ("a=b\\", "invalid escape sequence: \\"),
+    ],
+)
+def test_a_value_that_is_not_escaped_is_refused(text, problem):
+    with pytest.raises(ValueError) as caught:
+        parse_fields(text)
+
+    assert str(caught.value) == f"invalid field selector: {problem}"
 
 
 def test_a_field_selector_without_operator_is_refused():
