@@ -5,15 +5,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 from ctrlruntime.api.meta.v1 import Condition
 from ctrlruntime.field import Time
 
-__all__ = ["ConditionStatus", "find_condition", "is_false", "is_true", "remove_condition", "set_condition"]
+__all__ = [
+    "NAME",
+    "RULES",
+    "ConditionStatus",
+    "find_condition",
+    "is_false",
+    "is_true",
+    "remove_condition",
+    "set_condition",
+]
 
 ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
+
+NAME: Final[Mapping[str, Any]] = {
+    "maxLength": 316,
+    "pattern": (
+        r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+        r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+    ),
+}
+"""The schema of a name like `Ready` or `example.com/Ready`."""
+
+RULES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "type": NAME,
+    "status": {"enum": ["True", "False", "Unknown"]},
+    "observedGeneration": {"minimum": 0},
+    "reason": {"maxLength": 1024, "minLength": 1, "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"},
+    "message": {"maxLength": 32768},
+}
+"""What metav1.Condition says of its fields, in words of JSON schema; generated definitions say it, too."""
+
+_SHOWN: Final = 60  # characters of a value in an error
 
 
 def set_condition(
@@ -29,12 +59,17 @@ def set_condition(
     """Set the condition of one type, in place, and return whether anything changed.
 
     A new condition and one whose status changes get the present as lastTransitionTime; any other change keeps it.
-    `observed_generation` None leaves what is there. Raises: ValueError for an empty type or reason, which the API
-    server would refuse.
+    `observed_generation` None leaves what is there. Raises: ValueError for a value that the API server would refuse
+    (metav1.Condition): a status that is not True, False or Unknown, a type or reason that is no single word, a text
+    that is too long.
     """
-    if not type or not reason:
-        raise ValueError(f"a condition needs a type and a reason; got type={type!r}, reason={reason!r}")
     text = str(status) if isinstance(status, bool) else status
+    said: dict[str, str | int] = {"type": type, "status": text, "reason": reason, "message": message}
+    said["observedGeneration"] = observed_generation or 0
+    for field, value in said.items():
+        if problem := _problem(RULES[field], value):
+            shown = value if isinstance(value, int) or len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
+            raise ValueError(f"{field} of the condition {type!r:.{_SHOWN}} cannot be {shown!r}: {problem}")
     before = list(conditions)
     present = find_condition(conditions, type)
     if present is None:
@@ -53,6 +88,19 @@ def set_condition(
     changed = _update(present, text, reason, message, observed_generation, now)
     _arrange(conditions)
     return changed or [c.type for c in before] != [c.type for c in conditions]
+
+
+def _problem(rule: Mapping[str, Any], value: str | int) -> str:
+    """Return what a rule asks for that the value is not; empty when it is well."""
+    if isinstance(value, int):
+        return f"give at least {rule['minimum']}" if value < rule["minimum"] else ""
+    if "enum" in rule and value not in rule["enum"]:
+        return f"give one of {', '.join(rule['enum'])}"
+    if not rule.get("minLength", 0) <= len(value) <= rule.get("maxLength", len(value)):
+        return f"it has {len(value)} characters, and may have {rule.get('minLength', 0)} to {rule['maxLength']}"
+    if "pattern" in rule and not re.fullmatch(rule["pattern"], value):
+        return f"give one word like MinimumReplicasAvailable, which matches {rule['pattern']}"
+    return ""
 
 
 def _update(

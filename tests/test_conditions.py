@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -94,7 +95,23 @@ def test_find_and_remove() -> None:
     assert [c.type for c in conditions] == ["Busy"]
 
 
-@pytest.mark.parametrize(("type_", "reason"), [("", "R"), ("T", "")])
-def test_what_the_server_would_refuse_is_refused(type_: str, reason: str) -> None:
-    with pytest.raises(ValueError, match="needs a type and a reason"):
-        set_condition([], type_, "True", reason=reason)
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"type": ""}, "type of the condition '' cannot be '': give one word"),
+        ({"type": "a b"}, "type of the condition 'a b' cannot be 'a b': give one word"),
+        ({"reason": ""}, "reason of the condition 'Ready' cannot be '': it has 0 characters, and may have 1 to 1024"),
+        ({"reason": "Not up"}, "cannot be 'Not up': give one word"),
+        ({"status": "true"}, "status of the condition 'Ready' cannot be 'true': give one of True, False, Unknown"),
+        ({"message": "m" * 32769}, "m…': it has 32769 characters, and may have 0 to 32768"),
+        ({"observed_generation": -1}, "observedGeneration of the condition 'Ready' cannot be -1: give at least 0"),
+    ],
+)
+def test_what_the_server_would_refuse_is_refused(wrong: dict[str, Any], problem: str) -> None:
+    present = [Condition(type="Ready", status="True", reason="Up")]
+
+    with pytest.raises(ValueError) as caught:
+        set_condition(present, **{"type": "Ready", "status": "False", "reason": "Down", **wrong})
+
+    assert problem in str(caught.value)
+    assert present == [Condition(type="Ready", status="True", reason="Up")]

@@ -17,6 +17,7 @@ import tarfile
 from collections.abc import Mapping
 from typing import Any
 
+from ctrlruntime.conditions import NAME, RULES
 from ctrlruntime.data import open_data
 from ctrlruntime.generate.options import Document, Place
 
@@ -61,25 +62,10 @@ _SPECIAL: Mapping[str, Mapping[str, Any]] = {
     _META + "FieldsV1": {"type": "object"},
 }
 _CONDITION = _META + "Condition"
-_NAME: Mapping[str, Any] = {
-    "maxLength": 316,
-    "pattern": (
-        r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-        r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-    ),
-}
 _MARKED: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    (_CONDITION, "type"): _NAME,
-    (_CONDITION, "status"): {"enum": ["True", "False", "Unknown"]},
-    (_CONDITION, "observedGeneration"): {"minimum": 0},
-    (_CONDITION, "reason"): {
-        "maxLength": 1024,
-        "minLength": 1,
-        "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-    },
-    (_CONDITION, "message"): {"maxLength": 32768},
-    ("io.k8s.api.core.v1.PortStatus", "error"): _NAME,
-    ("io.k8s.api.networking.v1.IngressPortStatus", "error"): _NAME,
+    **{(_CONDITION, field): rule for field, rule in RULES.items()},
+    ("io.k8s.api.core.v1.PortStatus", "error"): NAME,
+    ("io.k8s.api.networking.v1.IngressPortStatus", "error"): NAME,
     ("io.k8s.api.core.v1.ImageVolumeStatus", "imageRef"): {"maxLength": 256},
     ("io.k8s.api.core.v1.PersistentVolumeSpec", "claimRef"): {"x-kubernetes-map-type": "granular"},
 }

@@ -116,7 +116,7 @@ class ReportedCondition:
     async def set(self, status: ConditionStatus | bool, *, reason: str, message: str = "") -> None:
         """Report it. What is reported already is not written again.
 
-        `reason` is one word in CamelCase; OLM's definition refuses an empty one. Raises: NotFound, Conflict when others write all the time.
+        `reason` is one word in CamelCase. Raises: ValueError as `set_condition` does, NotFound, Conflict when others write all the time.
         """
         for attempt in range(_ATTEMPTS):
             found = await self._read()
