@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
 
-__all__ = ["Authority", "KeyPair", "make_authority"]
+__all__ = ["BACKDATED", "Authority", "KeyPair", "general_names", "make_authority"]
+
+BACKDATED = timedelta(hours=1)
+"""How long before it is made a certificate begins to be valid, for clocks that are behind."""
+
+_COMMON_NAME = 64
+"""Characters of a common name (RFC 5280, ub-common-name)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +48,21 @@ class Authority:
     def pem(self) -> bytes:
         return self.pair.certificate
 
-    def server(self, names: Iterable[str]) -> KeyPair:
-        """Return a server pair for these DNS names and IP addresses (the first is its common name)."""
+    def server(self, names: Iterable[str], *, lifetime: float | None = None, now: datetime | None = None) -> KeyPair:
+        """Return a server pair for these DNS names and IP addresses (the first is its common name, cut to 64 characters).
+
+        It is valid from an hour before `now` until `lifetime` seconds after; by default as long as those of its authority are.
+        """
         from cryptography import x509
 
         hosts = list(names)
-        alternatives = [_general_name(host) for host in hosts]
-        return self._issue(hosts[0], (), "server", x509.SubjectAlternativeName(alternatives))
+        alternatives = x509.SubjectAlternativeName(general_names(hosts))
+        validity = self._lifetime if lifetime is None else timedelta(seconds=lifetime)
+        return self._issue(hosts[0][:_COMMON_NAME], (), "server", alternatives, validity, now)
 
     def client(self, user: str, groups: Iterable[str] = ()) -> KeyPair:
         """Return a client pair that authenticates as `user` (common name) in `groups` (organisations)."""
-        return self._issue(user, tuple(groups), "client", None)
+        return self._issue(user, tuple(groups), "client", None, self._lifetime, None)
 
     def _issue(
         self,
@@ -60,6 +70,8 @@ class Authority:
         organisations: tuple[str, ...],
         usage: str,
         alternatives: x509.SubjectAlternativeName | None,
+        validity: timedelta,
+        now: datetime | None,
     ) -> KeyPair:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes
@@ -69,7 +81,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         purpose = ExtendedKeyUsageOID.SERVER_AUTH if usage == "server" else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = (
-            _builder(_name(common_name, organisations), self._certificate.subject, key.public_key(), self._lifetime)
+            _builder(_name(common_name, organisations), self._certificate.subject, key.public_key(), validity, now)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -83,8 +95,12 @@ class Authority:
         return _pair(builder.sign(self._key, hashes.SHA256()), key)
 
 
-def make_authority(common_name: str = "ctrlruntime", *, lifetime: float = 365 * 86400.0) -> Authority:
-    """Return a new self-signed authority; it and what it issues are valid for `lifetime` seconds from an hour ago.
+def make_authority(
+    common_name: str = "ctrlruntime", *, lifetime: float = 365 * 86400.0, now: datetime | None = None
+) -> Authority:
+    """Return a new self-signed authority. It and what it issues are valid from an hour ago until `lifetime` seconds from `now`.
+
+    The hour is for clocks that differ. The name is cut to 64 characters, as X.509 has it.
 
     Raises:
         ConfigError: the package `cryptography` is not installed.
@@ -101,10 +117,10 @@ def make_authority(common_name: str = "ctrlruntime", *, lifetime: float = 365 * 
         ) from error
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _name(common_name, ())
+    name = _name(common_name[:_COMMON_NAME], ())
     validity = timedelta(seconds=lifetime)
     certificate = (
-        _builder(name, name, key.public_key(), validity)
+        _builder(name, name, key.public_key(), validity, now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -125,6 +141,11 @@ def _name(common_name: str, organisations: Iterable[str]) -> x509.Name:
     )
 
 
+def general_names(hosts: Iterable[str]) -> list[x509.GeneralName]:
+    """Return DNS names and IP addresses as a certificate holds them. Raises: ValueError for a name that is not ASCII."""
+    return [_general_name(host) for host in hosts]
+
+
 def _general_name(host: str) -> x509.GeneralName:
     from cryptography import x509
 
@@ -135,19 +156,23 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, lifetime: timedelta
+    subject: x509.Name,
+    issuer: x509.Name,
+    public_key: ec.EllipticCurvePublicKey,
+    lifetime: timedelta,
+    now: datetime | None,
 ) -> x509.CertificateBuilder:
     from cryptography import x509
 
-    start = datetime.now(UTC) - timedelta(hours=1)
+    moment = datetime.now(UTC) if now is None else now
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(public_key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(start)
-        .not_valid_after(start + lifetime)
+        .not_valid_before(moment - BACKDATED)
+        .not_valid_after(moment + lifetime)
     )
 
 

@@ -21,7 +21,8 @@ T = TypeVar("T", bound=Object)
 Finalizer: TypeAlias = Callable[[T], Awaitable[bool | None] | bool | None]
 """Cleans up for an object that is being deleted; plain or async. It is called again until it does not raise.
 
-It returns True when it changed the object's status, which is then written.
+It returns True when it changed the object's status, which is then written. What it changed before it raised is written, too: a condition
+that says why it failed.
 """
 
 
@@ -84,12 +85,16 @@ class Finalizers(Generic[T]):
         for name, finalizer in self._finalizers.items():
             if not contains_finalizer(obj, name):
                 continue
+            before = obj.to_wire()
             try:
                 outcome = finalizer(obj)
                 changed_status = await outcome if inspect.isawaitable(outcome) else outcome
             except Exception as error:  # noqa: BLE001 - user code; the other finalizers run all the same
                 error.add_note(f"in finalizer {name}")
                 failures[name] = error
+                after = obj.to_wire()
+                needs_status_update = before.pop("status", None) != after.pop("status", None) or needs_status_update
+                needs_update = before != after or needs_update
                 continue
             remove_finalizer(obj, name)
             needs_update = True

@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
@@ -27,6 +27,7 @@ from ctrlruntime.client.patches import Patch, merge_patch
 from ctrlruntime.errors import PASSING, AlreadyExists, CtrlError, NotFound
 from ctrlruntime.field import MicroTime
 from ctrlruntime.metrics import EventMetrics
+from ctrlruntime.selector import label_key_problems
 
 if TYPE_CHECKING:
     # Importing the kinds takes longer than an operator that records nothing should wait for.
@@ -42,6 +43,7 @@ ATTEMPTS = 12
 RETRY_DELAY = 10.0
 TEND_EVERY = 15.0
 MAX_INSTANCE = 128
+MAX_WORD = 128
 MAX_NOTE = 1024
 MAX_NAME = 253
 
@@ -67,18 +69,27 @@ class _Series:
     count: int = 1
     written_count: int = 0
     written_at: float = 0.0
-    is_queued: bool = field(default=False)
+    is_pending: bool = False
+    """Queued or being written; whoever writes it looks afterwards whether it must be written again."""
+
     attempts: int = 0
     not_before: float = float("-inf")
+
+    @property
+    def unwritten(self) -> int:
+        return self.count - self.written_count
 
 
 class EventRecorder:
     """Records Events in the name of `controller` (`reportingController`). Safe to use from threads.
 
-    Nothing is written until `run` runs. At most `capacity` Events wait to be written; what comes on top is dropped,
-    logged and counted in `dropped`, as is what could not be written. As many Events are remembered to be counted when
+    Nothing is written until `run` runs. When `capacity` Events wait to be written, what else happens is dropped, logged
+    and counted in `dropped`, as is what could not be written. As many Events are remembered to be counted when
     they happen again; one that is forgotten before is recorded anew. `clock` measures intervals (seconds), `now` is
     what Events are stamped with.
+
+    Raises: ValueError for a controller no server would take: it must be a qualified name (`example.com/backup`), see
+    ValidateEventCreate in k8s.io/kubernetes/pkg/apis/core/validation/events.go.
     """
 
     def __init__(
@@ -95,8 +106,10 @@ class EventRecorder:
     ) -> None:
         if not controller:
             raise ValueError("an event recorder needs the name of the controller that reports")
+        if problems := label_key_problems(controller):
+            raise ValueError(f"no API server takes events that {controller!r} reports: {'; '.join(problems)}")
         self.controller = controller
-        self.instance = (instance or f"{controller}-{socket.gethostname()}")[:MAX_INSTANCE]
+        self.instance = _shortened(instance or f"{controller}-{socket.gethostname()}", MAX_INSTANCE)
         self._metrics = metrics or EventMetrics(controller)
         self._untold = 0
         self._told_at = float("-inf")
@@ -126,13 +139,14 @@ class EventRecorder:
         """Record that `action` was taken on `obj` for `reason`, both short words in CamelCase (Create, Created).
 
         `note` is for people and cut after 1 KiB; `related` is another object that took part. Returns at once and
-        raises nothing but ValueError, for an Event no server would take.
+        raises nothing but ValueError, for an Event no server would take: reason and action have 1 to 128 bytes.
         """
         if type not in {"Normal", "Warning"}:
             raise ValueError(f"an event's type is Normal or Warning, not {type!r}")
         for name, value in (("reason", reason), ("action", action)):
-            if not 1 <= len(value) <= 128:
-                raise ValueError(f"an event's {name} has 1 to 128 characters; {value!r} has {len(value)}")
+            size = len(value.encode("utf-8", "replace"))
+            if not 1 <= size <= MAX_WORD:
+                raise ValueError(f"an event's {name} has 1 to {MAX_WORD} bytes; {value!r} has {size}")
         key = (type, reason, action, _identity(obj), None if related is None else _identity(related))
         with self._lock:
             if self._is_closed:
@@ -148,9 +162,14 @@ class EventRecorder:
                     self._finish(next(iter(self._series.values())))
                 self._series[key] = series
                 self._put(series)
+            else:
+                self._overflow(f"{self._capacity} Events wait to be written")
 
     async def run(self, *, flush_within: float = 2.0) -> None:
-        """Write what is recorded until cancelled; then write what is left, for `flush_within` seconds at most."""
+        """Write what is recorded until cancelled; then write what is left, for `flush_within` seconds at most.
+
+        What is left is all that was not written: queued Events, those that wait for another try, and counts of series.
+        """
         loop = asyncio.get_running_loop()
         wake = asyncio.Event()
         with self._lock:
@@ -169,8 +188,10 @@ class EventRecorder:
             with self._lock:
                 self._is_closed = True
                 self._wake = _nothing
+                for series in list(self._series.values()):
+                    self._finish(series)
             with anyio.move_on_after(flush_within, shield=True):
-                await self.flush()
+                await self._write_queue(is_last=True)
             self._give_up_rest()
 
     async def flush(self) -> None:
@@ -179,21 +200,7 @@ class EventRecorder:
         `run` does this; it is for those who record without it, one call at a time.
         """
         self._tend()
-        for _ in range(len(self._queue)):
-            with self._lock:
-                if not self._queue:
-                    return
-                series = self._queue.popleft()
-                if series.not_before > self._clock():
-                    self._queue.append(series)
-                    continue
-                series.is_queued = False
-            try:
-                await self._write(series)
-            except asyncio.CancelledError:
-                # The last flush tries it again; whether this try arrived is unknown.
-                self._put_back(series)
-                raise
+        await self._write_queue()
 
     @property
     def dropped(self) -> int:
@@ -202,7 +209,7 @@ class EventRecorder:
 
     @property
     def pending(self) -> int:
-        """How many Events wait to be written."""
+        """How many Events and series wait to be written."""
         return len(self._queue)
 
     # --- noting -----------------------------------------------------------------------------------------------------
@@ -214,14 +221,12 @@ class EventRecorder:
         # To the end: the first one is forgotten first.
         self._series[series.key] = self._series.pop(series.key)
         # The second time is told at once; from the third on the count is written when it is refreshed or finished.
-        if series.written_count < 2 and not series.is_queued and self._has_room():
+        # Without room it is told when the next round finds some: the count is kept.
+        if series.written_count < 2 and self._has_room():
             self._put(series)
 
     def _has_room(self) -> bool:
-        if len(self._queue) < self._capacity:
-            return True
-        self._overflow(f"{self._capacity} Events wait to be written")
-        return False
+        return len(self._queue) < self._capacity
 
     def _overflow(self, why: str) -> None:
         """Count an Event that is dropped unwritten, and say so now and then."""
@@ -235,13 +240,14 @@ class EventRecorder:
     def _finish(self, series: _Series) -> None:
         """Forget a series; what was counted since it was written is still written."""
         del self._series[series.key]
-        if series.count > series.written_count and not series.is_queued:
+        if series.unwritten:
             self._put(series)
 
     def _put(self, series: _Series) -> None:
-        series.is_queued = True
-        self._queue.append(series)
-        self._wake()
+        if not series.is_pending:
+            series.is_pending = True
+            self._queue.append(series)
+            self._wake()
 
     def _build(self, obj: Object, type: str, reason: str, action: str, note: str, related: Object | None) -> Event:
         from ctrlruntime.api.events.v1 import Event
@@ -256,9 +262,9 @@ class EventRecorder:
             regarding=_reference(obj),
             related=None if related is None else _reference(related),
             type=type,
-            reason=reason,
-            action=action,
-            note=_cut(note),
+            reason=_shortened(reason, MAX_WORD),
+            action=_shortened(action, MAX_WORD),
+            note=_shortened(note, MAX_NOTE, "…"),
             reporting_controller=self.controller,
             reporting_instance=self.instance,
         )
@@ -272,10 +278,12 @@ class EventRecorder:
         self._tended_at = now
         with self._lock:
             for series in list(self._series.values()):
-                is_behind = series.count > series.written_count
+                is_due = series.written_count < 2 or now - series.written_at >= REFRESH_EVERY
+                if not self._has_room():
+                    return
                 if now - series.seen >= FINISH_AFTER:
                     self._finish(series)
-                elif is_behind and not series.is_queued and now - series.written_at >= REFRESH_EVERY:
+                elif series.unwritten and is_due:
                     self._put(series)
 
     def _pause(self, longest: float) -> float:
@@ -283,6 +291,25 @@ class EventRecorder:
         with self._lock:
             waits = [max(0.0, series.not_before - now) for series in self._queue]
         return min([longest, *waits])
+
+    async def _write_queue(self, *, is_last: bool = False) -> None:
+        """Try each queued series once; but for the last time, only those that may be tried again by now."""
+        for _ in range(len(self._queue)):
+            with self._lock:
+                if not self._queue:
+                    return
+                series = self._queue.popleft()
+                if series.not_before > self._clock() and not is_last:
+                    self._queue.append(series)
+                    continue
+            try:
+                await self._write(series)
+            except asyncio.CancelledError:
+                # The last flush tries it again; whether this try arrived is unknown.
+                with self._lock:
+                    series.attempts += 1
+                    self._queue.appendleft(series)
+                raise
 
     async def _write(self, series: _Series) -> None:
         count = series.count
@@ -298,11 +325,13 @@ class EventRecorder:
         except Exception as error:  # noqa: BLE001 - a writer that is broken must not end the recorder
             self._drop(series, error)
         else:
-            series.attempts, series.written_count, series.written_at = 0, count, self._clock()
-            if count == 1 and series.count > 1:
-                with self._lock:
-                    if not series.is_queued:
-                        self._put(series)
+            with self._lock:
+                series.attempts, series.not_before = 0, float("-inf")
+                series.written_count, series.written_at = count, self._clock()
+                series.is_pending = False
+                is_finished = self._series.get(series.key) is not series
+                if series.unwritten and (is_finished or count < 2):
+                    self._put(series)
 
     async def _create(self, series: _Series, count: int) -> None:
         from ctrlruntime.api.events.v1 import EventSeries
@@ -313,9 +342,11 @@ class EventRecorder:
         try:
             await self._writer.create(event)
         except AlreadyExists:
-            # The answer of an earlier try was lost: it is there.
             if series.attempts == 0:
                 raise
+            # The answer of an earlier try was lost. The Event is there, with the count of that try.
+            if count > 1:
+                await self._patch(series, count)
 
     async def _patch(self, series: _Series, count: int) -> None:
         change = {"series": {"count": count, "lastObservedTime": MicroTime.of(series.last).text}}
@@ -339,32 +370,29 @@ class EventRecorder:
             # The first delay is a random part, so that a restarted API server is not met by all recorders at once.
             delay = RETRY_DELAY * (self._rng() if series.attempts == 1 else 1.0)
             series.not_before = self._clock() + delay
-            if not series.is_queued:
-                series.is_queued = True
-                self._queue.append(series)
-
-    def _put_back(self, series: _Series) -> None:
-        series.attempts += 1
-        with self._lock:
-            if not series.is_queued:
-                series.is_queued = True
-                self._queue.appendleft(series)
+            self._queue.append(series)
 
     def _drop(self, series: _Series, error: Exception) -> None:
         with self._lock:
-            self._metrics.dropped += 1
+            count = series.unwritten
+            self._metrics.dropped += count
             if self._series.get(series.key) is series:
                 del self._series[series.key]
         event = series.event
-        regarding = f"{event.regarding.kind} {event.metadata.namespace}/{event.regarding.name}"
-        self._log.warning("event dropped", regarding=regarding, reason=event.reason, note=event.note, error=str(error))
+        self._log.warning(
+            "event dropped",
+            regarding=f"{event.regarding.kind} {event.metadata.namespace}/{event.regarding.name}",
+            reason=event.reason,
+            note=event.note,
+            count=count,
+            error=str(error),
+        )
 
     def _give_up_rest(self) -> None:
         with self._lock:
-            rest = len(self._queue)
+            rest = sum(series.unwritten for series in self._queue)
             self._metrics.dropped += rest
             self._queue.clear()
-            self._series.clear()
         if rest:
             self._log.warning("events dropped at the end, the API server did not take them in time", count=rest)
 
@@ -406,6 +434,12 @@ def _event_name(about: str, moment: datetime, rng: Callable[[], float]) -> str:
     return (name if _DNS_SUBDOMAIN.fullmatch(name) else "event") + suffix
 
 
-def _cut(note: str) -> str:
-    encoded = note.encode("utf-8", "replace")
-    return note if len(encoded) <= MAX_NOTE else encoded[: MAX_NOTE - 3].decode("utf-8", "ignore") + "…"
+def _shortened(text: str, limit: int, mark: str = "") -> str:
+    """Return the text, cut at a character to `limit` bytes (so the API counts) and ended with `mark` then.
+
+    A lone surrogate, which no JSON holds, becomes a question mark.
+    """
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) > limit:
+        encoded = encoded[: limit - len(mark.encode())].decode("utf-8", "ignore").encode() + mark.encode()
+    return encoded.decode()

@@ -1,9 +1,12 @@
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctrlruntime.api.apps import v1 as apps
 from ctrlruntime.api.core import v1 as core
@@ -163,8 +166,9 @@ async def test_a_long_note_is_cut_at_a_character(recorder, writer):
     ("options", "message"),
     [
         ({"type": "Error"}, "Normal or Warning, not 'Error'"),
-        ({"reason": ""}, "reason has 1 to 128 characters"),
-        ({"action": "x" * 129}, "action has 1 to 128 characters"),
+        ({"reason": ""}, "reason has 1 to 128 bytes"),
+        ({"action": "x" * 129}, "action has 1 to 128 bytes; .* has 129"),
+        ({"action": "ä" * 65}, "action has 1 to 128 bytes; .* has 130"),
     ],
 )
 def test_what_no_server_would_take_is_refused(recorder, options, message):
@@ -172,11 +176,22 @@ def test_what_no_server_would_take_is_refused(recorder, options, message):
         record(recorder, **options)
 
 
-def test_the_instance_is_named_and_at_most_128_long(writer):
+def test_the_instance_is_named_and_at_most_128_bytes_long(writer):
     assert EventRecorder(writer, "m").instance.startswith("m-")
-    assert len(EventRecorder(writer, "m" * 200).instance) == 128
-    with pytest.raises(ValueError, match="name of the controller"):
-        EventRecorder(writer, "")
+    assert EventRecorder(writer, "m", instance="ä" * 200).instance == "ä" * 64
+
+
+@pytest.mark.parametrize(
+    ("controller", "message"),
+    [
+        ("", "name of the controller"),
+        ("my operator", "'my operator' reports: name part must consist of"),
+        ("m" * 64, "no more than 63 bytes"),
+    ],
+)
+def test_the_controller_is_a_qualified_name(writer, controller, message):
+    with pytest.raises(ValueError, match=message):
+        EventRecorder(writer, controller)
 
 
 # --- series -----------------------------------------------------------------------------------------------------------
@@ -288,6 +303,69 @@ async def test_a_lost_answer_is_tried_again_later_and_then_not_taken_for_another
     assert (writer.calls, recorder.pending, recorder.dropped) == (2, 0, 0)
 
 
+async def test_what_was_counted_since_a_lost_answer_is_not_lost(recorder, writer, clock):
+    writer.errors = [TransportError("reset"), AlreadyExists()]
+    record(recorder)
+    await recorder.flush()
+    record(recorder)
+    clock.time += RETRY_DELAY
+    await recorder.flush()
+
+    assert [b'"count":2' in data for _, _, data in writer.patches] == [True]
+
+
+async def test_an_event_forgotten_while_it_is_written_is_written_once(writer, clock, recorder):
+    recorder = EventRecorder(writer, "m", capacity=1, clock=clock, now=clock.now)
+    writer.gate.clear()
+    record(recorder)
+    flush = asyncio.create_task(recorder.flush())
+    await asyncio.sleep(0)
+    record(recorder, deployment("db"))  # there is room for one, so the other is forgotten
+    writer.gate.set()
+    await flush
+    await recorder.flush()
+
+    assert (len(writer.created), writer.patches, recorder.dropped) == (2, [], 0)
+
+
+async def test_two_flushes_at_once_write_an_event_once(recorder, writer):
+    writer.gate.clear()
+    record(recorder)
+    first = asyncio.create_task(recorder.flush())
+    await asyncio.sleep(0)
+    record(recorder)
+    second = asyncio.create_task(recorder.flush())
+    await asyncio.sleep(0)
+    assert writer.calls == 1
+    writer.gate.set()
+    await asyncio.gather(first, second)
+    await recorder.flush()
+
+    assert (len(writer.created), len(writer.patches)) == (1, 1)
+
+
+async def test_dropped_counts_what_happened_and_not_what_was_sent(recorder, writer):
+    writer.errors = [Forbidden("terminating")]
+    for _ in range(3):
+        record(recorder)
+    await recorder.flush()
+
+    assert recorder.dropped == 3
+
+
+async def test_a_full_queue_does_not_lose_what_is_counted(writer, clock):
+    recorder = EventRecorder(writer, "m", capacity=2, clock=clock, now=clock.now)
+    record(recorder)
+    await recorder.flush()
+    record(recorder, deployment("a"))
+    record(recorder, deployment("b"))  # now the first is forgotten
+    record(recorder, deployment("b"))
+    await recorder.flush()
+
+    assert recorder.dropped == 0
+    assert [event.get("series", {}).get("count") for event in writer.created] == [None, None, 2]
+
+
 async def test_others_are_written_while_one_waits_for_its_next_try(recorder, writer):
     writer.errors = [TransportError("reset")]
     record(recorder)
@@ -370,6 +448,24 @@ async def test_what_is_queued_when_run_ends_is_still_written_and_later_events_ar
     assert (recorder.dropped, recorder.pending) == (1, 0)
 
 
+async def test_counts_and_what_waits_for_another_try_are_written_when_run_ends(recorder, writer):
+    task = asyncio.create_task(recorder.run())
+    for _ in range(2):
+        record(recorder)
+        await until(writer.wrote)
+    record(recorder)
+    writer.errors = [TransportError("reset")]
+    record(recorder, deployment("db"))
+    await until(writer.wrote)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [event["regarding"]["name"] for event in writer.created] == ["web", "db"]
+    assert [json.loads(data)["series"]["count"] for _, _, data in writer.patches] == [2, 3]
+    assert recorder.dropped == 0
+
+
 async def test_the_last_flush_has_a_limit(recorder, writer):
     writer.gate.clear()
     task = asyncio.create_task(recorder.run(flush_within=0.01))
@@ -446,3 +542,104 @@ async def test_the_count_of_an_event_that_is_forgotten_is_written(writer, clock)
     await recorder.flush()
 
     assert [json.loads(patch)["series"]["count"] for _, _, patch in writer.patches] == [2, 5]
+
+
+# --- any history ------------------------------------------------------------------------------------------------------
+
+
+class Events:
+    """A server that keeps Events, forgets them, and fails before or after it did what was asked: `faults` has one word for each call."""
+
+    def __init__(self):
+        self.counts, self.faults = {}, []
+
+    async def _answer(self, work):
+        fault = self.faults.pop(0) if self.faults else ""
+        if fault == "before":
+            raise TransportError("refused")
+        work()
+        if fault == "after":
+            raise TransportError("reset")
+
+    async def create(self, obj):
+        event = obj.to_wire()
+        name, count = event["metadata"]["name"], event.get("series", {"count": None})["count"]
+        assert count is None or count > 1, "the server refuses a series of one"
+
+        def work():
+            if name in self.counts:
+                raise AlreadyExists(name)
+            self.counts[name] = count or 1
+
+        await self._answer(work)
+
+    async def patch(self, obj, patch):
+        name, count = obj.metadata.name, json.loads(patch.data(obj))["series"]["count"]
+        assert count > 1, "the server refuses a series of one"
+
+        def work():
+            if name not in self.counts:
+                raise NotFound(name)
+            self.counts[name] = count
+
+        await self._answer(work)
+
+    def expire(self):
+        self.counts.clear()
+
+
+_STEPS = st.one_of(
+    st.tuples(st.just("record"), st.integers(0, 4)),
+    st.tuples(st.just("flush"), st.none()),
+    st.tuples(st.just("wait"), st.sampled_from([1.0, RETRY_DELAY, TEND_EVERY, FINISH_AFTER, REFRESH_EVERY])),
+    st.tuples(st.just("fault"), st.sampled_from(["before", "after", ""])),
+)
+
+
+async def end(recorder):
+    task = asyncio.create_task(recorder.run())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@given(st.lists(_STEPS, max_size=60), st.integers(1, 6), st.integers())
+async def test_what_is_stored_and_what_was_dropped_is_what_happened(steps, capacity, seed):
+    clock, server, happened = Clock(), Events(), 0
+    random = Random(seed)
+    recorder = EventRecorder(server, "m", capacity=capacity, clock=clock, now=clock.now, rng=random.random)
+    for step, value in steps:
+        clock.time += 0.001
+        if step == "record":
+            record(recorder, deployment(f"d{value}"))
+            happened += 1
+        elif step == "flush":
+            await recorder.flush()
+        elif step == "wait":
+            clock.time += value
+        else:
+            server.faults.append(value)
+        assert recorder.pending <= capacity + 1
+    server.faults.clear()
+    await end(recorder)
+
+    assert sum(server.counts.values()) + recorder.dropped == happened
+
+
+@given(st.lists(_STEPS, max_size=60), st.integers())
+async def test_an_event_that_expired_comes_back_with_its_count(steps, seed):
+    clock, server = Clock(), Events()
+    recorder = EventRecorder(server, "m", clock=clock, now=clock.now, rng=Random(seed).random)
+    for step, value in steps:
+        if step == "wait":
+            clock.time += value % FINISH_AFTER
+        elif step == "flush":
+            server.expire()
+            await recorder.flush()
+        record(recorder)
+        clock.time += 0.001
+    await end(recorder)
+
+    # The first is written by the run, or was written before and nothing happened since.
+    assert sum(server.counts.values()) in {0, len(steps)}

@@ -512,7 +512,8 @@ class Manager:
         from ctrlruntime.api.coordination.v1 import Lease
         from ctrlruntime.api.meta.v1 import ObjectMeta
 
-        recorder = self.cluster.event_recorder(id)
+        # The id is the name of a Lease (253 characters), an event's reporter a qualified name (63).
+        recorder = self.cluster.event_recorder(id[:63].rstrip("-."))
         namespace, _, name = lease.rpartition("/")
         subject = Lease(metadata=ObjectMeta(namespace=namespace, name=name))
         return lambda action, note: recorder.event(

@@ -9,8 +9,10 @@ The operator needs: get, create, update on this Secret; get, update on the confi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -18,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ctrlruntime import log
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import Unstructured
-from ctrlruntime.certificates import Authority, KeyPair, make_authority
+from ctrlruntime.certificates import BACKDATED, Authority, KeyPair, general_names, make_authority
 from ctrlruntime.client.interfaces import Client
-from ctrlruntime.errors import AlreadyExists, ConfigError, Conflict, CtrlError
+from ctrlruntime.errors import AlreadyExists, ConfigError, Conflict, CtrlError, NotFound
 from ctrlruntime.webhook.certificates import Announcement
 from ctrlruntime.webhook.configurations import CustomResourceDefinition, Mutating, Validating, change, inject_bundle
 
@@ -38,6 +40,8 @@ BUNDLE: Final = "ca.crt"
 
 SIGNER: Final = ("signer.crt", "signer.key")
 NEXT: Final = ("next.crt", "next.key")
+
+_PEM_BLOCK: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 SOON: Final = 2.0
 """Seconds between two looks while something that is to get the CA is missing."""
@@ -62,7 +66,7 @@ class SecretCertificates:
     """Names of CustomResourceDefinitions whose conversion gets the CA."""
 
     dns_names: Sequence[str] = ()
-    """Further names of the certificate."""
+    """Further names and IP addresses of the certificate."""
 
     lifetime: float = 90 * 86400.0
     """Seconds a certificate is valid; it is renewed after two thirds."""
@@ -76,14 +80,19 @@ class SecretCertificates:
             raise ConfigError(
                 "SecretCertificates needs the Secret's name, its namespace, and the Service in front of the webhooks"
             )
-        if not 0 < self.lifetime < self.ca_lifetime or self.interval <= 0:
+        if not 0 < 3 * self.interval <= self.lifetime < self.ca_lifetime:
             raise ConfigError(
-                f"SecretCertificates: lifetime ({self.lifetime:g} s) must be above 0 and below ca_lifetime ({self.ca_lifetime:g} s), "
-                "interval above 0"
+                f"SecretCertificates: interval ({self.interval:g} s) must be above 0, lifetime ({self.lifetime:g} s) at least three "
+                f"times the interval and below ca_lifetime ({self.ca_lifetime:g} s)"
             )
         for option in ("mutating", "validating", "definitions", "dns_names"):
             if isinstance(getattr(self, option), str):
                 raise ConfigError(f"SecretCertificates: {option} is a list of names")
+        for host in self.hosts:
+            if not host.isascii():
+                raise ConfigError(
+                    f"SecretCertificates: {host!r} is no name of a certificate; write it in ASCII (xn--…)"
+                )
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] = os.environ) -> SecretCertificates | None:
@@ -169,11 +178,8 @@ class SecretStore:
         """Other replicas, and the next start, go on with the Secret."""
 
     async def _look(self, use: Callable[[KeyPair], None]) -> None:
-        # What is trusted first, for a renewal may sign with the CA that was only announced until now.
-        present = await self._find()
-        if present is not None:
-            await self._inject(present.data.get(BUNDLE, b""))
         pair, bundle = await self._settle()
+        # What is trusted first: the pair is not shown before the API server was told of its CA.
         await self._inject(bundle)
         self._complaint = ""
         if pair != self._shown:
@@ -195,10 +201,16 @@ class SecretStore:
                     await self._client.create(self._new(fresh))
                 else:
                     present.data = fresh
-                    await self._client.update(present)
+                    await self._update(present)
             except (AlreadyExists, Conflict):
                 continue  # another replica was faster: take what it made
             return KeyPair(fresh[CERTIFICATE], fresh[KEY]), fresh[BUNDLE]
+
+    async def _update(self, present: Secret) -> None:
+        try:
+            await self._client.update(present)
+        except NotFound as error:
+            raise Conflict("the Secret was deleted meanwhile") from error
 
     async def _inject(self, bundle: bytes) -> None:
         targets: list[tuple[type[Unstructured], str]] = [
@@ -233,97 +245,99 @@ class SecretStore:
 
 
 def renewed(data: Mapping[str, bytes], options: SecretCertificates, now: datetime) -> dict[str, bytes] | None:
-    """Return what the Secret should hold next, None when it is well as it is. Each call is one step; the steps of a new CA are two:
-    first it is trusted, at the next look it signs.
+    """Return what the Secret should hold next, None when it is well as it is.
+
+    Each call is one step, and the steps of a new CA are two: first it is trusted, and an interval later, when every replica has told
+    the API server, it signs. The CAs of before stay in the bundle until they expire. Other keys of the Secret are kept.
     """
-    signer, waiting = _authority(data, SIGNER, options), _authority(data, NEXT, options)
-    if signer is None or _left(signer, now) <= timedelta(0):
-        fresh = make_authority(options.name, lifetime=options.ca_lifetime)
-        return _signed(fresh, _bundle(fresh.pem, data.get(BUNDLE, b""), now), options)
-    if waiting is not None:
-        return _signed(waiting, _bundle(waiting.pem, data.get(BUNDLE, b""), now), options)
-    if _is_due(_certificates(signer.pem)[0], now):
-        coming = make_authority(options.name, lifetime=options.ca_lifetime)
-        bundle = _bundle(signer.pem, coming.pem + data.get(BUNDLE, b""), now)
-        return {**data, BUNDLE: bundle, NEXT[0]: coming.pair.certificate, NEXT[1]: coming.pair.key}
-    if not _is_well(data, signer, options, now):
-        return _signed(signer, _bundle(signer.pem, data.get(BUNDLE, b""), now), options)
-    return None
+    signer, waiting = _authority(data, SIGNER, options, now), _authority(data, NEXT, options, now)
+    if waiting is not None and (signer is None or _age(waiting, now) >= timedelta(seconds=options.interval)):
+        signer, waiting = waiting, None
+    elif signer is None:
+        signer = make_authority(options.name, lifetime=options.ca_lifetime, now=now)
+    elif waiting is None and _is_due(_certificates(signer.pem)[0], options.ca_lifetime, now):
+        waiting = make_authority(options.name, lifetime=options.ca_lifetime, now=now)
+    wanted = {**data, SIGNER[0]: signer.pair.certificate, SIGNER[1]: signer.pair.key}
+    if waiting is None:
+        wanted = {name: value for name, value in wanted.items() if name not in NEXT}
+    else:
+        wanted |= {NEXT[0]: waiting.pair.certificate, NEXT[1]: waiting.pair.key}
+    known = [wanted.get(name, b"") for name in (SIGNER[0], NEXT[0])] + [
+        data.get(name, b"") for name in (SIGNER[0], BUNDLE)
+    ]
+    wanted[BUNDLE] = _bundle(b"\n".join(known), now)
+    names = _names_served(data, signer, options, now)
+    if not set(general_names(options.hosts)) <= set(names):
+        # A replica of another version may need the other names: without them each would replace what the other made.
+        others = [str(name.value) for name in names if str(name.value) not in options.hosts]
+        pair = signer.server([*options.hosts, *others], lifetime=options.lifetime, now=now)
+        wanted |= {CERTIFICATE: pair.certificate, KEY: pair.key}
+    return None if wanted == data else wanted
 
 
-def _signed(authority: Authority, bundle: bytes, options: SecretCertificates) -> dict[str, bytes]:
-    certificate = _issuer(authority, options.lifetime).server(options.hosts)
-    return {
-        CERTIFICATE: certificate.certificate,
-        KEY: certificate.key,
-        BUNDLE: bundle,
-        SIGNER[0]: authority.pair.certificate,
-        SIGNER[1]: authority.pair.key,
-    }
-
-
-def _is_well(data: Mapping[str, bytes], signer: Authority, options: SecretCertificates, now: datetime) -> bool:
-    """Whether certificate and bundle can stay."""
+def _names_served(
+    data: Mapping[str, bytes], signer: Authority, options: SecretCertificates, now: datetime
+) -> list[x509.GeneralName]:
+    """Return the names of the certificate that is there; none when it cannot stay."""
     from cryptography import x509
-    from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
-        (leaf, *_), trusted = _certificates(data.get(CERTIFICATE, b"")), _certificates(data.get(BUNDLE, b""))
+        leaf = _certificates(data.get(CERTIFICATE, b""))[0]
         leaf.verify_directly_issued_by(_certificates(signer.pem)[0])
         key: Any = load_pem_private_key(data.get(KEY, b""), None)
-        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(
-            x509.DNSName
-        )
-    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
-        return False
-    return (
+        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, TypeError, IndexError, InvalidSignature, UnsupportedAlgorithm, x509.ExtensionNotFound):
+        return []
+    can_stay = (
         key.public_key() == leaf.public_key()
-        and set(options.hosts) <= set(names)
-        and not _is_due(leaf, now)
-        and _certificates(signer.pem)[0] in trusted
-        and all(one.not_valid_after_utc > now for one in trusted)
+        and leaf.not_valid_before_utc <= now
+        and not _is_due(leaf, options.lifetime, now)
     )
+    return list(names) if can_stay else []
 
 
-def _authority(data: Mapping[str, bytes], names: tuple[str, str], options: SecretCertificates) -> Authority | None:
-    """Return the CA kept under two names, None when it is not there or cannot be read."""
+def _authority(
+    data: Mapping[str, bytes], names: tuple[str, str], options: SecretCertificates, now: datetime
+) -> Authority | None:
+    """Return the CA kept under two names, None when it is not there, cannot be read, is none or not valid now."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     pair = KeyPair(data.get(names[0], b""), data.get(names[1], b""))
     try:
         certificate = _certificates(pair.certificate)[0]
-        key: Any = load_pem_private_key(pair.key, None)
-    except (ValueError, TypeError, IndexError):
+        key = load_pem_private_key(pair.key, None)
+        is_authority = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except (ValueError, TypeError, IndexError, UnsupportedAlgorithm, x509.ExtensionNotFound):
+        return None
+    is_valid = certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
+    if not (isinstance(key, ec.EllipticCurvePrivateKey) and is_authority and is_valid):
         return None
     if key.public_key() != certificate.public_key():
         return None
     return Authority(pair, certificate, key, timedelta(seconds=options.ca_lifetime))
 
 
-def _issuer(authority: Authority, lifetime: float) -> Authority:
-    """Return the CA so that what it issues is valid for this time."""
-    known = _certificates(authority.pem)[0]
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    key: Any = load_pem_private_key(authority.pair.key, None)
-    return Authority(authority.pair, known, key, timedelta(seconds=lifetime))
-
-
-def _bundle(first: bytes, others: bytes, now: datetime) -> bytes:
-    """Return the certificates of both, each once, without those that have expired."""
+def _bundle(pem: bytes, now: datetime) -> bytes:
+    """Return the certificates each once, without those that have expired and what is none."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    pems: dict[bytes, None] = {}
-    for pem in (first, others):
-        try:
-            found = _certificates(pem)
-        except ValueError:
-            continue
-        for certificate in found:
-            if certificate.not_valid_after_utc > now:
-                pems[certificate.public_bytes(Encoding.PEM)] = None
-    return b"".join(pems)
+    found = {
+        certificate.public_bytes(Encoding.PEM): None
+        for block in _PEM_BLOCK.findall(pem)
+        for certificate in _readable(block)
+        if certificate.not_valid_after_utc > now
+    }
+    return b"".join(found)
+
+
+def _readable(block: bytes) -> Iterator[x509.Certificate]:
+    with contextlib.suppress(ValueError):
+        yield from _certificates(block)
 
 
 def _certificates(pem: bytes) -> list[x509.Certificate]:
@@ -336,11 +350,10 @@ def _certificates(pem: bytes) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(pem)
 
 
-def _left(authority: Authority, now: datetime) -> timedelta:
-    return _certificates(authority.pem)[0].not_valid_after_utc - now
+def _age(authority: Authority, now: datetime) -> timedelta:
+    return now - _certificates(authority.pem)[0].not_valid_before_utc - BACKDATED
 
 
-def _is_due(certificate: x509.Certificate, now: datetime) -> bool:
-    """Whether two thirds of its time are over."""
-    whole = certificate.not_valid_after_utc - certificate.not_valid_before_utc
-    return certificate.not_valid_after_utc - now < whole / 3
+def _is_due(certificate: x509.Certificate, lifetime: float, now: datetime) -> bool:
+    """Whether less than a third of the time it is given is left."""
+    return certificate.not_valid_after_utc - now < timedelta(seconds=lifetime) / 3

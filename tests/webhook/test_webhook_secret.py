@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
-from ctrlruntime.certificates import KeyPair
+from ctrlruntime.certificates import KeyPair, make_authority
 from ctrlruntime.certwatcher import check_key_pair
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.testing import eventually
@@ -67,14 +70,17 @@ def test_a_certificate_is_renewed_after_two_thirds_by_the_same_authority():
 
 
 def test_a_new_authority_is_trusted_before_it_signs():
-    old = renewed({}, OPTIONS, NOW)
-    announced = renewed(old, OPTIONS, days(650))
+    first = renewed({}, OPTIONS, NOW)
+    old = renewed(first, OPTIONS, days(599))
+    announced = renewed(old, OPTIONS, days(601))
 
+    assert old["ca.crt"] == first["ca.crt"]
     assert announced["tls.crt"] == old["tls.crt"]
     assert announced["ca.crt"].count(b"BEGIN CERTIFICATE") == 2
     assert is_trusted(old, announced["ca.crt"])
 
-    signing = renewed(announced, OPTIONS, days(650))
+    assert renewed(announced, OPTIONS, days(601) + timedelta(seconds=OPTIONS.interval / 2)) is None
+    signing = renewed(announced, OPTIONS, days(601) + timedelta(seconds=OPTIONS.interval + 1))
     assert signing["tls.crt"] != old["tls.crt"]
     assert not is_trusted(signing, old["ca.crt"])
     assert is_trusted(signing, announced["ca.crt"])
@@ -86,9 +92,10 @@ def test_an_expired_authority_leaves_the_bundle():
     old = renewed(
         {}, SecretCertificates(name="a", namespace="ns", service="webhook-service", ca_lifetime=100 * DAY), NOW
     )
-    signing = renewed(renewed(old, OPTIONS, days(90)), OPTIONS, days(90))
+    signing = renewed(renewed(old, OPTIONS, days(90)), OPTIONS, days(91))
     assert signing["ca.crt"].count(b"BEGIN CERTIFICATE") == 2
 
+    assert is_trusted(signing)
     later = renewed(signing, OPTIONS, days(101))
     assert later["ca.crt"].count(b"BEGIN CERTIFICATE") == 1
     assert is_trusted(later)
@@ -109,6 +116,103 @@ def test_what_is_missing_or_broken_is_made_anew(name, content):
     assert renewed(mended, OPTIONS, NOW) is None
 
 
+@pytest.mark.parametrize("name", ["signer", "next"])
+@pytest.mark.parametrize("other", ["a leaf", "another key", "a key of another kind"])
+def test_what_cannot_sign_is_no_authority(name, other):
+    data = renewed(renewed({}, OPTIONS, NOW), OPTIONS, days(601))
+    wrong = {
+        "a leaf": lambda: make_authority().server(["a"]),
+        "another key": lambda: KeyPair(make_authority().pem, make_authority().pair.key),
+        "a key of another kind": of_another_kind,
+    }[other]()
+    broken = data | {f"{name}.crt": wrong.certificate, f"{name}.key": wrong.key}
+
+    mended = renewed(broken, OPTIONS, days(602))
+
+    assert is_trusted(mended)
+    assert mended["signer.crt"] != wrong.certificate
+
+
+def of_another_kind() -> KeyPair:
+    key = ed25519.Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a")])
+    built = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, NOW, days(900))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, None)
+    )
+    pem = serialization.Encoding.PEM
+    form = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return KeyPair(built.public_bytes(pem), key.private_bytes(pem, *form))
+
+
+def test_an_expired_authority_is_followed_by_the_one_that_is_announced():
+    announced = renewed(renewed({}, OPTIONS, NOW), OPTIONS, days(601))
+
+    signing = renewed(announced, OPTIONS, days(901))
+
+    assert signing["signer.crt"] == announced["next.crt"]
+
+
+def test_the_certificate_of_a_clock_that_is_ahead_is_made_anew():
+    ahead = renewed({}, OPTIONS, days(1))
+
+    mended = renewed(ahead, OPTIONS, NOW)
+
+    assert is_trusted(mended)
+    assert x509.load_pem_x509_certificate(mended["tls.crt"]).not_valid_before_utc < NOW
+    assert is_trusted(ahead, mended["ca.crt"])
+    assert renewed(mended, OPTIONS, days(1)) is None
+
+
+def test_what_others_keep_in_the_secret_stays():
+    stranger = make_authority("stranger").pem
+    data = renewed({}, OPTIONS, NOW)
+    edited = data | {"theirs": b"1", "ca.crt": b"# their words\nnonsense\n" + stranger + data["ca.crt"]}
+
+    mended = renewed(edited, OPTIONS, NOW)
+
+    assert mended == data | {"theirs": b"1", "ca.crt": data["ca.crt"] + stranger}
+    assert renewed(mended, OPTIONS, NOW) is None
+    assert renewed(mended, OPTIONS, days(62))["theirs"] == b"1"
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "::1", "*.example.com"])
+def test_addresses_are_names_too(host):
+    wanted = replace(OPTIONS, dns_names=[host])
+    data = renewed(renewed({}, OPTIONS, NOW), wanted, NOW)
+
+    assert renewed(data, wanted, NOW) is None
+
+
+def test_replicas_that_want_different_names_do_not_undo_each_other():
+    one, other = replace(OPTIONS, dns_names=["one"]), replace(OPTIONS, dns_names=["other"])
+    data = renewed(renewed({}, one, NOW), other, NOW)
+
+    assert renewed(data, one, NOW) is None
+    assert renewed(data, other, NOW) is None
+    # With the next renewal goes what nobody wants any more.
+    renewal = renewed(data, other, days(62))
+    assert renewed(renewal, other, days(62)) is None
+    assert renewed(renewal, one, days(62)) is not None
+
+
+def test_long_names_have_certificates():
+    options = SecretCertificates(name="s" * 253, namespace="n" * 63, service="s" * 63)
+    data = renewed({}, options, NOW)
+
+    assert is_trusted(data)
+    assert renewed(data, options, NOW) is None
+
+
+def test_a_short_life_is_a_life():
+    options = replace(OPTIONS, lifetime=600.0, ca_lifetime=1200.0)
+    data = renewed({}, options, NOW)
+
+    assert renewed(data, options, NOW + timedelta(seconds=390)) is None
+    assert renewed(data, options, NOW + timedelta(seconds=410)) is not None
+
+
 def test_another_service_needs_another_certificate():
     data = renewed({}, OPTIONS, NOW)
     other = SecretCertificates(name="a", namespace="ns", service="other-service")
@@ -118,7 +222,15 @@ def test_another_service_needs_another_certificate():
 
 @pytest.mark.parametrize(
     "options",
-    [{"name": ""}, {"lifetime": 0}, {"lifetime": 2e9}, {"interval": 0}, {"mutating": "one"}],
+    [
+        {"name": ""},
+        {"lifetime": 0},
+        {"lifetime": 2e9},
+        {"interval": 0},
+        {"lifetime": 100},
+        {"mutating": "one"},
+        {"dns_names": ["ä"]},
+    ],
 )
 def test_options_that_cannot_be_meant_are_refused(options):
     with pytest.raises(ConfigError):
@@ -156,9 +268,8 @@ async def test_replicas_that_renew_at_once_agree(cluster, namespace):
 
     pairs = await asyncio.gather(*(store._settle() for store in stores))
 
-    # By a clock that stands two months ahead of the one that signs, what was renewed is soon due again; nobody is lost, though.
     secret = await cluster.api_reader.get(core.Secret, ctrl.NamespacedName(namespace, "cert"))
-    assert secret.data["tls.crt"] in {pair.certificate for pair, _ in pairs}
+    assert {secret.data["tls.crt"]} == {pair.certificate for pair, _ in pairs}
     assert first.certificate not in {pair.certificate for pair, _ in pairs}
     assert len({bundle for _, bundle in pairs}) == 1
 

@@ -42,6 +42,7 @@ _CHILDREN_STAY = (
     "propagationPolicy=Orphan to suppress this warning"
 )
 _UNDECODABLE = (
+    "cannot be handled as a",
     "cannot unmarshal",
     "parsing time",
     "strict decoding error",
@@ -215,7 +216,7 @@ class Objects:
             schema = PatchSchema({}, {}) if kind == "Scale" else patch_schema(group, version, kind)
             if schema is None:
                 raise UnsupportedMediaType("415: Unsupported Media Type")
-            return lambda old: copy_tree(strategic_merge(old, body, schema))
+            return lambda old: _checked_metadata(copy_tree(strategic_merge(old, body, schema)))
         return lambda old: copy_tree(apply_merge_patch(old, body))
 
     async def delete(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
@@ -333,6 +334,15 @@ def patched(reader: Reader, old: Document) -> Document:
         raise Invalid("the server rejected our request due to an error in our request") from None
     if not isinstance(document.get("metadata"), dict):
         document["metadata"] = {}
+    return document
+
+
+def _checked_metadata(document: Document) -> Document:
+    metadata: Any = document.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise BadRequest(
+            f"json: cannot unmarshal {_json_name(metadata)} into Go struct field .metadata of type v1.ObjectMeta"
+        )
     return document
 
 

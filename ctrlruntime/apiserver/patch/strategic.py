@@ -12,7 +12,7 @@ from typing import Any
 
 from ctrlruntime.apiserver.failures import plain_internal
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.errors import BadRequest
+from ctrlruntime.errors import APIStatusError, BadRequest, Invalid
 
 _UNFIT = re.compile(r"json: cannot unmarshal (?:number )?(?P<given>\S+) into Go struct field \S+ of type (?P<kind>.+)")
 _FOUND = {
@@ -22,9 +22,19 @@ _FOUND = {
     "array": "[]interface {}",
     "number": "int64",
 }
+_GO_TYPES: dict[type, str] = {
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+}
 _SCALARS = frozenset({"string", "bool", "int", "int32", "int64", "float64"})
-_DELETE_PRIMITIVES = "$deleteFromPrimitiveList/"
-_ORDER = "$setElementOrder/"
+_DELETE_PRIMITIVES = "$deleteFromPrimitiveList"
+_ORDER = "$setElementOrder"
+_DROPPED = object()
+"""In place of a value that is not to be kept."""
 
 
 class PatchSchema:
@@ -33,6 +43,7 @@ class PatchSchema:
     def __init__(self, schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
         self._schemas = schemas
         self._own = schema
+        self._name = ""
         self._target = self._resolve(schema)
 
     def _resolve(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -41,6 +52,7 @@ class PatchSchema:
         )
         if reference is None:
             return schema
+        self._name = reference.rpartition(".")[2]
         found: Mapping[str, Any] = self._schemas.get(reference.rpartition("/")[2], {})
         return self._resolve(found)
 
@@ -50,6 +62,17 @@ class PatchSchema:
             return PatchSchema(self._schemas, properties[name])
         extra = self._target.get("additionalProperties")
         return PatchSchema(self._schemas, extra if isinstance(extra, Mapping) else {})
+
+    def check_field(self, name: str) -> None:
+        """Refuse a field that the type does not have. Raises: APIStatusError (500, as upstream)."""
+        properties = self._target.get("properties")
+        if properties and name not in properties:
+            raise plain_internal(f'unable to find api field in struct {self._name} for the json field "{name}"')
+
+    @property
+    def merges(self) -> bool:
+        """Whether a list of this schema merges."""
+        return "merge" in self.strategies
 
     @property
     def item(self) -> PatchSchema:
@@ -68,130 +91,254 @@ class PatchSchema:
 
 
 def strategic_merge(document: Document, patch: Document, schema: PatchSchema) -> Document:
-    """Return the document with the patch applied; the inputs stay as they are. Raises: APIStatusError (500, as upstream)."""
+    """Return the document with the patch applied; the inputs stay as they are.
+
+    What is refused, and with which words, is as in k8s.io/apimachinery/pkg/util/strategicpatch. Raises: APIStatusError.
+    """
     return _merge_map(document, patch, schema)
 
 
 def _merge_map(original: Document, patch: Document, schema: PatchSchema) -> Document:
-    directive = patch.get("$patch")
-    if directive is not None:
+    if "$patch" in patch:
+        directive = patch["$patch"]
         if directive == "replace":
-            return _cleaned({key: value for key, value in patch.items() if key != "$patch"}, schema)
+            return {key: value for key, value in patch.items() if key != "$patch"}
         if directive == "delete":
             return {}
-        raise plain_internal(f"unknown patch type: {_go_text(directive)} in map: {go_map(patch)}")
-    result = dict(original)
-    retained = patch.get("$retainKeys")
-    if retained is not None:
-        given = [key for key in patch if not key.startswith("$") and patch[key] is not None]
-        if not isinstance(retained, list) or any(key not in retained for key in given):
-            raise BadRequest("invalid patch format of retainKeys")
-        result = {key: value for key, value in result.items() if key in retained}
-    for key, value in patch.items():
+        raise _unknown_directive(directive, patch)
+    result, left = _retained(original, patch)
+    for key in [key for key in left if key.startswith(_ORDER)]:
+        order = left.pop(key)
+        _merge_ordered(result, left, _named(key, _ORDER, "setElementOrder list"), order, schema)
+    for key, value in left.items():
         if key.startswith(_DELETE_PRIMITIVES):
-            name = key.removeprefix(_DELETE_PRIMITIVES)
-            if isinstance(result.get(name), list) and isinstance(value, list):
-                result[name] = [item for item in result[name] if item not in value]
-    for key, value in patch.items():
-        if key.startswith(("$patch", "$retainKeys", _DELETE_PRIMITIVES, _ORDER)):
-            continue
-        if value is None:
+            name = _named(key, _DELETE_PRIMITIVES, "primitive list")
+            if value is None:
+                result.pop(name, None)
+            elif isinstance(value, list) and isinstance(result.get(name), list):
+                result[name] = _merge_list(list(result[name]), value, schema.field(name), deletes=True)
+        elif value is None:
             result.pop(key, None)
-            continue
-        child = schema.field(key)
-        result[key] = _merge_value(result.get(key), value, child, patch.get(_ORDER + key))
-    for key, order in patch.items():
-        name = key.removeprefix(_ORDER)
-        if key.startswith(_ORDER) and name not in patch and isinstance(result.get(name), list):
-            child = schema.field(name)
-            server = original.get(name) or []
-            result[name] = _ordered(
-                result[name], [_key_of(item, child.merge_key) for item in order], server, child.merge_key
-            )
+        else:
+            merged = _merge_value(result[key], value, schema.field(key)) if key in result else _taken(value)
+            if merged is _DROPPED:
+                result.pop(key, None)
+            else:
+                result[key] = merged
     return result
 
 
-def _merge_value(present: Any, value: Any, schema: PatchSchema, order: list[Any] | None) -> Any:
-    strategies = schema.strategies
+def _retained(original: Document, patch: Document) -> tuple[Document, Document]:
+    """Return copies of the fields that `$retainKeys` leaves, and of the patch without it."""
+    left = {key: value for key, value in patch.items() if key != "$retainKeys"}
+    if "$retainKeys" not in patch:
+        return dict(original), left
+    keys = patch["$retainKeys"]
+    given = [
+        key for key, value in left.items() if value is not None and not key.startswith((_DELETE_PRIMITIVES, _ORDER))
+    ]
+    if not isinstance(keys, list) or any(key not in keys for key in given):
+        raise BadRequest("invalid patch format of retainKeys")
+    return {key: value for key, value in original.items() if key in keys}, left
+
+
+def _named(key: str, prefix: str, what: str) -> str:
+    found, slash, name = key.partition("/")
+    if found != prefix or not slash:
+        raise BadRequest(f"invalid patch format of {what}")
+    return name
+
+
+def _merge_ordered(result: Document, patch: Document, name: str, order: Any, schema: PatchSchema) -> None:
+    """Merge a list that has a `$setElementOrder` into the result, and take it from the patch."""
+    _check_list(order)
+    for tree in (result, patch):
+        if name in tree:
+            _check_list(tree[name])
+    schema.check_field(name)
+    child = schema.field(name)
+    present, given = list(result.get(name, [])), patch.get(name, [])
+    _check_order(given, order, child.merge_key)
+    if name not in patch:
+        merged = present
+    elif name in result:
+        merged = _merge_list(present, given, child) if child.merges else given
+    else:
+        merged = _taken(given)
+    if name in patch or name in result:
+        _check_items(present, given)
+        result[name] = _arranged(merged, order, present, child.merge_key)
+        patch.pop(name, None)
+
+
+def _merge_value(present: Any, value: Any, schema: PatchSchema) -> Any:
+    if type(present) is not type(value):
+        return _taken(value)
     if isinstance(value, dict):
-        if "replace" in strategies or not isinstance(present, dict):
-            base: Document = {}
-            return _merge_map(base, value, schema)
-        return _merge_map(present, value, schema)
-    if isinstance(value, list) and "merge" in strategies:
-        server: list[Any] = present if isinstance(present, list) else []
-        return _merge_list(server, value, schema, order)
+        return value if "replace" in schema.strategies else _merge_map(present, value, schema)
     if isinstance(value, list):
-        return [_cleaned(item, schema.item) if isinstance(item, dict) else item for item in value]
+        return _merge_list(list(present), value, schema) if schema.merges else value
     return value
 
 
-def _cleaned(value: Document, schema: PatchSchema) -> Document:
-    """Return a new value of a patch without directives in it."""
-    return _merge_map({}, value, schema) if any(key.startswith("$") for key in value) or value else value
+def _taken(value: Any) -> Any:
+    """Return a value of the patch for a field that is not there: without nulls, and without maps that hold a directive."""
+    if isinstance(value, dict):
+        if "$patch" in value:
+            return _DROPPED
+        taken = {key: _taken(each) for key, each in value.items() if each is not None}
+        return {key: each for key, each in taken.items() if each is not _DROPPED}
+    if isinstance(value, list):
+        return [each for each in map(_taken, value) if each is not _DROPPED]
+    return value
 
 
-def _merge_list(server: list[Any], patch: list[Any], schema: PatchSchema, order: list[Any] | None) -> list[Any]:
+def _merge_list(present: list[Any], patch: list[Any], schema: PatchSchema, *, deletes: bool = False) -> list[Any]:
+    """Return the merged list. `present` becomes what kube-apiserver makes of it on the way, as it orders by that later on."""
+    if not present and not patch:
+        return present
+    kind = _check_items(present, patch)
     key = schema.merge_key
+    if kind is not dict:
+        if deletes:
+            return [item for item in present if _index(patch, item, "") is None]
+        merged: list[Any] = []
+        for item in (*present, *patch):
+            if _index(merged, item, "") is None:
+                merged.append(item)
+        return _arranged(merged, patch, present, key)
     if not key:
-        merged = [*server, *(item for item in patch if item not in server)]
-        keys = order if order is not None else patch
-        return _ordered(merged, list(keys), server, "")
-    if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
-        return [item for item in patch if not (isinstance(item, dict) and "$patch" in item)]
-    if order is not None:
-        _check_order(patch, order, key)
+        raise plain_internal("cannot merge lists without merge key for struct")
+    server, given = _directed(present, patch, key)
     merged = list(server)
-    for item in patch:
-        if not isinstance(item, dict):
-            raise plain_internal(f"expected a map in a list with merge key {key}, found {item!r}")
-        if key not in item:
-            raise plain_internal(f"map: {go_map(item)} does not contain declared merge key: {key}")
-        at = next((i for i, one in enumerate(merged) if isinstance(one, dict) and one.get(key) == item[key]), None)
-        directive = item.get("$patch")
-        if directive == "delete":
-            merged = [one for one in merged if not (isinstance(one, dict) and one.get(key) == item[key])]
-        elif directive not in {None, "merge"}:
-            raise plain_internal(f"unknown patch type: {directive} in map: {go_map(item)}")
-        elif at is None:
-            merged.append(_merge_map({}, {k: v for k, v in item.items() if k != "$patch"}, schema.item))
+    for item in given:
+        _check_key(item, key)
+        at = _index(merged, item, key)
+        if at is None:
+            if len(merged) < len(present):
+                present[len(merged)] = item
+            merged.append(item)
         else:
             merged[at] = _merge_map(merged[at], item, schema.item)
-    chosen = [item for item in patch if isinstance(item, dict) and item.get("$patch") != "delete"]
-    keys = [_key_of(item, key) for item in (order if order is not None else chosen)]
-    return _ordered(merged, keys, server, key)
+    return _arranged(merged, given, server, key)
+
+
+def _directed(present: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
+    """Carry out the directives among the items; return the list that is left, and the patch that is."""
+    server = list(present)
+    for item in patch:
+        directive = item.get("$patch")
+        if directive == "delete":
+            _check_key(item, key)
+            server = [one for one in server if not _is_same(one.get(key), item[key])]
+            present[: len(server)] = server
+        elif directive == "merge":
+            raise plain_internal("merging lists cannot yet be specified in the patch")
+        elif "$patch" in item and directive != "replace":
+            raise _unknown_directive(directive, item)
+    given = [item for item in patch if "$patch" not in item]
+    return (given, []) if any(item.get("$patch") == "replace" for item in patch) else (server, given)
 
 
 def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
     """Refuse an element order that lacks an item of the patch, or has them in another order."""
-    wanted = [_key_of(item, key) for item in patch if not (isinstance(item, dict) and item.get("$patch") == "delete")]
-    listed = iter([_key_of(item, key) for item in order])
-    if any(one not in listed for one in wanted):  # each is looked for after the one before
+    if not patch or not order:
+        return
+    if key:
+        for item in patch:
+            _check_map(item)
+    wanted = [item for item in patch if not (isinstance(item, dict) and item.get("$patch") == "delete")]
+    at = 0
+    for listed in order:
+        while at < len(wanted) and isinstance(wanted[at], dict) and "$patch" in wanted[at]:
+            at += 1
+        if at == len(wanted):
+            return
+        if key:
+            _check_map(listed)
+            _check_key(wanted[at], key)
+            _check_key(listed, key)
+        at += _is_same(_key_of(wanted[at], key), _key_of(listed, key))
+    if at < len(wanted):
         raise plain_internal(
             f"The order in patch list:\n{go_map(patch)}\n doesn't match $setElementOrder list:\n{go_map(order)}\n"
         )
 
 
-def _key_of(item: Any, merge_key: str) -> Any:
-    return item.get(merge_key) if merge_key and isinstance(item, dict) else item
-
-
-def _ordered(merged: list[Any], keys: list[Any], server: list[Any], merge_key: str) -> list[Any]:
-    """Return the items with those of the patch in its order, and the server's own where their old order lets them stand."""
-    ours = sorted(
-        (item for item in merged if _key_of(item, merge_key) in keys),
-        key=lambda item: keys.index(_key_of(item, merge_key)),
-    )
-    theirs = [item for item in merged if _key_of(item, merge_key) not in keys]
-    places = [_key_of(item, merge_key) for item in server]
+def _arranged(merged: list[Any], order: list[Any], server: list[Any], key: str) -> list[Any]:
+    """Return the items with those of `order` in its order, and the others where the server's order lets them stand."""
+    if key:
+        for item in merged:
+            _check_key(item, key)
+    ours = _sorted([item for item in merged if _index(order, item, key) is not None], order, key)
+    theirs = _sorted([item for item in merged if _index(order, item, key) is None], server, key)
     result: list[Any] = []
     while ours and theirs:
-        left, right = _key_of(theirs[0], merge_key), _key_of(ours[0], merge_key)
-        if left in places and right in places and places.index(left) < places.index(right):
-            result.append(theirs.pop(0))
-        else:
-            result.append(ours.pop(0))
+        left, right = _index(server, theirs[0], key), _index(server, ours[0], key)
+        comes_first = left is not None and right is not None and left < right
+        result.append((theirs if comes_first else ours).pop(0))
     return [*result, *ours, *theirs]
+
+
+def _sorted(items: list[Any], order: list[Any], key: str) -> list[Any]:
+    """Sort by insertion. An item that is not in `order` goes before all that were there, as upstream's comparison has it."""
+    result: list[Any] = []
+    for item in items:
+        place, at = _index(order, item, key), len(result)
+        while at > 0:
+            before = _index(order, result[at - 1], key)
+            if place is not None and before is not None and place >= before:
+                break
+            at -= 1
+        result.insert(at, item)
+    return result
+
+
+def _index(items: list[Any], item: Any, key: str) -> int | None:
+    wanted = _key_of(item, key)
+    return next((at for at, one in enumerate(items) if _is_same(_key_of(one, key), wanted)), None)
+
+
+def _key_of(item: Any, key: str) -> Any:
+    return item.get(key) if key and isinstance(item, dict) else item
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    """Compare as Go does: true is not 1."""
+    return type(left) is type(right) and left == right
+
+
+def _check_items(*lists: list[Any]) -> type:
+    """Return the one type that all items have."""
+    items = [item for each in lists for item in each]
+    kinds = {type(item) for item in items}
+    if not kinds:
+        raise plain_internal("no elements in any of the given slices")
+    if isinstance(items[0], list):
+        raise Invalid("lists of lists are not supported")
+    if len(kinds) > 1:
+        raise plain_internal(f"list element types are not identical: {go_map(lists)}")
+    return kinds.pop()
+
+
+def _check_list(value: Any) -> None:
+    if not isinstance(value, list):
+        raise plain_internal(f"expected a []interface {{}}, but received a {_go_type(value)}")
+
+
+def _check_map(value: Any) -> None:
+    if not isinstance(value, dict):
+        raise plain_internal(f"expected a map[string]interface {{}}, but received a {_go_type(value)}")
+
+
+def _check_key(item: Any, key: str) -> None:
+    _check_map(item)
+    if key not in item:
+        raise plain_internal(f"map: {go_map(item)} does not contain declared merge key: {key}")
+
+
+def _unknown_directive(directive: Any, patch: Document) -> APIStatusError:
+    return plain_internal(f"unknown patch type: {_go_text(directive)} in map: {go_map(patch)}")
 
 
 def restored(text: str) -> str:
@@ -212,10 +359,12 @@ def restored(text: str) -> str:
 
 def _go_text(value: Any) -> str:
     """Return a value as Go's %s prints it where a text should be."""
-    if isinstance(value, str):
-        return value
-    kind = "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float64"
-    return f"%!s({kind}={go_map(value)})"
+    return value if isinstance(value, str) else f"%!s({_go_type(value)}={go_map(value)})"
+
+
+def _go_type(value: Any) -> str:
+    """Return the type Go has for a value of a JSON tree, as %s prints it."""
+    return _GO_TYPES.get(type(value), "%!s(<nil>)")
 
 
 def go_map(value: Any) -> str:

@@ -24,6 +24,7 @@ def prepare_create(resource: Resource, strategy: Strategy, document: Document, *
         metadata.pop(key, None)
     metadata["uid"] = uid
     _forget_empty_lists(resource, document)
+    _keep_names_of_secrets(resource, document)
     metadata["creationTimestamp"] = moment
     if strategy.has_generation:
         metadata["generation"] = 1
@@ -43,6 +44,7 @@ def prepare_update(resource: Resource, strategy: Strategy, document: Document, o
     elif resource.has_status and subresource not in {"binding", "approval"}:
         _set_status(resource, document, old)
     _forget_empty_lists(resource, document)
+    _keep_names_of_secrets(resource, document)
     metadata: Document = document["metadata"]
     for key in _SYSTEM:
         if key in before:
@@ -73,6 +75,12 @@ def _forget_empty_lists(resource: Resource, document: Document) -> None:
         node = node.get(key) or {}
     if node.get(last) == []:
         node[last] = None
+
+
+def _keep_names_of_secrets(resource: Resource, document: Document) -> None:
+    """A ServiceAccount refers to its Secrets by name (cleanSecretReferences in pkg/registry/core/serviceaccount/strategy.go)."""
+    if resource.stored_as == ("", "serviceaccounts") and document.get("secrets"):
+        document["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in document["secrets"]]
 
 
 def _keep_all_but(resource: Resource, strategy: Strategy, document: Document, old: Document, subresource: str) -> None:

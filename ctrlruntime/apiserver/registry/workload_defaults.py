@@ -18,12 +18,18 @@ def deployment(document: Document) -> None:
     strategy: Document = spec.setdefault("strategy", {})
     put(strategy, "type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        put(strategy, "rollingUpdate", {})
-        put(strategy["rollingUpdate"], "maxUnavailable", "25%")
-        put(strategy["rollingUpdate"], "maxSurge", "25%")
+        _put_shares(strategy, unavailable="25%", surge="25%")
     put(spec, "revisionHistoryLimit", 10)
     put(spec, "progressDeadlineSeconds", 600)
     default_template(document)
+
+
+def _put_shares(strategy: Document, *, unavailable: int | str, surge: int | str) -> None:
+    put(strategy, "rollingUpdate", {})
+    rolling = strategy["rollingUpdate"]
+    for name, share in (("maxUnavailable", unavailable), ("maxSurge", surge)):
+        if rolling.get(name) is None:  # an empty text is a share, and refused
+            rolling[name] = share
 
 
 def replica_set(document: Document) -> None:
@@ -66,9 +72,7 @@ def daemon_set(document: Document) -> None:
     strategy: Document = spec.setdefault("updateStrategy", {})
     put(strategy, "type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        put(strategy, "rollingUpdate", {})
-        put(strategy["rollingUpdate"], "maxUnavailable", 1)
-        put(strategy["rollingUpdate"], "maxSurge", 0)
+        _put_shares(strategy, unavailable=1, surge=0)
     put(spec, "revisionHistoryLimit", 10)
     default_template(document)
 
