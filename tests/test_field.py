@@ -36,7 +36,13 @@ from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
         ("-1.5Gi", "-1536Mi", "-1610612736"),
         ("0.0000000001", "1n", "0.000000001"),
         ("9Ei", "9223372036854775807", "9223372036854775807"),
-        ("1e99999", "9223372036854775807", "9223372036854775807"),
+        ("1e19", "10e18", "1e19"),
+        ("1e100", "10e99", "1e100"),
+        ("99999999999999999999", "99999999999999999999", "99999999999999999999"),
+        ("-1e19", "-10e18", "-1e19"),
+        ("-100Ei", "-9223372036854775807", "-9223372036854775807"),
+        ("0.0001Ki", "102400u", "0.1024"),
+        ("1e99999", "1e9999", "1e9999"),
         ("5u", "5u", "0.000005"),
     ],
 )
@@ -44,7 +50,7 @@ def test_quantity_is_read_and_made_canonical_as_kubernetes_does(text: str, canon
     quantity = Quantity(text)
 
     assert quantity.amount == Decimal(amount)
-    assert quantity.canonical() == (canonical if text != "1e99999" else "9223372036854775807")
+    assert quantity.canonical() == canonical
     assert quantity.text == text
 
 
@@ -209,7 +215,7 @@ def test_fields_take_their_plain_relatives() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["2026-01-02 03:04:05Z", "2026-01-02t03:04:05Z", "2026-W01-5T03:04:05Z", "2026-01-02T030405.0Z"]
+    "text", ["2026-01-02 03:04:05Z", "2026-W01-5T03:04:05Z", "2026-01-02T030405.0Z"]
 )
 def test_a_time_in_a_form_no_server_takes_is_written_in_the_common_one(text: str) -> None:
     assert Time.parse(text).text == "2026-01-02T03:04:05Z"

@@ -7,7 +7,6 @@ is wrong is the reader's to hear.
 
 from __future__ import annotations
 
-import functools
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from ctrlruntime.api.annotations import allows_none, bare
 from ctrlruntime.api.fields import field_named
+from ctrlruntime.api.yaml_text import MeaningError, path_text, read_documents
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.field import Duration, Quantity
 
@@ -147,28 +147,25 @@ def _name(cls: type[BaseModel], document: Any) -> str:
 
 
 def load_yaml(text: str) -> dict[str, Any]:
-    """Return the tree of the one YAML document in `text`. Raises: DecodeError."""
+    """Return the tree of the one YAML document in `text`, read as kubectl reads it.
+
+    Raises: DecodeError, which names line and path, for what is no YAML, what JSON cannot say (`.nan`, a null as a key),
+    and a key that stands twice.
+    """
     import yaml
 
+    def refuse(key: str, line: int, path: Sequence[str | int]) -> None:
+        raise MeaningError(f"the key {key!r} stands twice", line, tuple(path))
+
+    raw = text.encode(errors="replace")
     try:
-        documents = [tree for tree in yaml.load_all(text, Loader=_loader()) if tree is not None]
+        documents = [tree for tree in read_documents(text, refuse) if tree is not None]
+    except MeaningError as error:
+        where = f", {path_text(error.path)}" if error.path else ""
+        raise DecodeError(f"line {error.line}{where}: {error.problem}", raw=raw) from error
     except yaml.YAMLError as error:
-        raise DecodeError(f"the text is not YAML: {error}", raw=text.encode()) from error
+        raise DecodeError(f"the text is not YAML: {error}", raw=raw) from error
     if len(documents) != 1 or not isinstance(documents[0], dict):
         what = f"{len(documents)} documents" if len(documents) != 1 else f"a {type(documents[0]).__name__}"
-        raise DecodeError(f"one YAML mapping is needed, not {what}; split the text first", raw=text.encode())
+        raise DecodeError(f"one YAML mapping is needed, not {what}; split the text first", raw=raw)
     return cast("dict[str, Any]", documents[0])
-
-
-@functools.cache
-def _loader() -> Any:
-    """A safe loader that leaves dates text, as Kubernetes does: YAML there is another spelling of JSON."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        yaml_implicit_resolvers = {  # noqa: RUF012 - the name and form PyYAML looks for
-            first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
-    return Loader
