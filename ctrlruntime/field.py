@@ -260,10 +260,11 @@ def _exponent(text: str) -> int:
 
 
 def _rounded(amount: Decimal) -> Decimal:
-    exponent = amount.as_tuple().exponent
-    if not isinstance(exponent, int):
+    if not amount.is_finite():
         raise ValueError(f"{amount} is not a quantity")
-    return amount if exponent >= -9 else amount.quantize(_NANO, rounding=ROUND_UP, context=_EXACT)
+    return (
+        amount if int(amount.as_tuple().exponent) >= -9 else amount.quantize(_NANO, rounding=ROUND_UP, context=_EXACT)
+    )
 
 
 def _canonical(amount: Decimal, format: QuantityFormat) -> str:

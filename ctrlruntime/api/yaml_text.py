@@ -203,7 +203,9 @@ def _name(key: Any, path: Path) -> str:
         case float():
             return _float_name(value)
         case _:
-            shown = key.value if isinstance(key.value, str) and key.value else f"a {'null' if value is None else key.id}"
+            shown = (
+                key.value if isinstance(key.value, str) and key.value else f"a {'null' if value is None else key.id}"
+            )
             raise MeaningError(f"{shown} is no key: keys are text; write it in quotes", _line(key), path)
 
 
