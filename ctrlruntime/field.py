@@ -286,10 +286,10 @@ def _canonical(amount: Decimal, format: QuantityFormat) -> str:
     exponent = size // 3 * 3  # the zeros that are left over stand in the number
     if format != "DecimalExponent":
         exponent = min(exponent, 18)
-    number = f"{'-' if sign else ''}{text}{'0' * (size - exponent)}"
+    whole = f"{'-' if sign else ''}{text}{'0' * (size - exponent)}"
     if format == "DecimalExponent":
-        return f"{number}e{exponent}" if exponent else number
-    return f"{number}{_DECIMAL_SUFFIXES[exponent]}"
+        return f"{whole}e{exponent}" if exponent else whole
+    return f"{whole}{_DECIMAL_SUFFIXES[exponent]}"
 
 
 class IntOrStringMarker:
@@ -519,7 +519,7 @@ class Duration(timedelta):
         micros = Decimal(0)
         for number, unit in _DURATION_PART.findall(body):
             micros = _EXACT.add(micros, _EXACT.multiply(Decimal(number), _UNIT_MICROSECONDS[unit]))
-        whole = int(min(micros, _LONGEST))
+        whole = _LONGEST if micros > _LONGEST else int(micros)
         length = cls(microseconds=-whole if text[0] == "-" else whole)
         length._text = text
         return length

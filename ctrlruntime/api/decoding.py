@@ -88,12 +88,12 @@ def _without_json(tree: Any, encode: Callable[[Any], bytes], around: tuple[Any, 
         return (), "it holds itself"
     steps: Iterable[tuple[Any, Any]] = ()
     if isinstance(tree, dict):
-        steps = cast("dict[Any, Any]", tree).items()
+        steps = tree.items()
         for key in tree:
             if not isinstance(key, (str, int, float)):
                 return (), f"the key {key!r} is no text"
     elif isinstance(tree, list):
-        steps = enumerate(cast("list[Any]", tree))
+        steps = enumerate(tree)
     for step, part in steps:
         try:
             encode({step: part})

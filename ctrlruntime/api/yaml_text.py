@@ -11,7 +11,7 @@ import functools
 import math
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 __all__ = ["MeaningError", "path_text", "read_documents", "scalar"]
@@ -98,7 +98,7 @@ def scalar(text: str) -> Any:
     return _float(plain, text)
 
 
-def path_text(path: Path) -> str:
+def path_text(path: Sequence[str | int]) -> str:
     """Return a path as messages show it: `spec.items[0].name`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
@@ -233,7 +233,8 @@ def _loader() -> Any:
         def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
             if kind is yaml.ScalarNode and implicit[0]:
                 return _PLAIN
-            return super().resolve(kind, value, implicit)
+            inherited: Any = super().resolve
+            return inherited(kind, value, implicit)
 
         def scan_flow_scalar_non_spaces(self, double: bool, start_mark: Any) -> list[str]:
             try:
