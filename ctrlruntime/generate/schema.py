@@ -32,10 +32,11 @@ from ctrlruntime.field import Duration, Quantity
 from ctrlruntime.generate.builtin import EMBEDDED_METADATA, INT_OR_STRING, QUANTITY, builtin_name, builtin_schema
 from ctrlruntime.generate.defaults import Defaults
 from ctrlruntime.generate.descriptions import clean, docstring, drop
+from ctrlruntime.generate.immutable import removal_rules
 from ctrlruntime.generate.limits import apply_limits
 from ctrlruntime.generate.marks import add_rule, apply_class_marks, apply_marks
 from ctrlruntime.generate.options import Document, Options, Place, Warn, warn
-from ctrlruntime.markers import Flag, Immutable, NoDescriptions, PreserveUnknown, Schemaless, SchemaType
+from ctrlruntime.markers import Flag, NoDescriptions, PreserveUnknown, Schemaless, SchemaType
 
 __all__ = ["SchemaWalker"]
 
@@ -82,6 +83,7 @@ class SchemaWalker:
     def __init__(self, options: Options | None = None, *, warn: Warn = warn) -> None:
         self._options = options or Options()
         self._defaults = Defaults(warn)
+        self._warn = warn
         self._open: list[type[Any]] = []
 
     def of_kind(self, cls: type[Object]) -> Document:
@@ -119,6 +121,7 @@ class SchemaWalker:
             schema["x-kubernetes-preserve-unknown-fields"] = True
         properties: Document = {}
         required: list[str] = []
+        optional: dict[str, str] = {}
         for name, wire in wire_names(cls).items():
             info, place = cls.model_fields[name], Place(cls, f".{name}")
             if wire in properties:
@@ -130,9 +133,10 @@ class SchemaWalker:
             properties[wire] = child
             if is_required:
                 required.append(wire)
-            elif Immutable in take_apart(info.annotation, info.metadata).markers:
-                message = f"field {wire} is immutable once set"
-                add_rule(schema, f"!has(oldSelf.{wire}) || has(self.{wire})", message)
+            else:
+                optional[name] = wire
+        for rule, message in removal_rules(cls, optional, self._warn):
+            add_rule(schema, rule, message)
         if properties:
             schema["properties"] = properties
         if required:
