@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 import typing
+from base64 import b64decode, b64encode
 from collections import abc
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
@@ -111,6 +112,11 @@ def _mend(
     for error in errors:
         *path, last = error["loc"] or (None,)
         parent = _walk(document, path)
+        if error["type"] == "bytes_invalid_encoding":
+            canonical = _base64(_walk(parent, [last]))
+            if canonical is not None:
+                parent[last], mended = canonical, True
+            continue
         if not isinstance(parent, dict) or not isinstance(last, str):
             continue
         if error["type"] == "missing":
@@ -126,6 +132,15 @@ def _mend(
             continue
         mended = True
     return mended
+
+
+def _base64(value: Any) -> str | None:
+    """Return base64 whose last letter says more bits than there are, which kube-apiserver takes, in the common form."""
+    try:
+        canonical = b64encode(b64decode(value, validate=True)).decode()
+    except (TypeError, ValueError):
+        return None
+    return None if canonical == value else canonical
 
 
 def _walk(tree: Any, path: Sequence[Any]) -> Any:
