@@ -475,7 +475,7 @@ class MicroTime(Time):
 
 _DURATION = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h)")
 _DURATION_PART = re.compile(r"([0-9.]+)([a-zµμ]+)")
-_LONGEST: Final = timedelta.max // timedelta(microseconds=1)
+_LONGEST: Final = timedelta(days=timedelta.max.days) // timedelta(microseconds=1)  # in both directions
 _UNIT_MICROSECONDS: Final = {
     "ns": Decimal("0.001"),
     "us": Decimal(1),
@@ -512,7 +512,7 @@ class Duration(timedelta):
 
     @classmethod
     def parse(cls, text: str) -> Duration:
-        """Return the length that Go duration text names, to the microsecond; what a timedelta cannot hold is the longest it can."""
+        """Return the length that Go duration text names, to the microsecond. One of more than 999,999,999 days, which a timedelta cannot hold, is read as that many."""
         body = text[1:] if text[:1] in {"+", "-"} else text
         if body != "0" and (not body or _DURATION.sub("", body)):
             raise ValueError(f"{text!r} is not a duration: write numbers with units such as 30s, 1h15m or 250ms")

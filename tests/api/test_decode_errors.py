@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core
@@ -48,12 +49,12 @@ class Narrow(ctrl.Wire):
     since: ctrl.Time
     speed: Literal["slow", "fast"]
     size: int
-    wide: list[Wide] = []
+    wide: list[Wide] = Field(default_factory=list)
 
 
 class Careful(ctrl.Wire):
     number: Annotated[int, AfterValidator(overflow)] = 0
-    inner: list[dict[str, Careful]] = []
+    inner: list[dict[str, Careful]] = Field(default_factory=list)
 
 
 class Clock(ctrl.Object, group="decode-tests.example.com", version="v1"):
@@ -61,13 +62,19 @@ class Clock(ctrl.Object, group="decode-tests.example.com", version="v1"):
     every: ctrl.Duration | None = None
     micro: ctrl.MicroTime | None = None
     size: ctrl.Quantity | None = None
-    data: dict[str, int] = {}
+    data: dict[str, int] = Field(default_factory=dict)
 
 
 def test_every_missing_field_with_a_zero_is_filled():
     wide = Wide.from_json(b"{}")
 
-    assert (wide.numbers, list(wide.names), dict(wide.labels), wide.tags, wide.marks) == ((), [], {}, frozenset(), set())
+    assert (wide.numbers, list(wide.names), dict(wide.labels), wide.tags, wide.marks) == (
+        (),
+        [],
+        {},
+        frozenset(),
+        set(),
+    )
     assert (wide.level, wide.mode, wide.count, wide.share) == (Level.NONE, "", 0, 0)
 
 
@@ -157,7 +164,8 @@ def test_yaml_that_cannot_be_read_names_line_and_path(text: str, problem: str):
 
 def test_aliases_cannot_make_a_text_without_end():
     text = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-        f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+        f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n"
+        for before, name in zip("abcdefgh", "bcdefghi", strict=True)
     )
 
     with pytest.raises(DecodeError, match="excessive aliasing"):
@@ -191,19 +199,22 @@ SCALARS = (
     | st.integers()
     | st.floats()
     | st.text()
-    | st.sampled_from(["9999-12-31T23:59:59-23:00", "0000-01-01T00:00:00Z", "1e999999", "9" * 40 + "h", "8Ei", "\ud800"])
+    | st.sampled_from(
+        ["9999-12-31T23:59:59-23:00", "0000-01-01T00:00:00Z", "1e999999", "9" * 40 + "h", "8Ei", "\ud800"]
+    )
 )
-KEYS = st.sampled_from(["at", "every", "micro", "size", "data", "metadata", "kind", "apiVersion", "name", "labels"]) | st.text()
+KEYS = (
+    st.sampled_from(["at", "every", "micro", "size", "data", "metadata", "kind", "apiVersion", "name", "labels"])
+    | st.text()
+)
 TREES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner), max_leaves=12)
 OBJECTS = st.dictionaries(KEYS, TREES)
 KINDS = (Clock, core.Pod, core.ConfigMap, Unstructured, Narrow, Wide)
 
 
 def read(read_it, *arguments):
-    try:
+    with contextlib.suppress(DecodeError):
         read_it(*arguments)
-    except DecodeError as error:
-        assert str(error)
 
 
 @given(st.sampled_from(KINDS), OBJECTS)
