@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from decimal import ROUND_UP, Context, Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_UP, Context, Decimal
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -27,11 +27,13 @@ _QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))([KMGTPE]i|[numk
 _DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()}
 _BINARY_SUFFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_EXACT: Final = Context(prec=200)
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+# Kubernetes keeps no fraction under a nano, and rounds it away from zero; an amount with a binary suffix is capped (ParseQuantity in
+# k8s.io/apimachinery/pkg/api/resource/quantity.go).
 _NANO: Final = Decimal("1e-9")
-# Kubernetes keeps no amount over 2^63-1 and no fraction under a nano; what does not fit is capped and rounded away from
-# zero.
-_LARGEST: Final = Decimal(2**63 - 1)
+_LARGEST_BINARY: Final = Decimal(2**63 - 1)
+# Go itself does not come to an end with exponents of ten digits.
+_LARGEST_EXPONENT: Final = 9_999
 
 
 # Objects say the same over and over: the same requests and limits, and the moment of its creation each time an object is read.
@@ -79,7 +81,7 @@ class Quantity:
         if isinstance(value, Quantity):
             value = value.text
         if isinstance(value, Decimal):
-            self._text = _canonical(_within_bounds(value), "DecimalSI")
+            self._text = _canonical(_rounded(value), "DecimalSI")
             return
         self._text = text = value.strip() if isinstance(value, str) else str(value)
         if isinstance(value, bool) or _QUANTITY.fullmatch(text) is None:
@@ -90,7 +92,7 @@ class Quantity:
     @classmethod
     def of(cls, amount: Decimal | int, format: QuantityFormat = "DecimalSI") -> Quantity:
         """Return the quantity of an exact amount, written with the suffixes of `format`."""
-        return cls(_canonical(_within_bounds(Decimal(amount)), format))
+        return cls(_canonical(_rounded(Decimal(amount)), format))
 
     @property
     def text(self) -> str:
@@ -123,17 +125,15 @@ class Quantity:
         assert match is not None
         number, suffix = Decimal(match[1]), match[2] or ""
         if suffix.endswith("i"):
-            self._format = "BinarySI"
-            amount = _EXACT.multiply(number, Decimal(1024 ** _BINARY_SUFFIXES.index(suffix)))
+            amount = _rounded(_EXACT.multiply(number, Decimal(1024 ** _BINARY_SUFFIXES.index(suffix))))
+            self._amount = max(-_LARGEST_BINARY, min(_LARGEST_BINARY, amount))
+            self._format = "BinarySI" if not amount or abs(amount) >= 1 else "DecimalSI"
         elif suffix[:1] in {"e", "E"} and suffix != "E":
             self._format = "DecimalExponent"
-            # An exponent of many digits would make a number of that many digits; far outside the bounds is outside
-            # them.
-            amount = _EXACT.scaleb(number, max(-99, min(99, int(suffix[1:]))))
+            self._amount = _rounded(_EXACT.scaleb(number, _exponent(suffix[1:])))
         else:
             self._format = "DecimalSI"
-            amount = _EXACT.scaleb(number, _DECIMAL_EXPONENTS[suffix])
-        self._amount = _within_bounds(amount)
+            self._amount = _rounded(_EXACT.scaleb(number, _DECIMAL_EXPONENTS[suffix]))
 
     def canonical(self) -> str:
         """Return the form the API server writes: no fraction, the largest suffix that needs none, the same family of
@@ -268,19 +268,26 @@ def _amount_of(value: object) -> Decimal | None:
     return Decimal(value) if isinstance(value, int) else None
 
 
-def _within_bounds(amount: Decimal) -> Decimal:
+def _exponent(text: str) -> int:
+    """Return the exponent, no further from zero than the largest."""
+    digits = text.lstrip("+-").lstrip("0")
+    size = int(digits or "0") if len(digits) <= len(str(_LARGEST_EXPONENT)) else _LARGEST_EXPONENT
+    return min(size, _LARGEST_EXPONENT) * (-1 if text.startswith("-") else 1)
+
+
+def _rounded(amount: Decimal) -> Decimal:
     if not amount.is_finite():
         raise ValueError(f"{amount} is not a quantity")
-    if abs(amount) >= _LARGEST:
-        return _LARGEST.copy_sign(amount)
-    exponent = amount.as_tuple().exponent
-    if isinstance(exponent, int) and exponent < -9:
-        return amount.quantize(_NANO, rounding=ROUND_UP, context=_EXACT)
-    return amount
+    return (
+        amount if int(amount.as_tuple().exponent) >= -9 else amount.quantize(_NANO, rounding=ROUND_UP, context=_EXACT)
+    )
 
 
 def _canonical(amount: Decimal, format: QuantityFormat) -> str:
-    """The rules of Quantity.CanonicalizeBytes in k8s.io/apimachinery/pkg/api/resource/quantity.go."""
+    """The rules of Quantity.CanonicalizeBytes in k8s.io/apimachinery/pkg/api/resource/quantity.go.
+
+    In one thing Go is not followed: it writes an even 1000E as `1`, without any suffix.
+    """
     if not amount:
         return "0"
     if format == "BinarySI" and abs(amount) >= 1024 and amount == amount.to_integral_value():
@@ -288,12 +295,17 @@ def _canonical(amount: Decimal, format: QuantityFormat) -> str:
         while number % 1024 == 0 and power < len(_BINARY_SUFFIXES) - 1:
             number, power = number // 1024, power + 1
         return f"{number}{_BINARY_SUFFIXES[power]}"
-    number, exponent = int(_EXACT.scaleb(amount, 9)), -9
-    while number % 1000 == 0 and exponent < 18:
-        number, exponent = number // 1000, exponent + 3
+    sign, digits, size = amount.as_tuple()
+    assert isinstance(size, int)
+    text = "".join(map(str, digits)).lstrip("0")
+    size += len(text) - len(text := text.rstrip("0"))
+    exponent = size // 3 * 3  # the zeros that are left over stand in the number
+    if format != "DecimalExponent":
+        exponent = min(exponent, 18)
+    whole = f"{'-' if sign else ''}{text}{'0' * (size - exponent)}"
     if format == "DecimalExponent":
-        return f"{number}e{exponent}" if exponent else str(number)
-    return f"{number}{_DECIMAL_SUFFIXES[exponent]}"
+        return f"{whole}e{exponent}" if exponent else whole
+    return f"{whole}{_DECIMAL_SUFFIXES[exponent]}"
 
 
 class IntOrStringMarker:
@@ -312,11 +324,49 @@ IntOrString: TypeAlias = Annotated[int | str, IntOrStringMarker()]
 """A number or text: a port or its name, a count or a percentage. A plain `int` or `str` at run time."""
 
 
+# What kube-apiserver takes for the format date-time (IsDateTime in k8s.io/kube-openapi/pkg/validation/strfmt/time.go): small letters, any
+# mark before the fraction, offsets of any size, and after one more t anything.
+_DATE_TIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[tT]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[^tT\n]([0-9]+))?"
+    r"(?:[zZ]|([+-])([0-9]{2}):([0-9]{2}))(?:[tT].*)?",
+    re.DOTALL,
+)
+_USUAL, _USUAL_MICRO = "--T::Z", re.compile(r"[^t]{19}\.[0-9]{6}(?:Z|[+-][0-9]{2}:[0-9]{2})")
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+# Python has no year 0; the year 400 has the same days, and begins this much later.
+_FOUR_CENTURIES: Final = timedelta(days=146_097)
+
+
+def _moment(found: re.Match[str]) -> datetime:
+    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    fraction, sign, hours, minutes = found.groups()[6:]
+    local = datetime(year or 400, month, day, hour, minute, second, int(f"{fraction or 0:0<6}"[:6]), UTC)
+    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+    try:
+        return local - (offset if sign == "+" else -offset) - (timedelta() if year else _FOUR_CENTURIES)
+    except OverflowError:
+        return _nearest(year)
+
+
+def _nearest(year: int) -> datetime:
+    """Return the end of Python's calendar that is nearest."""
+    return _FIRST if year < 5_000 else _LAST
+
+
+def _as_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return _nearest(moment.year)
+
+
 class Time(datetime):
     """A moment in UTC, written as RFC 3339 with whole seconds.
 
     ``Time.now()``, ``Time.of(some_datetime)`` and ``Time.parse("2026-01-02T03:04:05Z")`` make one.
     It is a datetime in every respect. One that was read with a fraction or another offset is written as it was read.
+    Every text is read that kube-apiserver takes for the format date-time, and digits beyond microseconds are cut. A
+    moment outside the years 1 to 9999 in UTC, which Python does not have, is the first or last one that it has.
     Raises: ValueError for text that is no RFC 3339 time, or for a datetime without a time zone.
     """
 
@@ -336,28 +386,38 @@ class Time(datetime):
             raise ValueError(f"{moment!r} has no time zone; use datetime.now(UTC) or .replace(tzinfo=UTC)")
         if type(moment) is cls:
             return moment
-        u = moment.astimezone(UTC)
-        return cls(u.year, u.month, u.day, u.hour, u.minute, u.second, u.microsecond, UTC).cut()
+        return cls._in(_as_utc(moment)).cut()
+
+    @classmethod
+    def _in(cls, moment: datetime) -> Self:
+        """Return a datetime in UTC as this type."""
+        return cls.combine(moment.date(), moment.time(), UTC)
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Return the moment that RFC 3339 text names."""
+        found = None
         try:
-            moment = cls.fromisoformat(text)
+            if len(text) == 20 and text[4::3] == _USUAL and text[:4] != "0000":
+                moment = cls.fromisoformat(text)
+            elif (found := _DATE_TIME.fullmatch(text)) is not None:
+                moment = cls._in(_moment(found))
+            else:  # an ISO 8601 time, which is read, but no API server would take it
+                return cls._aware(cls.fromisoformat(text))
         except ValueError:
-            moment = None
-        if moment is None or moment.tzinfo is None:
-            raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-02T03:04:05Z")
-        if moment.tzinfo is not UTC:
-            moment = moment.astimezone(UTC)
+            raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-02T03:04:05Z") from None
         moment._keep(text)  # noqa: SLF001 - its own
         return moment
 
+    @classmethod
+    def _aware(cls, moment: datetime) -> Self:
+        if moment.tzinfo is None:
+            raise ValueError("no time zone")
+        return cls._in(_as_utc(moment))
+
     def _keep(self, text: str) -> None:
         """Take note of the text this was read from, if that is to be written again; it also saves making it anew."""
-        # With a space or a small t in the middle it is an ISO 8601 time and read, but no API server would take it.
-        if len(text) != 20 or text[19] != "Z" or text[4::3] == "--T::Z":
-            self._text = text
+        self._text = text
 
     def cut(self) -> Self:
         """Return the moment with no more than the wire form can carry."""
@@ -376,7 +436,7 @@ class Time(datetime):
             return self
         if self.tzinfo is None:
             raise ValueError(f"{self!r} has no time zone and cannot be written; use {type(self).__name__}.now()")
-        return self.astimezone(UTC)
+        return _as_utc(self)
 
     @staticmethod
     def _format(moment: datetime) -> str:
@@ -419,7 +479,9 @@ class MicroTime(Time):
 
     @override
     def _keep(self, text: str) -> None:
-        """Do nothing: Go reads a MicroTime by a layout with exactly six digits, so the text it came from is never the better one."""
+        # Go reads a MicroTime by a layout with exactly six digits.
+        if _USUAL_MICRO.fullmatch(text):
+            super()._keep(text)
 
     @staticmethod
     @override
@@ -429,6 +491,7 @@ class MicroTime(Time):
 
 _DURATION = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h)")
 _DURATION_PART = re.compile(r"([0-9.]+)([a-zµμ]+)")
+_LONGEST: Final = timedelta(days=timedelta.max.days) // timedelta(microseconds=1)  # in both directions
 _UNIT_MICROSECONDS: Final = {
     "ns": Decimal("0.001"),
     "us": Decimal(1),
@@ -457,19 +520,23 @@ class Duration(timedelta):
         if isinstance(length, Duration):
             return length
         if not isinstance(length, timedelta):
-            return cls(seconds=length)
+            try:
+                return cls(seconds=length)
+            except OverflowError as error:
+                raise ValueError(f"{length!r} seconds are more than a timedelta holds") from error
         return cls(length.days, length.seconds, length.microseconds)
 
     @classmethod
     def parse(cls, text: str) -> Duration:
-        """Return the length that Go duration text names, to the microsecond."""
+        """Return the length that Go duration text names, to the microsecond. One of more than 999,999,999 days, which a timedelta cannot hold, is read as that many."""
         body = text[1:] if text[:1] in {"+", "-"} else text
         if body != "0" and (not body or _DURATION.sub("", body)):
             raise ValueError(f"{text!r} is not a duration: write numbers with units such as 30s, 1h15m or 250ms")
-        micros = sum(
-            (Decimal(number) * _UNIT_MICROSECONDS[unit] for number, unit in _DURATION_PART.findall(body)), Decimal(0)
-        )
-        length = cls(microseconds=int(-micros if text[0] == "-" else micros))
+        micros = Decimal(0)
+        for number, unit in _DURATION_PART.findall(body):
+            micros = _EXACT.add(micros, _EXACT.multiply(Decimal(number), _UNIT_MICROSECONDS[unit]))
+        whole = _LONGEST if micros > _LONGEST else int(micros)
+        length = cls(microseconds=-whole if text[0] == "-" else whole)
         length._text = text
         return length
 

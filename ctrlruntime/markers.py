@@ -247,7 +247,11 @@ MapGranular = MapType("granular")
 Nullable = Flag("Nullable")
 """A null is a value here: it is kept, not dropped."""
 Immutable = Flag("Immutable")
-"""The value cannot be changed once it is set."""
+"""The value cannot be changed or removed once it is set, and neither can the objects around it be removed.
+
+Items of a list (`ListMap`) and values of a dict are not covered: one can be removed, and added again with another value. The generator warns
+of immutable fields in them.
+"""
 PreserveUnknown = Flag("PreserveUnknown")
 """Fields the schema does not know are kept."""
 Schemaless = Flag("Schemaless")

@@ -7,24 +7,28 @@ is wrong is the reader's to hear.
 
 from __future__ import annotations
 
-import functools
 import types
 import typing
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from base64 import b64decode, b64encode
+from collections import abc
+from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
+from enum import Enum
+from typing import Any, Final, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
-import msgspec
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
 
 from ctrlruntime.api.annotations import allows_none, bare
 from ctrlruntime.api.fields import field_named
+from ctrlruntime.api.yaml_text import MeaningError, path_text, read_documents
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.field import Duration, Quantity
 
 if typing.TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["Path", "load_yaml", "second_try"]
+__all__ = ["Path", "encoded", "load_yaml", "second_try"]
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -37,46 +41,106 @@ _ROUNDS = 16
 _NONE = object()
 
 
-def second_try(cls: type[M], raw: bytes | str, error: ValidationError) -> tuple[M, list[Path]]:
+def second_try(cls: type[M], raw: bytes | str, error: Exception) -> tuple[M, list[Path]]:
     """Return the object after mending what may be mended, and the paths of the nulls that were dropped.
 
     Raises: DecodeError, which names the fields and keeps the bytes.
     """
     first = error
-    raw = raw.encode() if isinstance(raw, str) else raw
+    raw = raw.encode(errors="replace") if isinstance(raw, str) else raw
     try:
-        document = msgspec.json.decode(raw)
-    except msgspec.DecodeError as broken:
+        document = from_json(raw)
+    except (ValueError, RecursionError) as broken:
         raise DecodeError(f"cannot read a {cls.__name__}: the bytes are not JSON ({broken})", raw=raw) from broken
+    filled: set[Path] = set()
     nulls: list[Path] = []
     for _ in range(_ROUNDS):
-        if not _mend(cls, document, error.errors(include_url=False, include_context=False), nulls):
+        if not isinstance(error, ValidationError):
+            break
+        if not _mend(cls, document, error.errors(include_url=False, include_context=False), filled, nulls):
             break
         try:
-            return cls.model_validate_json(msgspec.json.encode(document), by_name=False), nulls
-        except ValidationError as again:
+            return _validated(cls, document), nulls
+        except Exception as again:  # noqa: BLE001 - as at the first try
             error = again
-    raise DecodeError(_complaint(cls, document, first), raw=raw) from first
+    raise DecodeError(_complaint(cls, document, error, filled), raw=raw) from first
 
 
-def _mend(cls: type[BaseModel], document: Any, errors: Sequence[ErrorDetails], nulls: list[Path]) -> bool:
-    """Fill and drop in place, and note the paths of dropped nulls; False when an error is of another sort."""
+def _validated(cls: type[M], document: Any) -> M:
+    return cls.model_validate_json(to_json(document, inf_nan_mode="constants"), by_name=False)
+
+
+def encoded(cls: type[BaseModel], document: Any, encode: Callable[[Any], bytes]) -> bytes:
+    """Return a tree as JSON. Raises: DecodeError, which names the path of the value that JSON cannot hold."""
+    try:
+        return encode(document)
+    except _NO_JSON:
+        path, reason = _without_json(document, encode, ())
+        where = path_text(path) or "it"
+        raise DecodeError(f"cannot read a {cls.__name__}: {where} has no form in JSON: {reason}") from None
+
+
+_NO_JSON = (TypeError, ValueError, OverflowError, RecursionError)
+
+
+def _without_json(tree: Any, encode: Callable[[Any], bytes], around: tuple[Any, ...]) -> tuple[Path, object]:
+    """Find the innermost part of a tree that has no JSON; `around` are the trees that hold it."""
+    if any(tree is one for one in around):
+        return (), "it holds itself"
+    steps: Iterable[tuple[Any, Any]] = ()
+    if isinstance(tree, dict):
+        steps = tree.items()
+        for key in tree:
+            if not isinstance(key, (str, int, float)):
+                return (), f"the key {key!r} is no text"
+    elif isinstance(tree, list):
+        steps = enumerate(tree)
+    for step, part in steps:
+        try:
+            encode({step: part})
+        except _NO_JSON:
+            path, reason = _without_json(part, encode, (*around, tree))
+            return (step if isinstance(step, int) else str(step), *path), reason
+    return (), f"{type(tree).__name__} {tree!r:.60}"
+
+
+def _mend(
+    cls: type[BaseModel], document: Any, errors: Sequence[ErrorDetails], filled: set[Path], nulls: list[Path]
+) -> bool:
+    """Fill and drop in place all that can be, and note what was filled and dropped; return whether anything was."""
+    mended = False
     for error in errors:
         *path, last = error["loc"] or (None,)
         parent = _walk(document, path)
+        if error["type"] == "bytes_invalid_encoding":
+            canonical = _base64(_walk(parent, [last]))
+            if canonical is not None:
+                parent[last], mended = canonical, True
+            continue
         if not isinstance(parent, dict) or not isinstance(last, str):
-            return False
+            continue
         if error["type"] == "missing":
             zero = _zero(_annotation_at(cls, error["loc"]))
             if zero is _NONE:
-                return False
+                continue
             parent[last] = zero
-        elif last in parent and parent[last] is None:
+            filled.add(error["loc"])
+        elif last in parent and parent[last] is None and error["loc"] not in filled:
             del parent[last]
             nulls.append(error["loc"])
         else:
-            return False
-    return True
+            continue
+        mended = True
+    return mended
+
+
+def _base64(value: Any) -> str | None:
+    """Return base64 whose last letter says more bits than there are, which kube-apiserver takes, in the common form."""
+    try:
+        canonical = b64encode(b64decode(value, validate=True)).decode()
+    except (TypeError, ValueError):
+        return None
+    return None if canonical == value else canonical
 
 
 def _walk(tree: Any, path: Sequence[Any]) -> Any:
@@ -94,8 +158,8 @@ def _annotation_at(annotation: Any, path: Sequence[int | str]) -> Any:
         arguments = get_args(kind)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             annotation = _field_annotation(kind, str(step))
-        elif get_origin(kind) in {list, dict} and arguments:
-            annotation = arguments[-1]
+        elif get_origin(kind) in _CONTAINERS and arguments:
+            annotation = next(one for one in reversed(arguments) if one is not ...)
         else:
             return _NONE
     return annotation
@@ -107,34 +171,85 @@ def _field_annotation(cls: type[BaseModel], wire: str) -> Any:
 
 
 def _zero(annotation: Any) -> Any:
+    """Return the zero of a type in JSON, or _NONE: that of a choice is its empty member, if it has one."""
     if allows_none(annotation):
         return None
     annotation = bare(annotation)
     if get_origin(annotation) in {Union, types.UnionType}:
         annotation = get_args(annotation)[0]
+    if get_origin(annotation) is Literal:
+        return _empty_choice(get_args(annotation))
     annotation = get_origin(annotation) or annotation
     if not isinstance(annotation, type):
         return _NONE
-    if issubclass(annotation, BaseModel):
-        return {}
-    zeros: Mapping[type[Any], Any] = {
-        str: "", int: 0, float: 0.0, bool: False, bytes: "", list: [], dict: {}, Quantity: "0", Duration: "0s",
-    }  # fmt: skip
-    return zeros.get(annotation, _NONE)
+    if issubclass(annotation, Enum):
+        return _empty_choice([member.value for member in annotation])
+    return next((copy(zero) for kind, zero in _ZEROS if issubclass(annotation, kind)), _NONE)
 
 
-def _complaint(cls: type[BaseModel], document: Any, error: ValidationError) -> str:
-    parts = [_describe(detail) for detail in error.errors(include_url=False, include_context=False)]
+def _empty_choice(values: Iterable[Any]) -> Any:
+    plain = [value.value if isinstance(value, Enum) else value for value in values]
+    return next((value for value in plain if isinstance(value, (str, int)) and not value), _NONE)
+
+
+_CONTAINERS: Final = (list, tuple, set, frozenset, dict, abc.Sequence, abc.Set, abc.Mapping, abc.MutableSequence)
+_ZEROS: Final[Sequence[tuple[type[Any], Any]]] = (
+    (BaseModel, {}),
+    (bool, False),
+    (int, 0),
+    (float, 0.0),
+    (str, ""),
+    (bytes, ""),
+    (abc.Mapping, {}),
+    (abc.Sequence, []),
+    (abc.Set, []),
+    (Quantity, "0"),
+    (Duration, "0s"),
+)
+
+
+def _complaint(cls: type[BaseModel], document: Any, error: Exception, filled: Collection[Path]) -> str:
+    if isinstance(error, ValidationError):
+        details = error.errors(include_url=False, include_context=False)
+        parts = [_describe(detail, is_missing=detail["loc"] in filled) for detail in details]
+    else:
+        parts = [f"{path_text(_culprit(cls, document, error))}: {error or type(error).__name__}".removeprefix(": ")]
     shown = "; ".join(parts[:5]) + (f"; and {len(parts) - 5} more" if len(parts) > 5 else "")
     return f"{_name(cls, document)} does not fit the class {cls.__name__}: {shown}"
 
 
-def _describe(detail: ErrorDetails) -> str:
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"]).removeprefix(".")
-    if detail["type"] == "missing":
+def _culprit(cls: type[BaseModel], document: Any, error: Exception) -> tuple[int | str, ...]:
+    """Find the value that makes a validator fail with something else than a ValueError: without it, it does not."""
+    path: list[int | str] = []
+    part = document
+    while isinstance(part, (dict, list)):
+        for step in list(part) if isinstance(part, dict) else range(len(part)):
+            kept, part[step] = part[step], None
+            fails = _fails(cls, document, type(error))
+            part[step] = kept
+            if not fails:
+                path.append(step)
+                part = kept
+                break
+        else:
+            break
+    return tuple(path)
+
+
+def _fails(cls: type[BaseModel], document: Any, kind: type[Exception]) -> bool:
+    try:
+        _validated(cls, document)
+    except Exception as error:  # noqa: BLE001 - compared, whichever it is
+        return type(error) is kind
+    return False
+
+
+def _describe(detail: ErrorDetails, *, is_missing: bool) -> str:
+    path = path_text(detail["loc"])
+    if is_missing or detail["type"] == "missing":
         return f"{path} is missing"
     value = repr(detail["input"])
-    return f"{path}: {detail['msg']}, not {value if len(value) <= 60 else value[:57] + '…'}"
+    return f"{path}: {detail['msg']}, not {value if len(value) <= 60 else value[:57] + '…'}".removeprefix(": ")
 
 
 def _name(cls: type[BaseModel], document: Any) -> str:
@@ -147,28 +262,25 @@ def _name(cls: type[BaseModel], document: Any) -> str:
 
 
 def load_yaml(text: str) -> dict[str, Any]:
-    """Return the tree of the one YAML document in `text`. Raises: DecodeError."""
+    """Return the tree of the one YAML document in `text`, read as kubectl reads it.
+
+    Raises: DecodeError, which names line and path, for what is no YAML, what JSON cannot say (`.nan`, a null as a key),
+    and a key that stands twice.
+    """
     import yaml
 
+    def refuse(key: str, line: int, path: Sequence[str | int]) -> None:
+        raise MeaningError(f"the key {key!r} stands twice", line, tuple(path))
+
+    raw = text.encode(errors="replace")
     try:
-        documents = [tree for tree in yaml.load_all(text, Loader=_loader()) if tree is not None]
+        documents = [tree for tree in read_documents(text, refuse) if tree is not None]
+    except MeaningError as error:
+        where = f", {path_text(error.path)}" if error.path else ""
+        raise DecodeError(f"line {error.line}{where}: {error.problem}", raw=raw) from error
     except yaml.YAMLError as error:
-        raise DecodeError(f"the text is not YAML: {error}", raw=text.encode()) from error
+        raise DecodeError(f"the text is not YAML: {error}", raw=raw) from error
     if len(documents) != 1 or not isinstance(documents[0], dict):
         what = f"{len(documents)} documents" if len(documents) != 1 else f"a {type(documents[0]).__name__}"
-        raise DecodeError(f"one YAML mapping is needed, not {what}; split the text first", raw=text.encode())
+        raise DecodeError(f"one YAML mapping is needed, not {what}; split the text first", raw=raw)
     return cast("dict[str, Any]", documents[0])
-
-
-@functools.cache
-def _loader() -> Any:
-    """A safe loader that leaves dates text, as Kubernetes does: YAML there is another spelling of JSON."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        yaml_implicit_resolvers = {  # noqa: RUF012 - the name and form PyYAML looks for
-            first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
-    return Loader

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, Self, TypeVar, cast, overload
 
 import msgspec
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 from typing_extensions import override
 
 from ctrlruntime.api.kind import OLM, GroupVersionKind, KindInfo, ScalePaths, Scope, guess_plural
@@ -146,7 +146,7 @@ class Object(Wire, always_sent=("api_version", "kind")):
         # Every read from a cache comes through here; with super() and the attributes of a model it takes 4 % longer.
         try:
             decoded: Self = cls.__pydantic_validator__.validate_json(raw, by_name=False)
-        except ValidationError as error:
+        except Exception as error:  # noqa: BLE001 - a validator of the user's may raise what it likes
             decoded = cls._mended(raw, error)
         values = decoded.__dict__
         if (values["api_version"], values["kind"]) != cls.__head__:
@@ -391,6 +391,7 @@ def key(obj: Object) -> NamespacedName:
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Object)
+W = TypeVar("W", bound=Wire)
 
 
 class _ListEnvelope(msgspec.Struct, rename="camel"):
@@ -399,6 +400,13 @@ class _ListEnvelope(msgspec.Struct, rename="camel"):
 
 
 _decode_list = msgspec.json.Decoder(_ListEnvelope).decode
+
+
+def _part_of_list(cls: type[W], raw: bytes, kind: type[Object], path: str) -> W:
+    try:
+        return cls.from_json(raw)
+    except DecodeError as error:
+        raise DecodeError(f"{path} of a list of {kind.__name__}: {error}", raw=error.raw) from error
 
 
 class ObjectList(Sequence[T], Generic[T]):
@@ -419,10 +427,15 @@ class ObjectList(Sequence[T], Generic[T]):
         """Return the list that JSON holds, items of type `kind`. Raises: DecodeError, which names item and fields."""
         try:
             envelope = _decode_list(raw)
-        except msgspec.DecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise DecodeError(f"cannot read a list of {kind.__name__}: {error}", raw=raw) from error
-        items = [kind.from_json(bytes(item)) for item in envelope.items or ()]
-        return ObjectList(kind, items, metadata=ListMeta.from_json(bytes(envelope.metadata)))
+        metadata = bytes(envelope.metadata)
+        if metadata == b"null":
+            metadata = b"{}"
+        items = [
+            _part_of_list(kind, bytes(item), kind, f"items[{index}]") for index, item in enumerate(envelope.items or ())
+        ]
+        return ObjectList(kind, items, metadata=_part_of_list(ListMeta, metadata, kind, "metadata"))
 
     def to_wire(self) -> dict[str, Any]:
         """Return the wire form as a new tree of JSON values."""

@@ -48,12 +48,12 @@ from typing import (
 )
 
 import msgspec
-from pydantic import AliasGenerator, BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic import AliasGenerator, BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticUndefined, to_jsonable_python
 from typing_extensions import override
 
 from ctrlruntime.api.annotations import allows_none, bare
-from ctrlruntime.api.decoding import load_yaml, second_try
+from ctrlruntime.api.decoding import encoded, load_yaml, second_try
 from ctrlruntime.api.fields import Absence, absence, camel, default_of, is_explicit, settle_names, wire_names
 from ctrlruntime.api.sets import OrderedFrozenSet, OrderedSet, in_order_of, items_of, ordered_like, remembering
 from ctrlruntime.field import Duration, MicroTime, Quantity, Time
@@ -242,12 +242,12 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         """
         try:
             decoded: Self = cls.__pydantic_validator__.validate_json(raw, by_name=False)
-        except ValidationError as error:
+        except Exception as error:  # noqa: BLE001 - a validator of the user's may raise what it likes
             decoded = cls._mended(raw, error)
         return decoded
 
     @classmethod
-    def _mended(cls, raw: bytes | str, error: ValidationError) -> Self:
+    def _mended(cls, raw: bytes | str, error: Exception) -> Self:
         decoded, nulls = second_try(cls, raw, error)
         for path in nulls:
             _note_null(decoded, path)
@@ -256,7 +256,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
     @classmethod
     def from_wire(cls, document: dict[str, Any]) -> Self:
         """Return the object that a tree of JSON values (wire names) holds. Raises: DecodeError."""
-        return cls.from_json(_encode_json(document))
+        return cls.from_json(encoded(cls, document, _encode_json))
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:

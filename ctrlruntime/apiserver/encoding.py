@@ -63,7 +63,7 @@ def decode_strictly(body: bytes) -> Any:
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if len(body) > _DEEPEST:
-        check_size(tree)
+        _check_depth(tree)
     return tree
 
 
@@ -88,25 +88,14 @@ _ESCAPES = re.compile(
 )
 
 
-def check_size(tree: Any, limit: int = 0) -> None:
-    """Refuse a tree that is nested too deep, or (with a limit) has more values than that, shared parts counted each time.
-
-    Raises: ValueError.
-    """
-    level: list[Any] = [tree]
-    depth = values = 0
-    while level:
-        depth += 1
-        if depth > _DEEPEST:
-            raise ValueError(_TOO_DEEP)
-        inner: list[Any] = []
-        for node in level:
-            members = node.values() if type(node) is dict else node if type(node) is list else ()
-            values += len(members)
-            if limit and values > limit:
-                raise ValueError("document contains excessive aliasing")
-            inner.extend(value for value in members if type(value) is dict or type(value) is list)
-        level = inner
+def _check_depth(tree: Any) -> None:
+    level: list[Any] = [[tree]]
+    for _ in range(_DEEPEST + 1):
+        members = [value for node in level for value in (node.values() if type(node) is dict else node)]
+        level = [value for value in members if type(value) is dict or type(value) is list]
+        if not level:
+            return
+    raise ValueError(_TOO_DEEP)
 
 
 def encode(document: Any) -> bytes:

@@ -7,16 +7,20 @@ fraction.
 from __future__ import annotations
 
 import re
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_UP, Context, Decimal
 from typing import Any, Final
 
-_FORM: Final = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?")
+_FORM: Final = re.compile(
+    r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
+)
 _WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _DECIMAL: Final = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _SUFFIX_EXPONENT: Final = {suffix: exponent for exponent, suffix in _DECIMAL.items()}
 _NANO: Final = Decimal("1e-9")
-_LARGEST: Final = Decimal(2**63 - 1)
+_LARGEST_BINARY: Final = Decimal(2**63 - 1)
+_LARGEST_EXPONENT: Final = 999
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def parse(text: Any) -> Decimal:
@@ -29,7 +33,7 @@ def canonical(text: Any) -> str:
     value, suffix = _parts(text)
     if value == 0:
         return "0"
-    if suffix.endswith("i") and abs(value) >= 1024:
+    if suffix.endswith("i") and abs(value) >= 1024 and value == value.to_integral_value():
         return _binary(value)
     return _decimal(value, exponent_form=suffix[:1] in {"e", "E"} and len(suffix) > 1)
 
@@ -41,26 +45,29 @@ def _parts(text: Any) -> tuple[Decimal, str]:
         raise ValueError(_WRONG)
     suffix = match["suffix"] or ""
     number = Decimal(match["number"])
-    if suffix in _BINARY:
-        value = number * 1024 ** _BINARY.index(suffix)
+    if suffix.endswith("i"):
+        value = _EXACT.multiply(number, 1024 ** _BINARY.index(suffix))
+        value = max(-_LARGEST_BINARY, min(_LARGEST_BINARY, value))
+        suffix = suffix if abs(value) >= 1 else ""
     elif suffix in _SUFFIX_EXPONENT:
-        value = number.scaleb(_SUFFIX_EXPONENT[suffix])
+        value = _EXACT.scaleb(number, _SUFFIX_EXPONENT[suffix])
     else:
-        value = number.scaleb(max(-30, min(30, int(suffix[1:]))))
-    value = max(-_LARGEST, min(_LARGEST, value))
-    return value.quantize(_NANO, ROUND_CEILING if value > 0 else ROUND_FLOOR), suffix
+        value = _EXACT.scaleb(number, max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, int(suffix[1:][:9]))))
+    if int(value.as_tuple().exponent) < -9:
+        value = value.quantize(_NANO, ROUND_UP, context=_EXACT)
+    return value, suffix
 
 
 def _binary(value: Decimal) -> str:
-    whole, step = int(value.to_integral_value(ROUND_CEILING if value > 0 else ROUND_FLOOR)), 0
+    whole, step = int(value), 0
     while whole % 1024 == 0 and step < len(_BINARY) - 1:
         whole, step = whole // 1024, step + 1
     return f"{whole}{_BINARY[step]}"
 
 
 def _decimal(value: Decimal, *, exponent_form: bool) -> str:
-    whole, exponent = int(value.scaleb(9)), -9
-    while whole % 1000 == 0 and exponent < 18:
+    whole, exponent = int(_EXACT.scaleb(value, 9)), -9
+    while whole % 1000 == 0 and (exponent < 18 or exponent_form):
         whole, exponent = whole // 1000, exponent + 3
     if exponent_form:
         return f"{whole}e{exponent}" if exponent else str(whole)

@@ -20,8 +20,17 @@ from typing import Any
 from ctrlruntime.conditions import NAME, RULES
 from ctrlruntime.data import open_data
 from ctrlruntime.generate.options import Document, Place
+from ctrlruntime.generate.texts import DURATION
 
-__all__ = ["EMBEDDED_METADATA", "INT_OR_STRING", "QUANTITY", "builtin_name", "builtin_schema", "builtin_schemas"]
+__all__ = [
+    "EMBEDDED_METADATA",
+    "INT_OR_STRING",
+    "LOOSE_QUANTITY",
+    "QUANTITY",
+    "builtin_name",
+    "builtin_schema",
+    "builtin_schemas",
+]
 
 _DATA = "kubernetes-1.36"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -36,10 +45,12 @@ INT_OR_STRING: Mapping[str, Any] = {
 }
 QUANTITY: Mapping[str, Any] = {
     **INT_OR_STRING,
-    "pattern": (
-        r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
-    ),
+    "pattern": (r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]+))?$"),
 }
+LOOSE_QUANTITY = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+"""The pattern that controller-gen writes for quantities: it takes `1e3.5`, which no client in Go or here can read."""
 _TEXTS: Mapping[str, Any] = {"type": "object", "additionalProperties": {"type": "string"}}
 EMBEDDED_METADATA: Mapping[str, Any] = {
     "type": "object",
@@ -58,7 +69,7 @@ _SPECIAL: Mapping[str, Mapping[str, Any]] = {
     _EXTENSIONS + "JSON": {_PRESERVE: True},
     _META + "Time": {"type": "string", "format": "date-time"},
     _META + "MicroTime": {"type": "string", "format": "date-time"},
-    _META + "Duration": {"type": "string"},
+    _META + "Duration": DURATION,
     _META + "FieldsV1": {"type": "object"},
 }
 _CONDITION = _META + "Condition"

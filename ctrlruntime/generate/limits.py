@@ -85,7 +85,9 @@ def _length(limit: Limit, schema: Document, place: Place) -> Document:
         raise place.error(f"{limit.kind}={limit.value!r} is for text, lists and dicts, not for type {_type(schema)}")
     if limit.value < 0:
         raise place.error(f"{limit.kind}={limit.value!r} is below zero")
-    return {f"{side}{_LENGTHS.get(schema.get('type', 'string'), 'Length')}": limit.value}
+    # The server counts the letters of base64.
+    value = (limit.value + 2) // 3 * 4 if schema.get("format") == "byte" else limit.value
+    return {f"{side}{_LENGTHS.get(schema.get('type', 'string'), 'Length')}": value}
 
 
 def _is_int_or_string(schema: Document) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ctrlruntime.api.fields import camel, wire_names
 from ctrlruntime.api.wire import Wire
+from ctrlruntime.generate.immutable import property_of
 from ctrlruntime.generate.limits import add_limit
 from ctrlruntime.generate.options import Document, Place
 from ctrlruntime.markers import (
@@ -161,11 +162,11 @@ def _apply_keywords(cls: type[Wire], schema: Document, place: Place) -> None:
     for keyword in ("at_most_one_of", "exactly_one_of", "at_least_one_of"):
         for group in (names for word, names in cls.__one_of__ if word == keyword):
             wires = [_member(cls, keyword, name, schema, place) for name in group]
-            add_rule(schema, *_one_of(keyword, wires))
+            add_rule(schema, *_one_of(keyword, wires, place))
 
 
 def _member(cls: type[Wire], keyword: str, name: str, schema: Document, place: Place) -> str:
-    if "." in name:
+    if "." in name and name not in wire_names(cls).values():
         raise place.error(f"{keyword}: {name!r} is a field of another object; name fields of {cls.__name__} itself")
     wire = wire_names(cls).get(name, name)
     if wire not in (schema.get("properties") or {}):
@@ -175,14 +176,14 @@ def _member(cls: type[Wire], keyword: str, name: str, schema: Document, place: P
     return wire
 
 
-def _one_of(keyword: str, names: list[str]) -> tuple[str, str]:
-    shown = f"[{' '.join(names)}]"
-    count = "+".join(f"(has(self.{name})?1:0)" for name in names)
+def _one_of(keyword: str, wires: list[str], place: Place) -> tuple[str, str]:
+    shown = f"[{' '.join(wires)}]"
+    present = [f"has({property_of('self', wire, place)})" for wire in wires]
+    count = "+".join(f"({one}?1:0)" for one in present)
     match keyword:
         case "at_most_one_of":
             return f"{count} <= 1", f"at most one of the fields in {shown} may be set"
         case "exactly_one_of":
             return f"{count} == 1", f"exactly one of the fields in {shown} must be set"
         case _:
-            any_of = "||".join(f"has(self.{name})" for name in names)
-            return any_of, f"at least one of the fields in {shown} must be set"
+            return "||".join(present), f"at least one of the fields in {shown} must be set"

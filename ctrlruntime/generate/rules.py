@@ -16,9 +16,9 @@ from ctrlruntime.cel.types import Type, optional_of
 from ctrlruntime.generate.marks import RULES
 from ctrlruntime.generate.options import Place, Warn
 
-__all__ = ["RuleChecks", "has_rules"]
+__all__ = ["RULE_LIMIT", "RuleChecks", "has_rules"]
 
-_RULE_LIMIT, _SCHEMA_LIMIT = 10_000_000, 100_000_000
+RULE_LIMIT, _SCHEMA_LIMIT = 10_000_000, 100_000_000
 _ADVICE: Final = "bound the lists, dicts and texts it goes through with Field(max_length=…), or make the rule simpler"
 
 
@@ -103,10 +103,10 @@ class RuleChecks:
                 raise where.error(f"the {name} {text!r} must give a {wanted}, not {program.result_type}")
             cost = program.cost().most * (at.count if name == "rule" else 1)
             self._total += cost
-            if cost > _RULE_LIMIT:
+            if cost > RULE_LIMIT:
                 shown = f"{cost:,}" if cost < 2**53 else "any amount"
                 self._warn(
-                    f"{where}: the {name} {text!r} may cost {shown}, and the server allows {_RULE_LIMIT:,}; {_ADVICE}"
+                    f"{where}: the {name} {text!r} may cost {shown}, and the server allows {RULE_LIMIT:,}; {_ADVICE}"
                 )
             uses_old = uses_old or (name == "rule" and "oldSelf" in program.used_variables)
         if uses_old and at.untracked:

@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
 from inspect import get_annotations
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
-from pathlib import PurePath
 from typing import Any, Final, Literal, Union, cast, get_args, get_origin
-from uuid import UUID
 
-from pydantic import AnyUrl, BaseModel, EmailStr
+from pydantic import BaseModel
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic_core import SchemaError
@@ -32,10 +29,13 @@ from ctrlruntime.field import Duration, Quantity
 from ctrlruntime.generate.builtin import EMBEDDED_METADATA, INT_OR_STRING, QUANTITY, builtin_name, builtin_schema
 from ctrlruntime.generate.defaults import Defaults
 from ctrlruntime.generate.descriptions import clean, docstring, drop
+from ctrlruntime.generate.immutable import removal_rules
+from ctrlruntime.generate.keys import is_affordable, key_choices, key_rules
 from ctrlruntime.generate.limits import apply_limits
 from ctrlruntime.generate.marks import add_rule, apply_class_marks, apply_marks
 from ctrlruntime.generate.options import Document, Options, Place, Warn, warn
-from ctrlruntime.markers import Flag, Immutable, NoDescriptions, PreserveUnknown, Schemaless, SchemaType
+from ctrlruntime.generate.texts import Text, text_of
+from ctrlruntime.markers import Flag, NoDescriptions, PreserveUnknown, Schemaless, SchemaType
 
 __all__ = ["SchemaWalker"]
 
@@ -56,11 +56,7 @@ _SIMPLE: Final[Mapping[type[Any], Mapping[str, Any]]] = {
     int: {"type": "integer"},
     str: {"type": "string"},
     bytes: {"type": "string", "format": "byte"},
-    date: {"type": "string", "format": "date"},
 }
-_TEXTS: Final[tuple[type[Any], ...]] = (
-    AnyUrl, cast("type[Any]", EmailStr), UUID, PurePath, IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network,
-)  # fmt: skip
 _LISTS: Final = (list, tuple, set, frozenset)
 _REFUSED: Final[Mapping[Any, str]] = {
     Any: "Any says nothing to the server; use JSONValue for any JSON, RawExtension for any object, or a class",
@@ -82,6 +78,7 @@ class SchemaWalker:
     def __init__(self, options: Options | None = None, *, warn: Warn = warn) -> None:
         self._options = options or Options()
         self._defaults = Defaults(warn)
+        self._warn = warn
         self._open: list[type[Any]] = []
 
     def of_kind(self, cls: type[Object]) -> Document:
@@ -119,6 +116,7 @@ class SchemaWalker:
             schema["x-kubernetes-preserve-unknown-fields"] = True
         properties: Document = {}
         required: list[str] = []
+        optional: dict[str, str] = {}
         for name, wire in wire_names(cls).items():
             info, place = cls.model_fields[name], Place(cls, f".{name}")
             if wire in properties:
@@ -130,9 +128,10 @@ class SchemaWalker:
             properties[wire] = child
             if is_required:
                 required.append(wire)
-            elif Immutable in take_apart(info.annotation, info.metadata).markers:
-                message = f"field {wire} is immutable once set"
-                add_rule(schema, f"!has(oldSelf.{wire}) || has(self.{wire})", message)
+            else:
+                optional[name] = wire
+        for rule, message in removal_rules(cls, optional, self._warn):
+            add_rule(schema, rule, message)
         if properties:
             schema["properties"] = properties
         if required:
@@ -168,6 +167,9 @@ class SchemaWalker:
             raise place.error(annotation.misused[0])
         schema = self._base(annotation, place)
         apply_limits(annotation.limits, schema, place)
+        if schema.get("format") == "byte":
+            self._bound_bytes(annotation, schema, place)
+        self._limit_keys(annotation, schema, place)
         apply_marks(annotation.markers, schema, place)
         if annotation.description:
             schema["description"] = clean(annotation.description)
@@ -176,6 +178,18 @@ class SchemaWalker:
         if NoDescriptions in annotation.markers:
             drop(schema)
         return schema
+
+    def _bound_bytes(self, annotation: Annotation, schema: Document, place: Place) -> None:
+        """Say what the length of base64 cannot: it comes in steps of three bytes, and the server takes no empty one."""
+        for limit in annotation.limits:
+            exact = {"min_length": 1, "max_length": 0}.get(limit.kind)
+            if exact is not None and limit.value % 3 != exact:
+                sign, what = (">=", "at least") if limit.kind == "min_length" else ("<=", "at most")
+                add_rule(schema, f"size(self) {sign} {limit.value}", f"must have {what} {limit.value} bytes")
+        if not schema.get("minLength") and not any("minLength" in one for one in schema.get("allOf", ())):
+            self._warn(
+                f"{place}: the server refuses empty bytes, and the class does not; say Field(min_length=1), and leave the field out instead"
+            )
 
     def _base(self, annotation: Annotation, place: Place) -> Document:
         given = [marker for marker in annotation.markers if isinstance(marker, SchemaType)]
@@ -227,16 +241,10 @@ class SchemaWalker:
             return self._float(place)
         if issubclass(cls, Quantity):
             return dict(QUANTITY)
-        if issubclass(cls, datetime):
-            return {"type": "string", "format": "date-time"}
-        if issubclass(cls, timedelta):
-            if not issubclass(cls, Duration):
-                raise place.error(
-                    "a timedelta has no form Kubernetes reads; use ctrlruntime's Duration, written as 1h30m"
-                )
-            return {"type": "string"}
-        if issubclass(cls, (str, *_TEXTS)):
-            return {"type": "string"}
+        if issubclass(cls, timedelta) and not issubclass(cls, Duration):
+            raise place.error("a timedelta has no form Kubernetes reads; use ctrlruntime's Duration, written as 1h30m")
+        if (said := text_of(cls)) is not None:
+            return self._text(said, place)
         if issubclass(cls, int):
             return {"type": "integer"}
         if hasattr(cls, "__ctrl_schema__"):
@@ -245,6 +253,17 @@ class SchemaWalker:
             f"{cls.__name__} cannot become a schema; use a class of Wire, say its JSON type with "
             f"Annotated[{cls.__name__}, SchemaType('string')], or give it a class method __ctrl_schema__"
         )
+
+    def _text(self, text: Text, place: Place) -> Document:
+        schema: Document = {"type": "string", **text.keywords}
+        if text.rule is not None:
+            add_rule(schema, *text.rule)
+        if text.unsaid:
+            self._warn(
+                f"{place}: the schema can say {text.unsaid}: the server stores texts that the class does not read. Use str with a pattern, "
+                f"or check the field in a webhook"
+            )
+        return schema
 
     def _float(self, place: Place) -> Document:
         if not self._options.allow_floats:
@@ -286,16 +305,33 @@ class SchemaWalker:
         raise place.error(f"{origin.__name__} cannot become a schema; use list[X] or dict[str, X]")
 
     def _map(self, arguments: tuple[Any, ...], place: Place) -> Document:
-        key = take_apart(arguments[0]).bare
-        if not (
-            (isinstance(key, type) and issubclass(key, str))
-            or (get_origin(key) is Literal and all(isinstance(value, str) for value in get_args(key)))
-        ):
+        annotation = take_apart(arguments[0])
+        key = annotation.bare
+        choices = key_choices(key)
+        if choices is None and not (isinstance(key, type) and issubclass(key, str)):
             raise place.error(
                 f"the keys of a JSON object are text, not {getattr(key, '__name__', key)}; use dict[str, X]"
             )
         values = self._schema(take_apart(arguments[1]), place.below("{}"))
-        return {"type": "object", "additionalProperties": values}
+        schema: Document = {"type": "object", "additionalProperties": values}
+        if choices is not None:
+            schema["maxProperties"] = len(choices)
+        return schema
+
+    def _limit_keys(self, annotation: Annotation, schema: Document, place: Place) -> None:
+        """Add the rules for the keys of a dict, and warn of those that may cost more than the server allows."""
+        origin = get_origin(annotation.bare)
+        if not (isinstance(origin, type) and issubclass(origin, Mapping)) or schema.get("type") != "object":
+            return
+        key = take_apart(get_args(annotation.bare)[0])
+        for rule, message in key_rules(key, place):
+            if is_affordable(rule, schema):
+                add_rule(schema, rule, message)
+            else:
+                self._warn(
+                    f"{place}: {message}, and the schema cannot say so: the rule {rule!r} may cost more than the server allows. Bound the "
+                    f"dict with Field(max_length=…), or check the keys in a webhook"
+                )
 
 
 def _complete(cls: type[BaseModel], place: Place) -> None:

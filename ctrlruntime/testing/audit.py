@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple, Self, cast
 
 from ctrlruntime.api.kind import GroupVersionKind, guess_plural
 from ctrlruntime.api.object import Object
+from ctrlruntime.api.yaml_text import read_documents
 from ctrlruntime.client.observers import Call, witnesses
 from ctrlruntime.errors import ConfigError
 
@@ -156,10 +157,10 @@ def read_roles(paths: Iterable[str | Path]) -> list[Mapping[str, Any]]:
     roles: list[Mapping[str, Any]] = []
     for path in map(Path, paths):
         try:
-            documents: list[Any] = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+            documents: list[Any] = list(read_documents(path.read_text(encoding="utf-8")))
         except FileNotFoundError as error:
             raise ConfigError(f"there is no file {path} with roles; make it with: ctrl manifests --module …") from error
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        except (OSError, ValueError, yaml.YAMLError) as error:
             raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
         found = [document for document in documents if _is_role(document)]
         if not found:

@@ -82,6 +82,8 @@ async def test_one_bad_object_among_a_hundred(server, namespace, gears):
         assert len(listed) == 100
         assert len(listed.readable) == 99
         assert "spec.teeth" in str(listed.unreadable[0])
+        live = await mgr.api_reader.list(Gear, namespace=namespace)
+        assert (len(live.readable), len(live.unreadable)) == (99, 1)
         with pytest.raises(DecodeError, match=r"spec\.teeth"):
             await mgr.client.get(Gear, ctrl.NamespacedName(namespace, "bad"))
         assert (await mgr.client.get(RawGear, ctrl.NamespacedName(namespace, "bad")))["spec"]["teeth"] == "many"

@@ -312,3 +312,33 @@ def test_a_definition_too_large_for_kubectl_apply_is_warned_of():
 
 def test_an_embedded_resource_and_an_immutable_field_are_fine():
     assert warned(kind_with(Annotated[EmbeddedResource, Immutable])) == []
+
+
+class FixedEntry(ctrl.Wire):
+    name: str = Field(max_length=10)
+    value: Annotated[int | None, Immutable] = None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "what"),
+    [
+        (Annotated[list[FixedEntry], Field(max_length=3), ListMap("name")], "the items of a list"),
+        (Annotated[dict[str, FixedEntry], Field(max_length=3)], "the values of a dict"),
+    ],
+)
+def test_an_immutable_field_that_can_be_removed_with_what_holds_it_is_a_warning(annotation: Any, what: str):
+    (warning,) = warned(kind_with(annotation))
+
+    assert f"{what} have immutable fields, and the server does not keep one from being removed" in warning
+
+
+def test_an_immutable_list_of_objects_with_immutable_fields_is_fine():
+    assert warned(kind_with(Annotated[list[FixedEntry], Field(max_length=3), ListMap("name"), Immutable])) == []
+
+
+def test_a_name_that_no_rule_can_read_is_an_error_where_a_rule_is_needed():
+    class Odd(ctrl.Wire):
+        one: Annotated[str | None, Immutable] = Field(None, validation_alias="x y")
+
+    with pytest.raises(GenerateError, match=r"Odd\.one: a rule is needed that reads the field 'x y'"):
+        crds([kind_with(Odd)])

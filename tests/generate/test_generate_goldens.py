@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from golden_cases import GOLDEN, kinds, text_of
+from golden_cases import GOLDEN, kinds, written
 
 from ctrlruntime.api.object import Object
 
@@ -18,16 +18,16 @@ CASES = {kind: classes for (_, kind), classes in kinds().items()}
 
 @pytest.mark.parametrize("classes", CASES.values(), ids=CASES.keys())
 def test_the_definition_is_what_controller_gen_writes(classes: list[type[Object]]):
-    name, text = text_of(classes)
+    name, text = written(classes)
 
     assert text == (GOLDEN / name).read_text()
 
 
 def test_every_golden_has_a_class_and_there_are_enough():
-    written = {text_of(classes)[0] for classes in CASES.values()}
+    names = {written(classes)[0] for classes in CASES.values()}
 
-    assert written == {path.name for path in GOLDEN.iterdir()}
-    assert len(written) >= 60
+    assert names == {path.name for path in GOLDEN.iterdir()}
+    assert len(names) >= 60
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 from pydantic_core import SchemaError
 
 from ctrlruntime.api.fields import camel
-from ctrlruntime.generate.builtin import QUANTITY
+from ctrlruntime.generate.builtin import LOOSE_QUANTITY, QUANTITY
 from ctrlruntime.markers import CEL, ExternalDocs
 from ctrlruntime.project.importing.known import builtin_class
 from ctrlruntime.project.importing.layout import (
@@ -156,7 +156,7 @@ class Types:
 
     def _typed(self, schema: Mapping[str, Any], owner: Owner, steps: tuple[str, ...]) -> _Said:
         if schema.get(_INT_OR_STRING):
-            is_quantity = schema.get("pattern") == QUANTITY["pattern"]
+            is_quantity = schema.get("pattern") in {QUANTITY["pattern"], LOOSE_QUANTITY}
             return _Said(Atom("ctrl.Quantity" if is_quantity else "ctrl.IntOrString"))
         if (values := _enum(schema)) is not None:
             return _Said(self.short(subscript("Literal", *map(value, values)), owner, steps))

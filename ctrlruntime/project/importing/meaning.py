@@ -1,7 +1,8 @@
 """Whether two definitions mean the same to the server and to readers, and where they do not.
 
 Left out is what says nothing: order, empty lists, falsy flags, blanks and line breaks in descriptions, names the server would fill in, and
-the stamps of tools. Bounds in `allOf` hold beside those outside of it, so both are one set.
+the stamps of tools. controller-gen's pattern for quantities counts as ours, by which they are read. Bounds in `allOf` hold beside those
+outside of it, so both are one set.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
+from ctrlruntime.generate.builtin import LOOSE_QUANTITY, QUANTITY
 from ctrlruntime.generate.options import Document
 
 __all__ = ["LIMITS", "STAMPS", "bounds_in", "differences", "is_limits", "normal_schema"]
@@ -256,7 +258,7 @@ def bounds_in(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             if f"{side}{what}" in schema:
                 yield f"{side}{what}", schema[f"{side}{what}"]
     if "pattern" in schema:
-        yield "pattern", schema["pattern"]
+        yield "pattern", QUANTITY["pattern"] if schema["pattern"] == LOOSE_QUANTITY else schema["pattern"]
 
 
 def _bound(value: Any) -> Any:
