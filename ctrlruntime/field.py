@@ -528,7 +528,10 @@ class Duration(timedelta):
 
     @classmethod
     def parse(cls, text: str) -> Duration:
-        """Return the length that Go duration text names, to the microsecond. One of more than 999,999,999 days, which a timedelta cannot hold, is read as that many."""
+        """Return the length that Go duration text names, to the microsecond.
+
+        One of more than 999,999,999 days, which a timedelta cannot hold, is read as that many.
+        """
         body = text[1:] if text[:1] in {"+", "-"} else text
         if body != "0" and (not body or _DURATION.sub("", body)):
             raise ValueError(f"{text!r} is not a duration: write numbers with units such as 30s, 1h15m or 250ms")

@@ -247,8 +247,9 @@ class SchemaWalker:
             return self._text(said, place)
         if issubclass(cls, int):
             return {"type": "integer"}
-        if hasattr(cls, "__ctrl_schema__"):
-            return dict(cast("Document", cls.__ctrl_schema__()))
+        hook = getattr(cls, "__ctrl_schema__", None)
+        if hook is not None:
+            return dict(cast("Document", hook()))
         raise place.error(
             f"{cls.__name__} cannot become a schema; use a class of Wire, say its JSON type with "
             f"Annotated[{cls.__name__}, SchemaType('string')], or give it a class method __ctrl_schema__"
