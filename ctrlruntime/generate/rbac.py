@@ -223,10 +223,12 @@ def _check(rule: RBACRule) -> None:
         raise GenerateError(
             f"{_said(rule)} names URLs in a Role of a namespace: URLs belong to no namespace, leave namespace= out"
         )
-    if rule.urls and rule.resources:
+    if rule.urls and (rule.groups or rule.resources or rule.resource_names):
         raise GenerateError(
             f"{_said(rule)} names resources and URLs, and the API server takes one or the other: make it two rules"
         )
+    if rule.resources and not rule.groups:
+        raise GenerateError(f'{_said(rule)} names no API group: give groups="…", where "" is the core group')
 
 
 def _said(rule: RBACRule) -> str:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ctrlruntime.api.kind import KindInfo
 from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.selector import from_label_selector, label_key_problems
 from ctrlruntime.webhook.endpoint import EndpointKind
 from ctrlruntime.webhook.request import Operation
 
@@ -34,6 +35,9 @@ _CHOICES: Mapping[str, tuple[str | None, ...]] = {
 }
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(\.{_LABEL}){{2,}}")
+_LONGEST_NAME = 253
+_REVIEW = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_MOST_CONDITIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +98,62 @@ class WebhookRule:
             raise self._error(
                 f"there is no operation {', '.join(sorted(unknown))}; there are {', '.join(sorted(_OPERATIONS))}"
             )
-        if not _NAME.fullmatch(self.name):
-            raise self._error("a name has at least three lower-case labels joined by dots, such as mgame-v1.kb.io")
+        if not _NAME.fullmatch(self.name) or len(self.name) > _LONGEST_NAME:
+            raise self._error(
+                f"a name has at least three lower-case labels joined by dots, such as mgame-v1.kb.io, and at most {_LONGEST_NAME} characters"
+            )
         if self.timeout_seconds is not None and not 1 <= self.timeout_seconds <= 30:
             raise self._error(
                 f"timeout_seconds is {self.timeout_seconds}; the API server waits between 1 and 30 seconds"
             )
         if self.reinvocation_policy is not None and not self.mutating:
             raise self._error("reinvocation_policy is for mutating webhooks; validating ones are asked once")
+        for problem in (*self._rule_problems(), *self._condition_problems(), *self._selector_problems()):
+            raise self._error(problem)
+        reviews = self.admission_review_versions
+        if len(set(reviews)) < len(reviews) or not all(_REVIEW.fullmatch(version) for version in reviews):
+            raise self._error(f"admission_review_versions are {reviews}; give versions such as v1, each once")
         if not set(self.admission_review_versions) & {"v1", "v1beta1"}:
             raise self._error(
                 f"admission_review_versions are {self.admission_review_versions}; v1 and v1beta1 are understood"
             )
+
+    def _rule_problems(self) -> Iterator[str]:
+        """What kube-apiserver refuses of a rule (pkg/apis/admissionregistration/validation)."""
+        for option in ("groups", "versions", "operations"):
+            values: Sequence[str] = getattr(self, option)
+            if "*" in values and len(values) > 1:
+                yield f"{option} are {values}; '*' stands alone"
+        for option in ("versions", "resources"):
+            if "" in getattr(self, option):
+                yield f"{option} are {getattr(self, option)}; none may be empty"
+        plain = {resource for resource in self.resources if "/" not in resource}
+        if ("*/*" in self.resources and len(self.resources) > 1) or ("*" in plain and len(plain) > 1):
+            yield f"resources are {self.resources}; '*/*' stands alone, and '*' beside subresources only"
+        for place, resource in enumerate(self.resources):
+            name, _, subresource = resource.partition("/")
+            wider = {f"{name}/*", f"*/{subresource}"} & set(self.resources[:place]) if subresource else set[str]()
+            if wider:
+                yield f"resources are {self.resources}; {wider.pop()} has {resource} in it, leave one of them out"
+
+    def _condition_problems(self) -> Iterator[str]:
+        names = [condition.name for condition in self.match_conditions]
+        if len(names) > _MOST_CONDITIONS:
+            yield f"there are {len(names)} match_conditions, and may be {_MOST_CONDITIONS}"
+        if len(set(names)) < len(names):
+            yield f"match_conditions are named {', '.join(names)}; give each a name of its own"
+        for condition in self.match_conditions:
+            for problem in label_key_problems(condition.name):
+                yield f"the match condition {condition.name!r} cannot have this name: {problem}"
+            if not condition.expression.strip():
+                yield f"the match condition {condition.name!r} has no expression; give one in CEL"
+
+    def _selector_problems(self) -> Iterator[str]:
+        for option in ("namespace_selector", "object_selector"):
+            try:
+                from_label_selector(getattr(self, option))
+            except ValueError as error:
+                yield f"{option}: {error}"
 
     def _error(self, problem: str) -> ConfigError:
         return ConfigError(f"webhook {self.name!r}: {problem}")

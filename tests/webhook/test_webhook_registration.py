@@ -8,7 +8,7 @@ from webhook_reviews import Game
 import ctrlruntime as ctrl
 from ctrlruntime.api import core
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.webhook import Registration, default_path, default_rule
+from ctrlruntime.webhook import MatchCondition, Registration, default_path, default_rule
 from ctrlruntime.webhook.configurations import (
     CustomResourceDefinition,
     Mutating,
@@ -49,6 +49,17 @@ def test_paths_and_names_are_kubebuilders():
         ({"resources": "pods"}, "give a list"),
         ({"admission_review_versions": ["v2"]}, "v1 and v1beta1 are understood"),
         ({"mutating": False, "reinvocation_policy": "IfNeeded"}, "for mutating webhooks"),
+        ({"name": f"a.{'b' * 250}.c"}, "at most 253 characters"),
+        ({"groups": ["*", "apps"]}, r"groups are \('\*', 'apps'\); '\*' stands alone"),
+        ({"operations": ["*", "CREATE"]}, "operations are .* stands alone"),
+        ({"versions": [""]}, "versions are .* none may be empty"),
+        ({"resources": ["*", "pods"]}, "beside subresources only"),
+        ({"resources": ["pods/*", "pods/status"]}, r"pods/\* has pods/status in it"),
+        ({"admission_review_versions": ["v1", "v1"]}, "each once"),
+        ({"namespace_selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}, "namespace_selector: .*Is"),
+        ({"match_conditions": [MatchCondition("a", "true")] * 2}, "named a, a; give each a name of its own"),
+        ({"match_conditions": [MatchCondition("a b", "true")]}, "'a b' cannot have this name"),
+        ({"match_conditions": [MatchCondition("a", " ")]}, "'a' has no expression"),
     ],
 )
 def test_a_rule_no_api_server_takes_is_refused(options, message):

@@ -62,15 +62,14 @@ def _version_causes(webhook: Document, path: str) -> Iterator[StatusCause]:
     if not versions:
         yield required(path, "must specify one of v1, v1beta1")
         return
-    malformed = False
     for index, version in enumerate(versions):
         if version in versions[:index]:
             yield invalid_value(f"{path}[{index}]", version, "duplicate version")
-        elif not _VERSION.fullmatch(version):
-            malformed = True
+            continue
+        if len(version) > 63:
+            yield invalid_value(f"{path}[{index}]", version, "must be no more than 63 characters")
+        if not _VERSION.fullmatch(version):
             yield invalid_value(f"{path}[{index}]", version, _VERSION_TEXT)
-    if malformed:
-        return
     if not {"v1", "v1beta1"} & set(versions):
         yield invalid_value(path, versions, "must include at least one of v1, v1beta1")
 
@@ -125,7 +124,7 @@ def _resource_causes(resources: list[str], path: str) -> Iterator[StatusCause]:
         name, slash, sub = resource.partition("/")
         if not resource:
             yield required(f"{path}[{index}]")
-        elif slash and resource not in {f"{name}/*", f"*/{sub}"}:
+        elif slash:
             for wider in (f"{name}/*", f"*/{sub}"):
                 if wider in resources[:index]:
                     text = f"if '{wider}' is present, must not specify {resource}"
