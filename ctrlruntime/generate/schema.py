@@ -171,6 +171,10 @@ class SchemaWalker:
             self._bound_bytes(annotation, schema, place)
         self._limit_keys(annotation, schema, place)
         apply_marks(annotation.markers, schema, place)
+        if schema.get("nullable") and "enum" in schema:
+            self._warn(
+                f"{place}: the server takes no null where there is an enum, so Nullable has no effect; leave it out, or use str and a pattern"
+            )
         if annotation.description:
             schema["description"] = clean(annotation.description)
         if annotation.examples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 
@@ -87,3 +87,13 @@ def test_an_enum_takes_no_null(server: Environment, namespace: str, values: list
                 "value": None,
             },
         )
+
+
+def test_a_nullable_enum_is_warned_of():
+    class Option(ctrl.Object, group="nullable.example.com", version="v1"):
+        value: Annotated[Literal["a", "b"] | None, Nullable] = None
+
+    warnings: list[str] = []
+    crds([Option], warn=warnings.append)
+
+    assert [text for text in warnings if "takes no null where there is an enum" in text and ".value: " in text]
