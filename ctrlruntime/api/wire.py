@@ -325,7 +325,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
             try:
                 if isinstance(value, Wire):
                     form = _apply_value(value, encoders)
-                    if form or default is None or name in assigned:
+                    if name in assigned or default is None or form != _default_forms(cls).get(name, _NOTHING):
                         tree[alias] = form
                 elif name in assigned or value != default:
                     tree[alias] = _apply_value(value, encoders)
@@ -436,6 +436,13 @@ def _defaults(cls: type[Wire]) -> dict[str, Any]:
     if cls.__defaults__ is None:
         cls.__defaults__ = {name: default_of(info) for name, info in cls.model_fields.items()}
     return cls.__defaults__
+
+
+@functools.cache
+def _default_forms(cls: type[Wire]) -> Mapping[str, dict[str, Any]]:
+    """Return {attribute: apply form of its default}, for parts that have one."""
+    forms = {name: part.apply_form() for name, part in _defaults(cls).items() if isinstance(part, Wire)}
+    return {name: form for name, form in forms.items() if form}
 
 
 # What an object remembers of how it was read and set.
