@@ -9,14 +9,16 @@ import re
 import types
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple, NewType, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NewType, Union, cast, get_args, get_origin
 
 import annotated_types
 from pydantic.fields import FieldInfo
 from typing_extensions import TypeAliasType
 
 from ctrlruntime.field import IntOrStringMarker
-from ctrlruntime.markers import Marker
+
+if TYPE_CHECKING:
+    from ctrlruntime.markers import Marker
 
 __all__ = ["Annotation", "Limit", "allows_none", "bare", "take_apart"]
 
@@ -35,7 +37,7 @@ class Annotation:
     bare: Any
     optional: bool = False
     limits: list[Limit] = field(default_factory=list[Limit])
-    markers: list[Marker] = field(default_factory=list[Marker])
+    markers: list[Marker] = field(default_factory=list["Marker"])
     misused: list[str] = field(default_factory=list[str])
     description: str = ""
     examples: list[Any] = field(default_factory=list[Any])
@@ -89,6 +91,9 @@ def _peel(annotation: Any) -> tuple[Any, tuple[Any, ...] | None]:
 
 
 def _add(result: Annotation, item: Any) -> None:
+    # Making the markers takes longer than all else here, and few programs have one.
+    from ctrlruntime.markers import Marker
+
     if isinstance(item, FieldInfo):
         result.description = item.description or result.description
         result.examples = item.examples or result.examples

@@ -21,7 +21,6 @@ from pydantic import AliasChoices, BaseModel
 from pydantic_core import PydanticUndefined
 
 from ctrlruntime.api.annotations import allows_none, take_apart
-from ctrlruntime.markers import Default, Immutable, Nullable
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -134,6 +133,8 @@ def is_explicit(info: FieldInfo) -> bool:
     That is so for a null of a `Nullable` field, for a zero beside a `Default` that is another value, and for a zero of an `Immutable` field,
     which may not disappear.
     """
+    from ctrlruntime.markers import Default, Immutable, Nullable  # when it is needed, as in annotations
+
     markers = take_apart(info.annotation, info.metadata).markers
     if allows_none(info.annotation):
         return Nullable in markers
