@@ -97,7 +97,7 @@ def _whole(definition: Document, where: str) -> Document:
     is_list = isinstance(versions, list)
     if not is_list or not all(isinstance(one, Mapping) and _at(one, "name") for one in cast("list[Any]", versions)):
         raise ConfigError(f"{where}: a version in spec.versions of {named} has no name")
-    if wrong := misshapen(definition["spec"]):
+    if wrong := misshapen(definition):
         raise ConfigError(f"{where}: {named}: {wrong}")
     return definition
 

@@ -19,7 +19,7 @@ from ctrlruntime.generate.builtin import QUANTITY
 from ctrlruntime.project.importing import chosen, differences, importable, source_of
 from ctrlruntime.project.importing.layout import WIDTH
 from ctrlruntime.project.importing.names import Attributes
-from ctrlruntime.project.importing.proof import regenerated
+from ctrlruntime.project.importing.reading import regenerated
 
 ROOT = Path(__file__).parents[2]
 GOLDENS = sorted((ROOT / "tests" / "generate" / "golden" / "crd").glob("*.yaml"))

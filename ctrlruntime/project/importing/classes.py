@@ -324,7 +324,7 @@ def _markers(schema: Mapping[str, Any], base: Expression | None) -> Iterator[Exp
             yield Atom("ctrl.ListSet")
         case "atomic", "array":
             yield Atom("ctrl.ListAtomic")
-        case "map", "array" if schema.get(_KEYS):
+        case "map", "array" if schema.get(_KEYS) and all(schema[_KEYS]):
             yield call("ctrl.ListMap", *map(Text, schema[_KEYS]))
         case _:
             pass

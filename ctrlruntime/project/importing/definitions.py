@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -23,6 +24,10 @@ _REFUSED: Final = (
     "additionalItems",
 )
 _BRANCHES: Final = ("allOf", "anyOf", "oneOf", "not")
+# The rules of the API server (validateCustomResourceDefinitionNames): DNS labels, and a DNS subdomain.
+_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_GROUP: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LISTS: Final = ("shortNames", "categories")
 _OUTSIDE_BRANCHES: Final = ("type", "default", "title", "description", "nullable", "additionalProperties")
 
 
@@ -57,6 +62,8 @@ def name_of(definition: Mapping[str, Any]) -> str:
 def _check(definition: Mapping[str, Any], where: str) -> None:
     """Raise ConfigError for a definition without a schema, or with one that is not structural."""
     named = definition["metadata"]["name"]
+    if wrong := next(_wrong_names(definition["spec"]), ""):
+        raise ConfigError(f"{where}: {named}: {wrong}")
     for version in definition["spec"]["versions"]:
         schema = _mapping(_mapping(version.get("schema")).get("openAPIV3Schema"))
         if not schema:
@@ -70,6 +77,29 @@ def _check(definition: Mapping[str, Any], where: str) -> None:
             raise ConfigError(
                 f"{where}: {named}: the schema of {version['name']} is not structural, the server refuses it: {problem}"
             )
+
+
+def _wrong_names(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is no name for the API server; class names and keywords follow from these."""
+    names: Mapping[str, Any] = spec["names"]
+    for word in ("kind", "listKind"):
+        name: str = names.get(word, "Kind")
+        if not _LABEL.fullmatch(name.lower()) or not name.isascii():
+            yield f"spec.names.{word} has to be letters, digits and hyphens, not {_short(name)}"
+    labels = {"spec.names.plural": names["plural"], "spec.names.singular": names.get("singular") or "one"}
+    labels |= {f"spec.versions[{index}].name": version["name"] for index, version in enumerate(spec["versions"])}
+    labels |= {f"spec.names.{word}[{index}]": name for word in _LISTS for index, name in enumerate(names.get(word, ()))}
+    for path, name in labels.items():
+        if not _LABEL.fullmatch(name):
+            yield f"{path} has to be lower case letters, digits and hyphens, not {_short(name)}"
+    if spec.get("scope", "Namespaced") not in {"Namespaced", "Cluster"}:
+        yield f"spec.scope has to be Namespaced or Cluster, not {_short(spec['scope'])}"
+    if not _GROUP.fullmatch(spec["group"]):
+        yield f"spec.group has to be a domain such as example.com, not {_short(spec['group'])}"
+
+
+def _short(name: str) -> str:
+    return ascii(name if len(name) <= 40 else f"{name[:39]}…")
 
 
 def _problems(schema: Mapping[str, Any], path: str) -> Iterator[str]:

@@ -40,9 +40,13 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string; a long one is broken between words into several that Python joins."""
+    """A string; a long one is broken between words into several that Python joins. Raises: TypeError for anything else."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        if type(self.text) is not str:
+            raise TypeError(f"{self.text!r} is no text, so it cannot be quoted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +80,13 @@ def value(tree: Any) -> Expression:
             return Atom(_number(tree))
         case Mapping():
             known = cast("Mapping[str, Any]", tree)
-            return Group("{", tuple((f"{_quoted(key)}: ", value(one)) for key, one in known.items()), "}")
+            return Group("{", tuple((f"{flat(Text(key))}: ", value(one)) for key, one in known.items()), "}")
         case list() | tuple():
             return Group("[", tuple(("", value(one)) for one in cast("Sequence[Any]", tree)), "]")
-        case _:
+        case None | bool() | int():
             return Atom(repr(tree))
+        case _:
+            raise TypeError(f"{tree!r} is no JSON value, so it cannot be written as source")
 
 
 def _number(number: float) -> str:
@@ -197,7 +203,7 @@ def docstring(text: str, *, indent: int) -> list[str]:
     rows = [row for line in safe.split("\n") for row in _rows(line, WIDTH - len(margin))]
     ending = rows[-1]
     one_line = len(rows) == 1 and len(margin) + width(ending) + 6 <= WIDTH
-    if one_line and ending.endswith('"'):
+    if one_line and ending.endswith('"') and not ending.endswith('\\"'):
         rows[-1] = f'{ending[:-1]}\\"'
     first, *others = rows
     if one_line:

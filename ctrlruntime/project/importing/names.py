@@ -70,7 +70,7 @@ class ClassNames:
     def take(self, *wanted: str) -> str:
         """Return the first wanted name that is free, else the last one with a number."""
         names = [self._prefix + name for name in wanted]
-        names = [name if name[:1].isalpha() else f"Class{name}" for name in names]
+        names = [name if name[:1].isalpha() and not keyword.iskeyword(name) else f"Class{name}" for name in names]
         last = names[-1]
         free = next((name for name in (*names, *_numbered(last)) if name not in self._used), last)
         self._used.add(free)

@@ -17,7 +17,7 @@ from ctrlruntime.project.importing.definitions import name_of
 from ctrlruntime.project.importing.layout import Atom, Expression, Group, Text, call, docstring, lines, value
 from ctrlruntime.project.importing.meaning import STAMPS
 from ctrlruntime.project.importing.names import ClassNames, pascal
-from ctrlruntime.project.importing.proof import lost
+from ctrlruntime.project.importing.reading import lost
 
 __all__ = ["source_of"]
 
@@ -28,7 +28,7 @@ _API: Final = ("core", "meta")
 def source_of(definitions: Sequence[Document], *, class_prefix: str = "", warn: Warn = warn) -> str:
     """Return a Python module with the classes of definitions, formatted.
 
-    The module is run and its definitions are compared with the given ones; `warn` takes a line for each place that differs. The
+    The module is read as data, its definitions are compared with the given ones; `warn` takes a line for each place that differs. The
     definitions must be sound (`importable` sees to it). `class_prefix` stands before the name of each class.
     """
     written = _Module(class_prefix)
@@ -58,7 +58,8 @@ class _Module:
         kind: str = definition["spec"]["names"]["kind"]
         group: str = definition["spec"]["group"]
         for version in sorted(versions, key=lambda one: not one.get("storage")):
-            name = kind if version.get("storage") or len(versions) == 1 else f"{kind}{pascal(version['name'])}"
+            name = pascal(kind)
+            name = name if version.get("storage") or len(versions) == 1 else f"{name}{pascal(version['name'])}"
             taken = self._names.take(name, f"{pascal(group.partition('.')[0])}{name}")
             yield definition, version, Owner(taken, version["name"])
 
