@@ -130,3 +130,16 @@ def test_a_nullable_object_that_is_null_may_be_set(writer):
 def test_class_keywords_read_fields_of_any_name(writer):
     with pytest.raises(Invalid, match=r"at most one of the fields in \[in a-b\] may be set"):
         writer.create(spec={"inner": {"in": 1, "a-b": 1}})
+
+
+def test_a_zero_that_is_immutable_does_not_lock_an_operator_out(writer):
+    writer.create(spec={"needed": 0})
+    seal = Seal.from_wire(writer.stored)
+
+    seal.spec.note = "changed"
+    writer.update(spec=seal.to_wire()["spec"])
+    writer.update(spec=Seal(spec=Spec(needed=0, note="made anew")).to_wire()["spec"])
+
+    assert writer.stored["spec"] == {"needed": 0, "note": "made anew"}
+    with pytest.raises(Invalid, match="needed"):
+        writer.update(spec={"needed": 1})
