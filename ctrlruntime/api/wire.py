@@ -100,9 +100,8 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
     """A part of an API object: attributes in snake_case, camelCase on the wire, unknown fields kept.
 
     A subclass declares fields and nothing else. `X | None` is Go's pointer: None is absent, any value is sent, zeros
-    too. A field without a default is required and always sent. Another wire name is given with
-    `Field(validation_alias=…)`, for reading and writing. A field with
-    `exclude=True` is Python's alone: it is never sent.
+    too. A field without a default is required and always sent. `Field(validation_alias=…)` gives a field another wire
+    name, for reading and writing. A field with `exclude=True` is never sent.
 
     Objects are mutable and unhashable, and equal when their content is; a field that is absent equals one that holds
     its default. The constructor and an assignment refuse a name that is no field; `to_wire` and every write refuse a value that does not
