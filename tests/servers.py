@@ -9,9 +9,19 @@ import pytest
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.testing import Environment
-from ctrlruntime.testing.controlplane import find_programs
+from ctrlruntime.testing.controlplane import Programs, find_programs
 
-__all__ = ["embedded_server", "namespace", "real_server", "server"]
+__all__ = ["embedded_server", "namespace", "real_programs", "real_server", "server"]
+
+
+def real_programs() -> Programs:
+    """Return the programs of the real server. Without them the test is skipped; in CI it fails."""
+    try:
+        return find_programs(os.environ)
+    except ConfigError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI runs on both servers: {error}")
+        pytest.skip("needs the real server: run tests/controlplane/build (needs Go), then again")
 
 
 @pytest.fixture(scope="session")
@@ -22,12 +32,7 @@ def embedded_server() -> Iterator[Environment]:
 
 @pytest.fixture(scope="session")
 def real_server() -> Iterator[Environment]:
-    try:
-        programs = find_programs(os.environ)
-    except ConfigError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI runs on both servers: {error}")
-        pytest.skip("needs the real server: run tests/controlplane/build (needs Go), then again")
+    programs = real_programs()
     with Environment(backend="real", controller_manager=programs.kube_controller_manager is not None) as environment:
         yield environment
 

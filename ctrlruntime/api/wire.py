@@ -54,7 +54,16 @@ from typing_extensions import override
 
 from ctrlruntime.api.annotations import allows_none, bare
 from ctrlruntime.api.decoding import encoded, load_yaml, second_try
-from ctrlruntime.api.fields import Absence, absence, camel, default_of, is_explicit, settle_names, wire_names
+from ctrlruntime.api.fields import (
+    Absence,
+    absence,
+    camel,
+    default_of,
+    field_named,
+    is_explicit,
+    settle_names,
+    wire_names,
+)
 from ctrlruntime.api.sets import OrderedFrozenSet, OrderedSet, in_order_of, items_of, ordered_like, remembering
 from ctrlruntime.field import Duration, MicroTime, Quantity, Time
 
@@ -489,15 +498,17 @@ def _note_zero(part: Wire, name: str, old: Any, value: Any) -> Any:
     return value
 
 
+def _inside(part: Any, step: int | str) -> Any:
+    if isinstance(part, BaseModel):  # one that is no Wire, too
+        return getattr(part, field_named(type(part), str(step)) or "", None)
+    return part[step]
+
+
 def _note_null(part: Any, path: Sequence[int | str]) -> None:
     """Note that the JSON had a null at a path, which the class does not take."""
     *before, last = path
     for step in before:
-        if isinstance(part, Wire):
-            named = {wire: name for name, wire in wire_names(type(part)).items()}
-            part = getattr(part, named.get(str(step), str(step)), None)
-        else:
-            part = part[step]
+        part = _inside(part, step)
     if isinstance(part, Wire):
         form = part.to_wire().get(str(last), _MISSING)
         _remember(part, _NULLS, {**_remembered(part, _NULLS), str(last): form})

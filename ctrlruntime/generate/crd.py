@@ -17,11 +17,12 @@ from ctrlruntime.generate.schema import SchemaWalker
 from ctrlruntime.generate.structural import check_schema
 from ctrlruntime.markers import printer_columns
 
-__all__ = ["crds"]
+__all__ = ["LABEL", "crds"]
 
 _APPLY_LIMIT: Final = 262_144
 """The most bytes an annotation may have; `kubectl apply` puts the whole manifest into one."""
-_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+LABEL: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+"""A DNS label, as the API server wants plurals, versions, short names and categories, and kinds in small letters."""
 _LONGEST_WARNING: Final = 256
 
 
@@ -55,11 +56,11 @@ def _info(cls: type[Object]) -> KindInfo:
         )
     if "." not in info.group:
         raise place.error(f"the group of a custom kind is a domain with a dot, like example.com, not {info.group!r}")
-    if not _LABEL.fullmatch(info.version):
+    if not LABEL.fullmatch(info.version):
         raise place.error(f"a version is like v1, v1alpha1 or v2beta3, not {info.version!r}")
     names = {"plural": info.plural, "singular": info.singular, **{f"short name {n}": n for n in info.short_names}}
     for what, name in {**names, **{f"category {n}": n for n in info.categories}}.items():
-        if not _LABEL.fullmatch(name):
+        if not LABEL.fullmatch(name):
             raise place.error(f"the {what} must be lower case letters, digits and hyphens, not {name!r}")
     return info
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AliasChoices, AliasPath, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, Field
 from random_classes import Definition, definition, python_value
 
 from ctrlruntime.api import Wire
@@ -76,6 +76,19 @@ def test_a_null_that_the_class_does_not_take_is_written_until_it_is_changed() ->
     assert strict.to_wire() == document
     strict.size, strict.parts[0].name = 3, "x"
     assert strict.to_wire() == {"size": 3, "names": None, "parts": [{"name": "x"}]}
+
+
+def test_a_null_below_a_model_of_pydantics_own_is_dropped() -> None:
+    class Plain(BaseModel):
+        size: int = 0
+        parts: list[Part] = []
+
+    class Holder(Wire):
+        plain: Plain = Field(default_factory=Plain)
+
+    holder = Holder.from_wire({"plain": {"size": None, "parts": [{"weight": None}]}})
+
+    assert (holder.plain.size, holder.plain.parts) == (0, [Part()])
 
 
 def test_a_zero_that_is_set_again_is_still_the_zero_that_was_read() -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator
 
 import pytest
 from apply_sequences import GROUP, KINDS, Kind, Sequence, definition, normal, send
+from servers import real_programs
 
 from ctrlruntime.apiserver import Options
-from ctrlruntime.errors import ConfigError
 from ctrlruntime.testing import Environment
-from ctrlruntime.testing.controlplane import find_programs
 
 SEEDS = range(8)
 LENGTH = 12
@@ -21,12 +19,7 @@ LENGTH = 12
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[Environment, Environment]]:
     """Both servers without controllers: nobody else writes."""
-    try:
-        find_programs(os.environ)
-    except ConfigError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI runs on both servers: {error}")
-        pytest.skip("needs the real server: run tests/controlplane/build (needs Go), then again")
+    real_programs()
     with (
         Environment(backend="embedded", crds=definition(), embedded=Options(controllers=[])) as embedded,
         Environment(backend="real", crds=definition(), controller_manager=False) as real,

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from collections.abc import Iterator
 from random import Random
 
 import pytest
 from apply_sequences import STRATEGIC, normal, send
+from servers import real_programs
 from strategic_patches import BASES, PatchMaker
 
 from ctrlruntime.apiserver import Options
-from ctrlruntime.errors import ConfigError, TransportError
+from ctrlruntime.errors import TransportError
 from ctrlruntime.testing import Environment
-from ctrlruntime.testing.controlplane import find_programs
 
 WRONG = [0.0, 0.02]
 TRIES = 40
@@ -24,12 +23,7 @@ TRIES = 40
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[Environment, Environment]]:
     """Both servers without controllers, and with the objects that are patched; dry runs leave them as they are."""
-    try:
-        find_programs(os.environ)
-    except ConfigError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI runs on both servers: {error}")
-        pytest.skip("needs the real server: run tests/controlplane/build (needs Go), then again")
+    real_programs()
     with (
         Environment(backend="embedded", embedded=Options(controllers=[])) as embedded,
         Environment(backend="real", controller_manager=False) as real,

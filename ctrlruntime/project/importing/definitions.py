@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.crd import LABEL
 from ctrlruntime.generate.definitions import definitions_in
 from ctrlruntime.generate.documents import read_documents
 from ctrlruntime.generate.options import Document
@@ -24,8 +25,7 @@ _REFUSED: Final = (
     "additionalItems",
 )
 _BRANCHES: Final = ("allOf", "anyOf", "oneOf", "not")
-# The rules of the API server (validateCustomResourceDefinitionNames): DNS labels, and a DNS subdomain.
-_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+# A DNS subdomain, as the API server wants groups (validateCustomResourceDefinition).
 _GROUP: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LISTS: Final = ("shortNames", "categories")
 _OUTSIDE_BRANCHES: Final = ("type", "default", "title", "description", "nullable", "additionalProperties")
@@ -84,13 +84,13 @@ def _wrong_names(spec: Mapping[str, Any]) -> Iterator[str]:
     names: Mapping[str, Any] = spec["names"]
     for word in ("kind", "listKind"):
         name: str = names.get(word, "Kind")
-        if not _LABEL.fullmatch(name.lower()) or not name.isascii():
+        if not LABEL.fullmatch(name.lower()) or not name.isascii():
             yield f"spec.names.{word} has to be letters, digits and hyphens, not {_short(name)}"
     labels = {"spec.names.plural": names["plural"], "spec.names.singular": names.get("singular") or "one"}
     labels |= {f"spec.versions[{index}].name": version["name"] for index, version in enumerate(spec["versions"])}
     labels |= {f"spec.names.{word}[{index}]": name for word in _LISTS for index, name in enumerate(names.get(word, ()))}
     for path, name in labels.items():
-        if not _LABEL.fullmatch(name):
+        if not LABEL.fullmatch(name):
             yield f"{path} has to be lower case letters, digits and hyphens, not {_short(name)}"
     if spec.get("scope", "Namespaced") not in {"Namespaced", "Cluster"}:
         yield f"spec.scope has to be Namespaced or Cluster, not {_short(spec['scope'])}"
