@@ -117,6 +117,7 @@ class WebhookServer:
         self._awaited: dict[type[Object], asyncio.Task[None]] = {}
         self._shown = ShownCertificate(client_ca=self._client_ca)
         self._runner: web.ServerRunner | None = None
+        self._under_way: set[asyncio.Task[Any]] = set()
         self._follower: asyncio.Task[None] | None = None
         self._address: tuple[str, int] | None = None
         self._was_started = False
@@ -234,6 +235,9 @@ class WebhookServer:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        for site in runner.sites:
+            await site.stop()
+        await self._finish_reviews()
         connections = [_Accepted.of(found) for handler in _handlers(runner) if (found := handler.transport) is not None]
         await runner.cleanup()
         await _ended(connections)
@@ -319,7 +323,24 @@ class WebhookServer:
 
     # --- reviews --------------------------------------------------------------------------------------------------------
 
+    async def _finish_reviews(self) -> None:
+        """Wait for the reviews under way, for `shutdown_timeout` seconds. aiohttp, once it stops, reads no more of a body."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.options.shutdown_timeout):
+                while self._under_way:
+                    await asyncio.wait(self._under_way)
+
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None  # aiohttp has one for each request, which ends when the answer is written
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        response = await self._respond(request)
+        if self._runner is None:  # the server stops
+            response.force_close()
+        return response
+
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         from aiohttp import web
 
         endpoint = self._endpoints.get(request.path)

@@ -93,6 +93,15 @@ async def shown_certificate(webhooks: WebhookServer) -> bytes:
     return ssl.DER_cert_to_PEM_cert(found).encode()
 
 
+async def listens_no_more(webhooks: WebhookServer) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", webhooks.port)
+    except OSError:
+        return True
+    writer.close()
+    return False
+
+
 async def is_shown(webhooks: WebhookServer, pair: KeyPair) -> None:
     """Wait until who connects gets this certificate."""
 
@@ -297,21 +306,30 @@ async def test_a_stop_lets_reviews_finish_and_takes_no_new_ones(folder, authorit
         asked = asyncio.ensure_future(post(session, webhooks, "/slow"))
         await begun.wait()
         stopping = asyncio.ensure_future(webhooks.stop())
-        port = webhooks.port
-
-        async def is_closed() -> bool:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                return True
-            writer.close()
-            return False
-
-        await eventually(is_closed)
+        await eventually(lambda: listens_no_more(webhooks))
         assert not stopping.done()
         may_end.set()
 
         assert (await asked)[0] == 200
+        await stopping
+
+
+async def test_a_stop_reads_the_review_whose_body_is_on_its_way(folder, authority):
+    body = review(object=game())
+    head = f"POST /allow HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    context = ssl.create_default_context(cadata=authority.pem.decode())
+    async with serving(folder, shutdown_timeout=20.0) as webhooks:
+        reader, writer = await asyncio.open_connection("127.0.0.1", webhooks.port, ssl=context)
+        writer.write(head.encode() + body[:10])
+        await eventually(lambda: webhooks.paths()[0].in_flight == 1)
+        stopping = asyncio.ensure_future(webhooks.stop())
+        await eventually(lambda: listens_no_more(webhooks))
+        writer.write(body[10:])
+        answer = await reader.read()
+        writer.close()
+
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert b"connection: close" in answer.lower()
         await stopping
 
 
