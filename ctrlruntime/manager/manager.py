@@ -407,7 +407,7 @@ class Manager:
             transport=self._metrics_transport(),
         )
         self._health_server = health_server(
-            self._health_address, liveness=self.liveness, readiness=self.readiness, ask=self.ask
+            self._health_address, liveness=self.liveness, readiness=self.readiness, ask=self.ask, metrics=self.metrics
         )
         if self._metrics_server is None and self._metrics_handlers:
             self._log.info("handlers are not served: there is no metrics server", paths=sorted(self._metrics_handlers))

@@ -50,6 +50,7 @@ class Collector(PrometheusCollector):
         yield from self._loop()
         yield from self._caches()
         yield from self._clients()
+        yield from self._servers()
         yield _counter(
             "ctrlruntime_events_dropped_total",
             "Events that were recorded and not written",
@@ -191,6 +192,28 @@ class Collector(PrometheusCollector):
                 ("controller", "kind", "reason", "cluster"),
                 (((*key, c.cluster), number) for c in all_ for key, number in list(counts(c).items())),
             )
+
+    def _servers(self) -> Iterable[Metric]:
+        all_ = self._metrics.servers
+        prefix, labels = "ctrlruntime_server", ("server",)
+        yield _gauge(
+            f"{prefix}_connections",
+            "Open connections, and those whose handler has not ended",
+            labels,
+            (((s.name,), s.connections) for s in all_),
+        )
+        yield _gauge(
+            f"{prefix}_request_bytes",
+            "Bytes of requests that are not answered yet",
+            labels,
+            (((s.name,), s.request_bytes) for s in all_),
+        )
+        yield _counter(
+            f"{prefix}_limited_total",
+            "Connections closed or refused at a limit of ServerLimits",
+            (*labels, "limit"),
+            (((s.name, limit), count) for s in all_ for limit, count in sorted(s.limited.items())),
+        )
 
     def _caches(self) -> Iterable[Metric]:
         all_ = self._metrics.caches

@@ -13,6 +13,7 @@ from ctrlruntime.metrics.events import EventMetrics
 from ctrlruntime.metrics.leader import FenceMetrics, LeaderMetrics
 from ctrlruntime.metrics.loop import LoopMetrics
 from ctrlruntime.metrics.rest import RestMetrics
+from ctrlruntime.metrics.server import ServerMetrics
 from ctrlruntime.metrics.workqueue import QueueMetrics
 
 
@@ -27,6 +28,7 @@ class Counters:
         self._caches: dict[tuple[str, str], CacheMetrics] = {}
         self._clients: dict[str, ClientMetrics] = {}
         self._events: dict[tuple[str, str], EventMetrics] = {}
+        self._servers: dict[str, ServerMetrics] = {}
         self.rest = RestMetrics()
         self.fence = FenceMetrics()
         self.loop = LoopMetrics()
@@ -63,6 +65,10 @@ class Counters:
         key = (controller, cluster)
         return self._events.get(key) or self._events.setdefault(key, EventMetrics(controller, cluster))
 
+    def server(self, name: str) -> ServerMetrics:
+        """Return the numbers of the HTTP server `name` of the operator."""
+        return self._servers.get(name) or self._servers.setdefault(name, ServerMetrics(name))
+
     # Copies: a scrape runs in another thread than the one that adds.
 
     @property
@@ -76,6 +82,10 @@ class Counters:
     @property
     def leaders(self) -> list[LeaderMetrics]:
         return list(self._leaders.values())
+
+    @property
+    def servers(self) -> list[ServerMetrics]:
+        return list(self._servers.values())
 
     @property
     def clients(self) -> list[ClientMetrics]:

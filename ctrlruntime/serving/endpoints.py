@@ -62,7 +62,7 @@ def metrics_server(
     others = {path: handler if ask is None else asking(ask, handler) for path, handler in (handlers or {}).items()}
     served = {**others, "/metrics": _scraper(metrics)}
     if secure is None:
-        return HTTPServer(where, served, name="metrics", flag=METRICS_FLAG)
+        return HTTPServer(where, served, name="metrics", flag=METRICS_FLAG, metrics=metrics.server("metrics"))
     if transport is None:
         raise ValueError("secure metrics need a transport to the API server that says who may read them")
     reviews = AccessReviews(transport)
@@ -73,6 +73,7 @@ def metrics_server(
         flag=METRICS_FLAG,
         certificate=ServingCertificate(secure, name="metrics", flag=CERTIFICATE_FLAG),
         on_stop=reviews.close,
+        metrics=metrics.server("metrics"),
     )
 
 
@@ -97,6 +98,7 @@ def health_server(
     liveness_path: str = "/healthz",
     readiness_path: str = "/readyz",
     ask: Ask | None = None,
+    metrics: Metrics | None = None,
 ) -> HTTPServer | None:
     """Return the server of both kinds of probes, all checks at the path and one check below it; None when the address
     turns it off. With `ask` async checks run where it takes them.
@@ -111,7 +113,8 @@ def health_server(
         checks = asked if ask is None else asked.asked_from_another_loop(ask)
         handlers[path] = _all(checks, path.strip("/"))
         handlers[f"{path.rstrip('/')}/{{check}}"] = _one(checks, path.strip("/"))
-    return HTTPServer(where, handlers, name="health probe", flag=HEALTH_FLAG)
+    numbers = None if metrics is None else metrics.server("health probe")
+    return HTTPServer(where, handlers, name="health probe", flag=HEALTH_FLAG, metrics=numbers)
 
 
 def _scraper(metrics: Metrics) -> Handler:

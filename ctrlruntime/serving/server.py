@@ -5,6 +5,7 @@ It takes handlers from `endpoints` and users and hands nothing up. aiohttp is im
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,22 +13,28 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ctrlruntime import log
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.metrics.server import ServerMetrics
+from ctrlruntime.serving.connections import ServerLimits
 from ctrlruntime.serving.tls import ServingCertificate
 
 if TYPE_CHECKING:
     from aiohttp import web
+    from aiohttp.typedefs import Middleware
+
+    from ctrlruntime.serving.listener import Listener
 
 Handler: TypeAlias = "Callable[[web.Request], Awaitable[web.StreamResponse]]"
 """An aiohttp handler."""
-
-MAX_LINE: Final = 8190
-"""Bytes of a request's first line, and of each header; more is answered with 400."""
 
 MAX_BODY: Final = 64 * 1024
 """Bytes of a request's body; more is answered with 413."""
 
 SHUTDOWN: Final = 5.0
 """Seconds answers under way may take at a stop."""
+
+
+DEFAULT_LIMITS: Final = ServerLimits(connections=128, connections_per_client=64)
+"""Few callers come to metrics and probes, and none of them holds many connections."""
 
 
 class Address(NamedTuple):
@@ -61,7 +68,7 @@ class HTTPServer:
     """Serves `handlers` (by path, with or without a trailing slash; GET and HEAD) at an address.
 
     `name` and `flag` are for messages: what the server is, and which flag chose the address. With a `certificate` it speaks HTTPS only.
-    `on_stop` is called at the end of a stop, on the loop that served.
+    `on_stop` is called at the end of a stop, on the loop that served. A handler has `limits.handler_timeout`; then the answer is 504.
     """
 
     def __init__(
@@ -73,6 +80,8 @@ class HTTPServer:
         flag: str,
         certificate: ServingCertificate | None = None,
         on_stop: Callable[[], Awaitable[None]] | None = None,
+        limits: ServerLimits = DEFAULT_LIMITS,
+        metrics: ServerMetrics | None = None,
     ) -> None:
         self._wanted = address
         self._handlers = dict(handlers)
@@ -80,7 +89,10 @@ class HTTPServer:
         self._flag = flag
         self._certificate = certificate
         self._on_stop = on_stop
+        self._limits = limits
+        self._metrics = metrics
         self._runner: web.AppRunner | None = None
+        self._listener: Listener | None = None
         self._address: Address | None = None
         self._log = log.get_logger("serving")
 
@@ -107,30 +119,28 @@ class HTTPServer:
 
         if self._runner is not None:
             raise RuntimeError(f"the {self._name} server is running already")
+        from ctrlruntime.serving.listener import Listener
+
         listening = self._listen()
-        app = web.Application(client_max_size=MAX_BODY)
+        listener = Listener(self._name, self._limits, metrics=self._metrics)
+        app = web.Application(client_max_size=MAX_BODY, middlewares=[web.middleware(self._bounded(listener))])
         app.on_response_prepare.append(_forbid_guessing)
         for path, handler in self._handlers.items():
             app.router.add_get(path, handler)
             if not path.endswith("/"):
                 app.router.add_get(path + "/", handler)
-        runner = web.AppRunner(
-            app,
-            handle_signals=False,
-            access_log=None,
-            shutdown_timeout=SHUTDOWN,
-            max_line_size=MAX_LINE,
-            max_field_size=MAX_LINE,
-        )
+        runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=0.1)
         try:
             tls = None if self._certificate is None else self._certificate.start()
             await runner.setup()
-            await web.SockSite(runner, listening, ssl_context=tls).start()
+            assert runner.server is not None
+            await listener.start(runner.server, listening, tls)
         except BaseException:
             listening.close()
             await runner.cleanup()
             await self._stop_parts()
             raise
+        self._listener = listener
         self._runner = runner
         self._address = Address(*listening.getsockname()[:2])
         self._log.info(
@@ -145,8 +155,30 @@ class HTTPServer:
         """Stop listening, finish answers under way, close. May be called twice and without a start."""
         runner, self._runner, self._address = self._runner, None, None
         if runner is not None:
+            assert self._listener is not None
+            await self._listener.stop(SHUTDOWN)
             await runner.cleanup()
             await self._stop_parts()
+
+    def _bounded(self, listener: Listener) -> Middleware:
+        from aiohttp import web
+
+        seconds = self._limits.handler_timeout
+
+        async def bounded(request: web.Request, handler: Handler) -> web.StreamResponse:
+            async def in_time(request: web.Request) -> web.StreamResponse:
+                limit = asyncio.timeout(seconds)
+                try:
+                    async with limit:
+                        return await handler(request)
+                except TimeoutError:
+                    if not limit.expired():
+                        raise
+                    return web.Response(status=504, text=f"no answer within {seconds:g} seconds\n")
+
+            return await listener.answer(request, in_time)
+
+        return bounded
 
     async def _stop_parts(self) -> None:
         if self._certificate is not None:

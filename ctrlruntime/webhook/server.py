@@ -7,16 +7,15 @@ on every replica. aiohttp is imported when it starts.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import socket
 import ssl
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -25,6 +24,7 @@ from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.certwatcher import ShownCertificate
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.serving.connections import ServerLimits
 from ctrlruntime.webhook.certificates import Certificates, FileCertificates
 from ctrlruntime.webhook.conversion import Conversion, ConversionEndpoint
 from ctrlruntime.webhook.development import Development, DevelopmentCertificates
@@ -34,11 +34,10 @@ from ctrlruntime.webhook.registration import Registration, WebhookRule
 from ctrlruntime.webhook.secret import SecretCertificates, SecretStore
 
 if TYPE_CHECKING:
-    from asyncio.trsock import TransportSocket
-
     from aiohttp import web
 
     from ctrlruntime.metrics import Metrics
+    from ctrlruntime.serving.listener import Listener
 
 __all__ = ["CONVERT_PATH", "WebhookOptions", "WebhookServer", "default_cert_dir"]
 
@@ -46,7 +45,6 @@ CONVERT_PATH: Final = "/convert"
 
 _DIAL: Final = 10.0  # seconds a look at ourselves may take
 _MARGIN: Final = 0.5  # seconds of the API server's patience that the way back may take
-_GOODBYE: Final = 30  # hundredths of a second that connections get to end when the server stops
 _TIMEOUT = re.compile(r"(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 
 Synced: TypeAlias = Callable[[type[Object]], Awaitable[None]]
@@ -80,6 +78,9 @@ class WebhookOptions:
     secret: SecretCertificates | None = None
     shutdown_timeout: float = 60.0
     """Seconds reviews under way may take when the server stops."""
+
+    limits: ServerLimits = field(default_factory=ServerLimits)
+    """Bounds of connections, times and bytes."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -117,7 +118,7 @@ class WebhookServer:
         self._awaited: dict[type[Object], asyncio.Task[None]] = {}
         self._shown = ShownCertificate(client_ca=self._client_ca)
         self._runner: web.ServerRunner | None = None
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._listener: Listener | None = None
         self._follower: asyncio.Task[None] | None = None
         self._address: tuple[str, int] | None = None
         self._was_started = False
@@ -235,12 +236,9 @@ class WebhookServer:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        for site in runner.sites:
-            await site.stop()
-        await self._finish_reviews()
-        connections = [_Accepted.of(found) for handler in _handlers(runner) if (found := handler.transport) is not None]
+        assert self._listener is not None
+        await self._listener.stop(self.options.shutdown_timeout)
         await runner.cleanup()
-        await _ended(connections)
         self._address = None
 
     async def started_checker(self) -> None:
@@ -260,20 +258,27 @@ class WebhookServer:
     async def _serve(self, listening: socket.socket) -> None:
         from aiohttp import web
 
-        runner = web.ServerRunner(
-            web.Server(self._handle, access_log=None, keepalive_timeout=180.0),
-            handle_signals=False,
-            shutdown_timeout=self.options.shutdown_timeout,
-        )
-        context = self._shown.context()
+        from ctrlruntime.serving.listener import Listener
+
+        largest = max((endpoint.body_limit for endpoint in self._endpoints.values()), default=0)
+        limits = self.options.limits
+        limits = replace(limits, body_bytes=max(limits.body_bytes, largest + limits.header_bytes))
+        metrics = None if self._metrics is None else self._metrics.server("webhook")
+        listener = Listener("webhook", limits, metrics=metrics)
+
+        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+            return await listener.answer(request, self._handle)
+
+        runner = web.ServerRunner(web.Server(handle), handle_signals=False, shutdown_timeout=0.1)
         try:
             await runner.setup()
-            await web.SockSite(runner, listening, ssl_context=context).start()
+            assert runner.server is not None
+            await listener.start(runner.server, listening, self._shown.context())
         except BaseException:
             listening.close()
             await runner.cleanup()
             raise
-        self._runner = runner
+        self._runner, self._listener = runner, listener
         host, port = listening.getsockname()[:2]
         self._address = (str(host), int(port))
 
@@ -323,24 +328,7 @@ class WebhookServer:
 
     # --- reviews --------------------------------------------------------------------------------------------------------
 
-    async def _finish_reviews(self) -> None:
-        """Wait for the reviews under way, for `shutdown_timeout` seconds. aiohttp, once it stops, reads no more of a body."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.options.shutdown_timeout):
-                while self._under_way:
-                    await asyncio.wait(self._under_way)
-
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        task = asyncio.current_task()
-        assert task is not None  # aiohttp has one for each request, which ends when the answer is written
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        response = await self._respond(request)
-        if self._runner is None:  # the server stops
-            response.force_close()
-        return response
-
-    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         from aiohttp import web
 
         endpoint = self._endpoints.get(request.path)
@@ -348,6 +336,8 @@ class WebhookServer:
             return web.Response(status=404, text=f"there is no webhook at {request.path}\n")
         if request.method != "POST":
             return web.Response(status=405, text="reviews are posted\n", headers={"Allow": "POST"})
+        from ctrlruntime.serving.listener import BodyRefusedError
+
         meter = self._paths[request.path]
         meter.in_flight += 1
         start, status = self._clock(), 500
@@ -360,20 +350,24 @@ class WebhookServer:
             status = 503
             self._log.info("not ready for a review", path=request.path, error=str(error))
             return web.Response(status=503, body=_unavailable(error), content_type="application/json")
+        except BodyRefusedError as error:
+            status = error.status
+            if status == 413:
+                return web.Response(body=endpoint.refuse(413, str(error)), content_type="application/json")
+            return web.Response(status=status, body=_unavailable(error), content_type="application/json")
         finally:
             meter.in_flight -= 1
             meter.ended(status, self._clock() - start)
 
     async def _answer(self, endpoint: Endpoint, request: web.BaseRequest, start: float) -> bytes:
-        body = await _read(request, endpoint.body_limit)
-        if body is None:
-            return endpoint.refuse(413, f"the review is larger than {endpoint.body_limit} bytes")
-        timeout = _seconds(request.query.get("timeout", ""))
+        assert self._listener is not None
+        body = await self._listener.read(request, endpoint.body_limit)
+        limit = self.options.limits.handler_timeout
+        timeout = min(_seconds(request.query.get("timeout", "")) or limit, limit)
         if endpoint.reads:
             await self._until_synced(endpoint.reads, timeout)
-        if timeout is not None:
-            timeout = max(timeout - (self._clock() - start) - min(_MARGIN, timeout / 10), 0.001)
-        return await endpoint.answer(body, content_type=request.headers.get("Content-Type", ""), timeout=timeout)
+        left = max(timeout - (self._clock() - start) - min(_MARGIN, timeout / 10), 0.001)
+        return await endpoint.answer(body, content_type=request.headers.get("Content-Type", ""), timeout=left)
 
     # --- the cache -----------------------------------------------------------------------------------------------------
 
@@ -392,12 +386,12 @@ class WebhookServer:
                 )
                 await asyncio.sleep(1.0)
 
-    async def _until_synced(self, reads: Sequence[type[Object]], timeout: float | None) -> None:
+    async def _until_synced(self, reads: Sequence[type[Object]], timeout: float) -> None:
         waiting = {kind: task for kind in reads if (task := self._awaited.get(kind)) is not None and not task.done()}
         if not waiting:
             return
         # Half of the time, so that the answer says why nothing was decided, and not only that it took too long.
-        _, pending = await asyncio.wait(waiting.values(), timeout=5.0 if timeout is None else timeout / 2)
+        _, pending = await asyncio.wait(waiting.values(), timeout=timeout / 2)
         if pending:
             names = ", ".join(kind.__name__ for kind, task in waiting.items() if task in pending)
             raise NotReadyError(f"the webhook reads {names} from its cache, which has not been filled yet; try again")
@@ -422,63 +416,6 @@ class WebhookServer:
     def certificate_reads(self) -> tuple[int, int]:
         """Return how often the certificate was read, and how often in vain."""
         return self._certificates.reads, self._certificates.errors
-
-
-def _handlers(runner: web.ServerRunner) -> Sequence[web.RequestHandler]:
-    return () if runner.server is None else runner.server.connections
-
-
-class _Accepted(NamedTuple):
-    """A connection of a caller. asyncio's TLS forgets its socket when it is closed twice, so it is asked for it in time."""
-
-    transport: asyncio.Transport
-    sock: TransportSocket | None
-
-    @classmethod
-    def of(cls, transport: asyncio.Transport) -> _Accepted:
-        try:
-            return cls(transport, transport.get_extra_info("socket"))
-        except AttributeError:  # it was closed twice before
-            return cls(transport, None)
-
-    @property
-    def is_closed(self) -> bool:
-        return self.sock is None or self.sock.fileno() == -1
-
-    def abort(self) -> None:
-        with contextlib.suppress(AttributeError):  # it was closed twice before (Python 3.11.2)
-            self.transport.abort()
-        if self.sock is not None and not self.is_closed:
-            with contextlib.suppress(
-                OSError, TypeError
-            ):  # the other side was faster; uvloop's has no such method, and needs none
-                self.sock.shutdown(socket.SHUT_RDWR)
-
-
-async def _ended(connections: Sequence[_Accepted]) -> None:
-    """Wait a moment for the other sides' goodbyes, which TLS does, and end without them what is left."""
-    for _ in range(_GOODBYE):
-        if all(connection.is_closed for connection in connections):
-            return
-        await asyncio.sleep(0.01)
-    for connection in connections:
-        connection.abort()
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-
-
-async def _read(request: web.BaseRequest, limit: int) -> bytes | None:
-    """Return the body, or None when it is over the limit; then no more of it is kept."""
-    if request.content_length is not None and request.content_length > limit:
-        return None
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.content.iter_any():
-        size += len(part)
-        if size > limit:
-            return None
-        parts.append(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _seconds(text: str) -> float | None:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import io
 import json
-import socket
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,7 +20,6 @@ from ctrlruntime.errors import CacheSyncTimeoutError, ConfigError
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.testing import eventually
 from ctrlruntime.webhook import TokenAuthentication, WebhookServer, unauthenticated
-from ctrlruntime.webhook import server as server_module
 from ctrlruntime.webhook.server import default_cert_dir
 
 
@@ -460,30 +458,3 @@ async def test_metrics_have_controller_runtimes_names(folder, authority):
         "certwatcher_read_certificate_total 1.0",
         "certwatcher_read_certificate_errors_total 0.0",
     } <= lines
-
-
-async def test_a_connection_that_forgets_its_socket_when_it_is_closed_does_not_disturb_the_end():
-    """asyncio's TLS does, at a second close; the socket is asked for before."""
-    one, other = socket.socketpair()
-
-    class Forgetful(asyncio.Transport):
-        closed = False
-
-        def get_extra_info(self, name, default=None):
-            if self.closed:
-                raise AttributeError("'NoneType' object has no attribute '_get_extra_info'")
-            return one
-
-        def abort(self):
-            """It has forgotten what it would have to abort, too."""
-
-    transport = Forgetful()
-    accepted = server_module._Accepted.of(transport)
-    transport.closed = True
-    try:
-        await server_module._ended([accepted, server_module._Accepted.of(transport)])
-        assert other.recv(1) == b""  # ended all the same
-    finally:
-        one.close()
-        other.close()
-    assert accepted.is_closed

@@ -1,0 +1,232 @@
+"""The bounds of a server for callers that nobody has authenticated: how many connections, for how long, with how many bytes.
+
+`Connections` is a state machine without I/O. `listener` reports what happens on each connection, asks who may stay, and does what is
+answered. Rules:
+
+- In every state but HANDLER the server waits for the caller, and the state has a deadline. A handler has a time limit of its own.
+- At a limit on connections, the connection that has made the server wait longest is closed to make room: first one that never got an
+  answer, then an idle one. When none qualifies, the new connection is refused.
+- Each byte that a caller sent counts until its request is answered. At the limit on bytes, the request that has been on its way longest
+  is dropped.
+- A request whose handler runs is never closed for a limit of another connection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.metrics.server import ServerMetrics
+
+__all__ = ["Connection", "Connections", "ServerLimits", "State"]
+
+MIB: Final = 1024 * 1024
+PATIENCE: Final = 1.0
+"""Seconds a caller may take for its next bytes before its connection can be closed to make room for another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLimits:
+    """Bounds of one server. Times are in seconds.
+
+    Each one has its number of closed or refused connections in the metric `ctrlruntime_server_limited_total`, label `limit`, and a line
+    in the log at most every ten seconds. Raises: ConfigError for a value that is not positive.
+    """
+
+    connections: int = 512
+    """Connections at a time. One costs about 50 KiB."""
+
+    connections_per_client: int = 256
+    """Connections at a time from one IP address. An API server opens one for each review that it waits for."""
+
+    tls_timeout: float = 10.0
+    """For the TLS handshake."""
+
+    header_timeout: float = 10.0
+    """For the first line and the headers, from their first byte, or from the beginning of the connection."""
+
+    header_bytes: int = 64 * 1024
+    """For the first line and the headers."""
+
+    body_timeout: float = 30.0
+    """For the body. An API server waits 30 seconds at most for a whole review."""
+
+    body_bytes: int = 16 * MIB
+    """Bytes of all requests that are not answered yet. `WebhookServer` raises it to the largest `body_limit` of its endpoints: an API
+    server has a whole list converted in one request."""
+
+    handler_timeout: float = 30.0
+    """For a handler, and at most what a webhook handler gets when the API server names a longer time."""
+
+    write_timeout: float = 10.0
+    """For the caller to read the answer."""
+
+    idle_timeout: float = 180.0
+    """Between two requests of a connection."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not value > 0:
+                raise ConfigError(f"ServerLimits.{field.name} is {value}; give a number above 0")
+
+
+class State(enum.Enum):
+    """What a connection does. The value is the option that limits how long."""
+
+    HANDSHAKE = "tls_timeout"
+    HEADER = "header_timeout"
+    BODY = "body_timeout"
+    HANDLER = "handler_timeout"
+    ANSWER = "write_timeout"
+    IDLE = "idle_timeout"
+
+
+class Connection:
+    """One connection: `since` is when it came into its `state`, `held` the bytes of its unanswered request, `answers` what it was sent."""
+
+    __slots__ = ("answers", "client", "held", "since", "state")
+
+    def __init__(self, client: str, state: State, since: float) -> None:
+        self.client = client
+        self.state = state
+        self.since = since
+        self.held = 0
+        self.answers = 0
+
+    def __repr__(self) -> str:
+        return f"Connection({self.client}, {self.state.name}, since={self.since}, held={self.held}, answers={self.answers})"
+
+
+class Connections:
+    """The open connections of one server. Belongs to one event loop; `metrics` may be read by any thread."""
+
+    def __init__(
+        self,
+        limits: ServerLimits,
+        metrics: ServerMetrics,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        on_limit: Callable[[str, Connection], None] = lambda _limit, _connection: None,
+    ) -> None:
+        self.limits = limits
+        self._metrics = metrics
+        self._clock = clock
+        self._on_limit = on_limit
+        self._open: set[Connection] = set()
+        self._of_client: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __contains__(self, connection: Connection) -> bool:
+        return connection in self._open
+
+    @property
+    def held(self) -> int:
+        """Bytes of all requests that are not answered yet."""
+        return self._metrics.request_bytes
+
+    def admit(self, client: str, state: State) -> tuple[Connection | None, Connection | None]:
+        """Take a new connection in `state`.
+
+        Returns: the connection, None when it is refused; and the connection to close for it, which is removed already.
+        """
+        new = Connection(client, state, self._clock())
+        closed = None
+        if limit := self._full(client):
+            closed = self._hindmost(client if limit == "connections_per_client" else None)
+            self._limited(limit, closed or new)
+            if closed is None:
+                return None, None
+            self.remove(closed)
+        self._open.add(new)
+        self._of_client[client] = self._of_client.get(client, 0) + 1
+        self._metrics.connections = len(self._open)
+        return new, closed
+
+    def move(self, connection: Connection, state: State) -> None:
+        """Note that a connection came into a state. What it sent counts no more when that is IDLE."""
+        if state is State.IDLE:
+            connection.answers += 1
+            self._release(connection)
+        connection.state = state
+        connection.since = self._clock()
+
+    def received(self, connection: Connection, size: int) -> Connection | None:
+        """Count bytes that a connection sent; return the one to close for them, which may be the same.
+
+        What it held is released; close a connection other than `connection` with `remove`.
+        """
+        if connection not in self._open:
+            return None
+        connection.held += size
+        self._metrics.request_bytes += size
+        if self._metrics.request_bytes <= self.limits.body_bytes:
+            return None
+        late = (one for one in self._open if one.held and one.state in {State.HEADER, State.BODY})
+        victim = min(late, key=lambda one: one.since, default=connection)
+        self._release(victim)
+        self._limited("body_bytes", victim)
+        return victim
+
+    def overdue(self) -> list[Connection]:
+        """Remove and return the connections whose callers took longer than their state allows."""
+        now = self._clock()
+        late = [
+            one
+            for one in self._open
+            if one.state is not State.HANDLER and now - one.since >= getattr(self.limits, one.state.value)
+        ]
+        for one in late:
+            self._limited(one.state.value, one)
+            self.remove(one)
+        return late
+
+    def exceeds(self, limit: str, connection: Connection) -> None:
+        """Remove a connection that broke a limit of its own."""
+        self._limited(limit, connection)
+        self.remove(connection)
+
+    def remove(self, connection: Connection) -> None:
+        """Forget a connection. Does nothing for one that is gone."""
+        if connection not in self._open:
+            return
+        self._release(connection)
+        self._open.remove(connection)
+        left = self._of_client[connection.client] - 1
+        if left:
+            self._of_client[connection.client] = left
+        else:
+            del self._of_client[connection.client]
+        self._metrics.connections = len(self._open)
+
+    def _full(self, client: str) -> str:
+        """Return the limit that leaves no room for another connection; empty when there is room."""
+        if self._of_client.get(client, 0) >= self.limits.connections_per_client:
+            return "connections_per_client"
+        return "connections" if len(self._open) >= self.limits.connections else ""
+
+    def _hindmost(self, client: str | None) -> Connection | None:
+        """Return the connection to close for a new one: of `client`, or of any."""
+        now = self._clock()
+        waiting = (
+            one
+            for one in self._open
+            if client in {None, one.client}
+            and (one.state is State.IDLE or (one.state is not State.HANDLER and now - one.since >= PATIENCE))
+        )
+        return min(waiting, key=lambda one: (one.answers > 0, one.since), default=None)
+
+    def _release(self, connection: Connection) -> None:
+        self._metrics.request_bytes -= connection.held
+        connection.held = 0
+
+    def _limited(self, limit: str, connection: Connection) -> None:
+        self._metrics.limited[limit] = self._metrics.limited.get(limit, 0) + 1
+        self._on_limit(limit, connection)

@@ -1,0 +1,467 @@
+"""Accepts connections for an aiohttp server, within the bounds of `connections`.
+
+Below is aiohttp, which reads HTTP and calls handlers; above are the servers of the operator. Each connection has a `_Caller` between its
+transport and aiohttp's protocol: it sees the bytes pass, and so knows what the connection does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import time
+from asyncio.sslproto import SSLProtocol
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from aiohttp import web
+from typing_extensions import override
+
+from ctrlruntime import log
+from ctrlruntime.metrics.server import ServerMetrics
+from ctrlruntime.serving.connections import Connection, Connections, ServerLimits, State
+
+if TYPE_CHECKING:
+    import socket
+
+__all__ = ["HTTP_OPTIONS", "BodyRefusedError", "Listener"]
+
+R = TypeVar("R", bound=web.BaseRequest)
+
+MAX_LINE: Final = 8190
+"""Bytes of the first line of a request, and of each header; more is answered with 400."""
+
+HTTP_OPTIONS: Final[dict[str, Any]] = {
+    "access_log": None,
+    "max_line_size": MAX_LINE,
+    "max_field_size": MAX_LINE,
+    "lingering_time": 2.0,
+    "auto_decompress": False,  # what is sent is what is counted
+}
+"""What aiohttp's servers get."""
+
+_HEAD_END: Final = b"\r\n\r\n"
+_SWEEP: Final = 0.5  # seconds between two looks at deadlines
+_GOODBYE: Final = 0.3  # seconds connections get to close with TLS's goodbye when the server stops
+_QUIET: Final = 10.0  # seconds between two log lines about one limit
+_TLS_BUFFER: Final = 32 * 1024
+
+
+class BodyRefusedError(Exception):
+    """The body of a request was not read: `status` and the message are for the caller."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Listener:
+    """Serves one aiohttp server at one socket. `name` is for logs and metrics. Runs once, on the loop that calls `start`.
+
+    Handlers are called through `answer`, and bodies are read with `read`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        limits: ServerLimits,
+        *,
+        metrics: ServerMetrics | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name = name
+        self._clock = clock
+        self.metrics = metrics or ServerMetrics(name)
+        self.connections = Connections(limits, self.metrics, clock=clock, on_limit=self._note_limit)
+        self._callers: dict[Connection, _Caller] = {}
+        self._by_protocol: dict[asyncio.Protocol, _Caller] = {}
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._is_stopping = False
+        self._unlogged: dict[str, tuple[float, int]] = {}
+        self._log = log.get_logger("serving")
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    async def start(self, server: web.Server, listening: socket.socket, tls: ssl.SSLContext | None) -> None:
+        """Accept connections for `server` at a socket that listens, with TLS if there is a context."""
+        loop = asyncio.get_running_loop()
+
+        def caller() -> asyncio.BaseProtocol:
+            inner = _Protocol(server, loop=loop, **HTTP_OPTIONS)
+            return _Caller(self, inner) if tls is None else _TLS(loop, _Caller(self, inner), tls)
+
+        self._server = await loop.create_server(caller, sock=listening, backlog=1024)
+        self._sweeper = asyncio.ensure_future(self._sweep())
+
+    async def stop(self, timeout: float) -> None:
+        """Accept no more, finish the requests under way for `timeout` seconds, and close all connections. May be called twice.
+
+        aiohttp reads no more of a body once it stops, so this is called before its `cleanup`.
+        """
+        if self._server is None:
+            return
+        self._server.close()
+        self._is_stopping = True
+        for caller in list(self._callers.values()):
+            caller.close_if_idle()
+        await self._until(lambda: not any(caller.is_busy for caller in self._callers.values()), timeout)
+        for caller in list(self._callers.values()):
+            caller.close()
+        await self._until(lambda: not self._callers, _GOODBYE)
+        for caller in list(self._callers.values()):
+            caller.abort()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.wait({self._sweeper})
+        await asyncio.sleep(0)  # connections that are aborted say so in the next turn of the loop
+
+    async def _until(self, is_done: Callable[[], bool], timeout: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while not is_done():
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP)
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Close the connections whose time is over."""
+        for caller in list(self._callers.values()):
+            caller.note_written()
+        for connection in self.connections.overdue():
+            self._callers[connection].abort()
+
+    # --- requests ---------------------------------------------------------------------------------------------------
+
+    async def answer(self, request: R, handler: Callable[[R], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
+        """Return the handler's answer to a request. A handler that does not call `read` leaves the body unread, and the connection ends."""
+        caller = self._by_protocol.get(request.protocol)
+        if caller is None:  # it was closed before its request got here
+            return web.Response(status=503)
+        task = asyncio.current_task()
+        assert task is not None  # aiohttp has one for each request, which ends when the answer is written
+        task.add_done_callback(lambda _: caller.ended())
+        caller.begins(has_body=request.body_exists)
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            self._finish(caller, error)
+            raise
+        except BaseException:
+            caller.answers(is_last=True)
+            raise
+        self._finish(caller, response)
+        return response
+
+    def _finish(self, caller: _Caller, response: web.StreamResponse) -> None:
+        is_last = caller.answers(is_last=self._is_stopping)
+        if not response.prepared:
+            response.headers["Server"] = "ctrlruntime"  # aiohttp would name versions
+            if is_last:
+                response.force_close()
+
+    async def read(self, request: web.BaseRequest, limit: int) -> bytes:
+        """Return the body of a request. Raises: BodyRefusedError for one above `limit` bytes, for one that the server has no room for, and
+        for one whose caller is gone.
+        """
+        caller = self._by_protocol.get(request.protocol)
+        if request.content_length is not None and request.content_length > limit:
+            raise _too_large(limit)
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async for part in request.content.iter_any():
+                size += len(part)
+                if size > limit:
+                    raise _too_large(limit)
+                if caller is None or caller.is_refused:
+                    raise BodyRefusedError(
+                        503,
+                        "the server has too many bytes of unanswered requests; try again, or raise ServerLimits.body_bytes",
+                    )
+                parts.append(part)
+        except (ConnectionError, web.PayloadAccessError, web.RequestPayloadError) as error:
+            raise BodyRefusedError(400, f"the connection ended inside the body: {error}") from error
+        if caller is not None:
+            caller.is_read()
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    # --- connections ------------------------------------------------------------------------------------------------
+
+    def admit(self, caller: _Caller, transport: asyncio.Transport, state: State) -> Connection | None:
+        """Take a new connection into account; None when there is no room for it."""
+        if self._is_stopping:
+            return None
+        peer = transport.get_extra_info("peername")
+        connection, closed = self.connections.admit(str(peer[0]) if peer else "", state)
+        if closed is not None:
+            self._callers[closed].abort()
+        if connection is not None:
+            self._callers[connection] = caller
+            self._by_protocol[caller.inner] = caller
+        return connection
+
+    def received(self, connection: Connection, size: int) -> bool:
+        """Count bytes of a connection; return whether it goes on."""
+        victim = self.connections.received(connection, size)
+        if victim is not None and victim is not connection:
+            self.connections.remove(victim)
+            self._callers[victim].abort()
+        return victim is not connection
+
+    def gone(self, connection: Connection, inner: asyncio.Protocol) -> None:
+        """Forget a connection that ended."""
+        self.connections.remove(connection)
+        self._callers.pop(connection, None)
+        self._by_protocol.pop(inner, None)
+        self.changed()
+
+    def changed(self) -> None:
+        """Wake up a stop that waits for requests to end."""
+        self._changed.set()
+
+    def _note_limit(self, limit: str, connection: Connection) -> None:
+        if limit == State.IDLE.value:
+            return
+        now = self._clock()
+        last, count = self._unlogged.get(limit, (-_QUIET, 0))
+        if now - last < _QUIET:
+            self._unlogged[limit] = (last, count + 1)
+            return
+        self._unlogged[limit] = (now, 0)
+        self._log.warning(
+            "connection closed at a limit",
+            server=self._name,
+            limit=limit,
+            client=connection.client,
+            state=connection.state.name.lower(),
+            since_last_line=count,
+        )
+
+
+class _Caller(asyncio.Protocol):
+    """One connection, between its transport and aiohttp. Without TLS it is the outermost protocol; with TLS `_TLS` is.
+
+    It counts as open until its handler has ended: a caller that hangs up does not give its memory back before.
+    """
+
+    def __init__(self, listener: Listener, inner: web.RequestHandler) -> None:
+        self.inner = inner
+        self.is_refused = False
+        self._listener = listener
+        self._connection: Connection | None = None
+        self._raw: asyncio.Transport | None = None
+        self._transport: asyncio.Transport | None = None
+        self._head = bytearray()
+        self._early = 0  # bytes that came before the answer to the request before them
+        self._is_handling = False
+        self._is_last = False  # no request is read after this one
+        self._is_gone = False
+
+    # From the transport
+
+    def admit(self, raw: asyncio.Transport, state: State) -> bool:
+        """Report the new connection; when it is refused, end it and return False."""
+        self._raw = raw
+        self._connection = self._listener.admit(self, raw, state)
+        if self._connection is None:
+            raw.abort()
+        return self._connection is not None
+
+    def gone(self) -> None:
+        """Note that the transport is closed."""
+        self._is_gone = True
+        if self._connection is not None and not self._is_handling:
+            self._listener.gone(self._connection, self.inner)
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        plain = cast("asyncio.Transport", transport)
+        if self._raw is None and not self.admit(plain, State.HEADER):
+            return
+        self._transport = plain
+        self._move(State.HEADER)
+        self.inner.connection_made(transport)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if not self._is_last and not self._count(data):
+            self.abort()
+            return
+        self.inner.data_received(data)
+
+    @override
+    def eof_received(self) -> None:
+        self.inner.eof_received()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is not None:
+            self.inner.connection_lost(exc)
+        if self._transport is self._raw:
+            self.gone()
+
+    @override
+    def pause_writing(self) -> None:
+        self.inner.pause_writing()
+
+    @override
+    def resume_writing(self) -> None:
+        self.inner.resume_writing()
+
+    def _count(self, data: bytes) -> bool:
+        """Take bytes into account; return False when the connection has to end for them."""
+        connection = self._connection
+        assert connection is not None
+        if connection.state is State.IDLE:
+            self._move(State.HEADER)
+        if connection.state is State.HEADER and not self._read_head(connection, data):
+            return False
+        if connection.state in {State.HANDLER, State.ANSWER}:
+            self._early += len(data)
+        if self.is_refused or self._listener.received(connection, len(data)):
+            return True
+        self.is_refused = True
+        return connection.state is State.BODY  # then the handler answers that it is refused
+
+    def _read_head(self, connection: Connection, data: bytes) -> bool:
+        """Look for the end of the headers; return False when they are too long."""
+        connections, head = self._listener.connections, self._head
+        begin = max(0, len(head) - len(_HEAD_END))
+        head += data if head else data.lstrip(b"\r\n")  # empty lines may come before a request (RFC 9112, 2.2)
+        if head.find(_HEAD_END, begin) >= 0:
+            head.clear()
+            self._move(State.BODY)
+        elif len(head) > connections.limits.header_bytes:
+            connections.exceeds("header_bytes", connection)
+            return False
+        return True
+
+    # From the requests
+
+    def begins(self, *, has_body: bool) -> None:
+        """A handler is called."""
+        self._is_handling = True
+        self._early = 0
+        self._move(State.BODY if has_body else State.HANDLER)
+
+    def is_read(self) -> None:
+        """The body is read; the handler goes on."""
+        self._move(State.HANDLER)
+
+    def answers(self, *, is_last: bool) -> bool:
+        """The handler returned; return whether the connection has to end: because of `is_last`, or since the body was not read."""
+        self._is_last = is_last or self._connection is None or self._connection.state is State.BODY
+        self._move(State.ANSWER)
+        return self._is_last
+
+    def ended(self) -> None:
+        """The answer is handed to the transport."""
+        self._is_handling = False
+        if self._is_gone:
+            self.gone()
+        self.note_written()
+        self._listener.changed()
+
+    def note_written(self) -> None:
+        """Note that the caller has taken the whole answer, if so."""
+        connection = self._connection
+        if connection is None or connection.state is not State.ANSWER or self._is_handling or self._is_last:
+            return
+        if self._is_closing or self._unsent:
+            return
+        self._move(State.IDLE)
+        if self._early:
+            self._move(State.HEADER)
+            self._listener.received(connection, self._early)
+            self._early = 0
+
+    # What it is
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is under way."""
+        connection = self._connection
+        if self._is_handling or connection is None or self._is_closing:
+            return self._is_handling
+        return connection.state in {State.BODY, State.ANSWER} or bool(self._head)
+
+    @property
+    def _is_closing(self) -> bool:
+        return self._transport is None or self._transport.is_closing()
+
+    @property
+    def _unsent(self) -> int:
+        transports = {self._transport, self._raw} - {None}
+        return sum(each.get_write_buffer_size() for each in transports if each is not None)
+
+    def _move(self, state: State) -> None:
+        if self._connection is not None:
+            self._listener.connections.move(self._connection, state)
+
+    def close_if_idle(self) -> None:
+        if not self.is_busy:
+            self.close()
+
+    def close(self) -> None:
+        """End the connection with TLS's goodbye."""
+        if self._transport is not None:
+            self._transport.close()
+        else:
+            self.abort()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        if self._raw is not None:
+            self._raw.abort()
+
+
+class _TLS(SSLProtocol):
+    """TLS for one connection. asyncio's own way (`create_server(ssl=…)`) keeps 256 KiB for each, and a handshake is no connection yet."""
+
+    max_size = _TLS_BUFFER
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, caller: _Caller, context: ssl.SSLContext) -> None:
+        super().__init__(loop, caller, context, cast("asyncio.Future[Any]", None), server_side=True)
+        self._caller = caller
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self._caller.admit(cast("asyncio.Transport", transport), State.HANDSHAKE):
+            super().connection_made(transport)
+
+    @override
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._caller.gone()
+
+
+class _Protocol(web.RequestHandler):
+    """aiohttp's protocol, which does not name versions and does not log what strangers send that is no HTTP."""
+
+    __slots__ = ()
+
+    @override
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if status >= 500:
+            response = super().handle_error(request, status, exc, message)
+        else:
+            response = web.Response(status=status, text=f"{message or 'bad request'}\n")
+            response.force_close()
+        response.headers["Server"] = "ctrlruntime"
+        return response
+
+
+def _too_large(limit: int) -> BodyRefusedError:
+    return BodyRefusedError(413, f"the body is larger than {limit} bytes")
