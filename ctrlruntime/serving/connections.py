@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -124,6 +124,9 @@ class Connections:
     def __len__(self) -> int:
         return len(self._open)
 
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(self._open)
+
     def __contains__(self, connection: Connection) -> bool:
         return connection in self._open
 
@@ -154,24 +157,27 @@ class Connections:
         """Note that a connection came into a state. What it sent counts no more when that is IDLE."""
         if state is State.IDLE:
             connection.answers += 1
-            self._release(connection)
+            self._hold(connection, -connection.held)
         connection.state = state
         connection.since = self._clock()
 
     def received(self, connection: Connection, size: int) -> Connection | None:
         """Count bytes that a connection sent; return the one to close for them, which may be the same.
 
-        What it held is released; close a connection other than `connection` with `remove`.
+        What that one held of a request that is not handled yet counts no more. Close one other than `connection` with `remove`.
         """
         if connection not in self._open:
             return None
-        connection.held += size
-        self._metrics.request_bytes += size
+        self._hold(connection, size)
         if self._metrics.request_bytes <= self.limits.body_bytes:
             return None
         late = (one for one in self._open if one.held and one.state in {State.HEADER, State.BODY})
-        victim = min(late, key=lambda one: one.since, default=connection)
-        self._release(victim)
+        victim = min(late, key=lambda one: one.since, default=None)
+        if victim is None:  # all that is held is at work, and these bytes are of a request to come
+            victim = connection
+            self._hold(connection, -size)
+        else:
+            self._hold(victim, -victim.held)
         self._limited("body_bytes", victim)
         return victim
 
@@ -197,7 +203,7 @@ class Connections:
         """Forget a connection. Does nothing for one that is gone."""
         if connection not in self._open:
             return
-        self._release(connection)
+        self._hold(connection, -connection.held)
         self._open.remove(connection)
         left = self._of_client[connection.client] - 1
         if left:
@@ -223,9 +229,9 @@ class Connections:
         )
         return min(waiting, key=lambda one: (one.answers > 0, one.since), default=None)
 
-    def _release(self, connection: Connection) -> None:
-        self._metrics.request_bytes -= connection.held
-        connection.held = 0
+    def _hold(self, connection: Connection, size: int) -> None:
+        connection.held += size
+        self._metrics.request_bytes += size
 
     def _limited(self, limit: str, connection: Connection) -> None:
         self._metrics.limited[limit] = self._metrics.limited.get(limit, 0) + 1

@@ -264,7 +264,7 @@ class WebhookServer:
         limits = self.options.limits
         limits = replace(limits, body_bytes=max(limits.body_bytes, largest + limits.header_bytes))
         metrics = None if self._metrics is None else self._metrics.server("webhook")
-        listener = Listener("webhook", limits, metrics=metrics)
+        listener = Listener("webhook", limits, metrics=metrics, clock=self._clock)
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:
             return await listener.answer(request, self._handle)

@@ -1,0 +1,86 @@
+"""Run each attack beside an honest client and print the table: `scripts/attack [--quick]`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.attack.callers import KINDS
+
+CONNECTIONS = 2000
+RATE = 200.0
+_PYTHON = (sys.executable, "-m")
+
+
+def main() -> None:
+    """Run the attacks; exit with 1 when a bound did not hold."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="ten seconds for each row, all kinds at once only")
+    parser.add_argument("--seconds", type=float, default=20.0, help="seconds for each row")
+    parser.add_argument(
+        "--again", type=float, default=1.0, help="seconds before a closed hostile connection comes back"
+    )
+    options = parser.parse_args()
+    seconds = 10.0 if options.quick else options.seconds
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    rows: dict[str, list[str]] = {"(quiet)": []}
+    if not options.quick:
+        rows |= {kind: [kind] for kind in KINDS}
+    rows["all six, one address"] = rows["all six, eight addresses"] = list(KINDS)
+    print(f"{CONNECTIONS} hostile connections beside {RATE:g} honest reviews a second, {seconds:g} s for each row\n")
+    print("| hostile connections | reviews failed | p50 ms | p99 ms | p99 by quiet | peak MiB | limits met |")
+    print("|---|---:|---:|---:|---:|---:|---|")
+    quiet = None
+    for name, kinds in rows.items():
+        sources = [f"127.0.0.{2 + n}" for n in range(8)] if "eight" in name else ["127.0.0.1"]
+        found, server = _run(kinds, sources, seconds, options.again)
+        quiet = quiet or found["p99_ms"]
+        limited = ", ".join(f"{limit} {count}" for limit, count in sorted(server["limited"].items()))
+        print(
+            f"| {name} | {found['failures']} of {found['reviews']} | {found['p50_ms']:.1f} | {found['p99_ms']:.1f} "
+            f"| {found['p99_ms'] / quiet:.1f} | {server['peak_mib']:.0f} | {limited or '—'} |",
+            flush=True,
+        )
+
+
+def _run(kinds: list[str], sources: list[str], seconds: float, again: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the honest client measured, and the numbers of the server."""
+    with _process("benchmarks.attack.victim") as victim:
+        assert victim.stdout is not None and victim.stdin is not None
+        port = victim.stdout.readline().strip()
+        arguments = ("hostile", port, str(CONNECTIONS), ",".join(sources), str(again), *kinds)
+        with _process("benchmarks.attack.callers", *arguments) if kinds else contextlib.nullcontext():
+            time.sleep(2.0 if kinds else 0.0)
+            with _process("benchmarks.attack.callers", "honest", port, str(RATE), str(seconds)) as honest:
+                found = json.loads(honest.communicate()[0])
+            victim.stdin.write("\n")
+            victim.stdin.flush()
+            server = json.loads(victim.stdout.readline())
+    return found, server
+
+
+@contextlib.contextmanager
+def _process(module: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [*_PYTHON, module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=None if "honest" in arguments else subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+if __name__ == "__main__":
+    main()
