@@ -5,7 +5,8 @@ answered. Rules:
 
 - In every state but HANDLER the server waits for the caller, and the state has a deadline. A handler has a time limit of its own.
 - At a limit on connections, the connection that has made the server wait longest is closed to make room: first one that never got an
-  answer, then an idle one. When none qualifies, the new connection is refused.
+  answer, then an idle one. When none has for `PATIENCE` seconds, the new connection is refused.
+- When the limit of all clients is met, a client with fewer connections than another gets one of those at once.
 - Each byte that a caller sent counts until its request is answered. At the limit on bytes, the request that has been on its way longest
   is dropped.
 - A request whose handler runs is never closed for a limit of another connection.
@@ -142,16 +143,15 @@ class Connections:
         """
         new = Connection(client, state, self._clock())
         closed = None
-        if limit := self._full(client):
-            closed = self._hindmost(client if limit == "connections_per_client" else None)
-            self._limited(limit, closed or new)
-            if closed is None:
-                return None, None
-            self.remove(closed)
-        self._open.add(new)
-        self._of_client[client] = self._of_client.get(client, 0) + 1
-        self._metrics.connections = len(self._open)
-        return new, closed
+        if self._of_client.get(client, 0) >= self.limits.connections_per_client:
+            closed = self._make_room("connections_per_client", new, client, PATIENCE)
+        elif len(self._open) >= self.limits.connections:
+            most = max(self._of_client, key=self._of_client.__getitem__)
+            is_fair = self._of_client[most] > self._of_client.get(client, 0) + 1
+            closed = self._make_room("connections", new, most if is_fair else None, 0.0 if is_fair else PATIENCE)
+        else:
+            return self._add(new), None
+        return (None, None) if closed is None else (self._add(new), closed)
 
     def move(self, connection: Connection, state: State) -> None:
         """Note that a connection came into a state. What it sent counts no more when that is IDLE."""
@@ -212,22 +212,26 @@ class Connections:
             del self._of_client[connection.client]
         self._metrics.connections = len(self._open)
 
-    def _full(self, client: str) -> str:
-        """Return the limit that leaves no room for another connection; empty when there is room."""
-        if self._of_client.get(client, 0) >= self.limits.connections_per_client:
-            return "connections_per_client"
-        return "connections" if len(self._open) >= self.limits.connections else ""
+    def _add(self, connection: Connection) -> Connection:
+        self._open.add(connection)
+        self._of_client[connection.client] = self._of_client.get(connection.client, 0) + 1
+        self._metrics.connections = len(self._open)
+        return connection
 
-    def _hindmost(self, client: str | None) -> Connection | None:
-        """Return the connection to close for a new one: of `client`, or of any."""
-        now = self._clock()
+    def _make_room(self, limit: str, new: Connection, client: str | None, patience: float) -> Connection | None:
+        """Remove and return the connection (of `client`, or any) that made the server wait longest, if one did for `patience` seconds."""
         waiting = (
             one
             for one in self._open
             if client in {None, one.client}
-            and (one.state is State.IDLE or (one.state is not State.HANDLER and now - one.since >= PATIENCE))
+            and one.state is not State.HANDLER
+            and (one.state is State.IDLE or new.since - one.since >= patience)
         )
-        return min(waiting, key=lambda one: (one.answers > 0, one.since), default=None)
+        closed = min(waiting, key=lambda one: (one.answers > 0, one.since), default=None)
+        self._limited(limit, closed or new)
+        if closed is not None:
+            self.remove(closed)
+        return closed
 
     def _hold(self, connection: Connection, size: int) -> None:
         connection.held += size

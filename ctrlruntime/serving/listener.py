@@ -44,6 +44,8 @@ _HEAD_END: Final = b"\r\n\r\n"
 _SWEEP: Final = 0.5  # seconds between two looks at deadlines
 _GOODBYE: Final = 0.3  # seconds connections get to close with TLS's goodbye when the server stops
 _QUIET: Final = 10.0  # seconds between two log lines about one limit
+_ACCEPTED: Final = 8  # connections accepted in one turn of the loop
+_BACKLOG: Final = 1024  # connections the kernel keeps for the turns to come
 _TLS_BUFFER: Final = 32 * 1024
 
 
@@ -58,7 +60,8 @@ class BodyRefusedError(Exception):
 class Listener:
     """Serves one aiohttp server at one socket. `name` is for logs and metrics. Runs once, on the loop that calls `start`.
 
-    Handlers are called through `answer`, and bodies are read with `read`.
+    Handlers are called through `answer`, and bodies are read with `read`. A request that is sent before the answer to the one before it ends
+    the connection: no client of Go, no browser and no proxy sends one.
     """
 
     def __init__(
@@ -92,7 +95,9 @@ class Listener:
             inner = _Protocol(server, loop=loop, **HTTP_OPTIONS)
             return _Caller(self, inner) if tls is None else _TLS(loop, _Caller(self, inner), tls)
 
-        self._server = await loop.create_server(caller, sock=listening, backlog=1024)
+        # asyncio accepts as many connections at a time as the backlog has: a thousand would stop the loop for long.
+        self._server = await loop.create_server(caller, sock=listening, backlog=_ACCEPTED)
+        listening.listen(_BACKLOG)
         self._sweeper = asyncio.ensure_future(self._sweep())
 
     async def stop(self, timeout: float) -> None:
@@ -146,7 +151,8 @@ class Listener:
         task = asyncio.current_task()
         assert task is not None  # aiohttp has one for each request, which ends when the answer is written
         task.add_done_callback(lambda _: caller.ended())
-        caller.begins(has_body=request.body_exists)
+        if not caller.begins(has_body=request.body_exists):
+            return web.Response(status=400, text="send the next request after the answer to this one\n")
         try:
             response = await handler(request)
         except web.HTTPException as error:
@@ -258,7 +264,6 @@ class _Caller(asyncio.Protocol):
         self._raw: asyncio.Transport | None = None
         self._transport: asyncio.Transport | None = None
         self._head = bytearray()
-        self._early = 0  # bytes that came before the answer to the request before them
         self._is_handling = False
         self._is_last = False  # no request is read after this one
         self._is_gone = False
@@ -323,7 +328,8 @@ class _Caller(asyncio.Protocol):
         if connection.state is State.HEADER and not self._read_head(connection, data):
             return False
         if connection.state in {State.HANDLER, State.ANSWER}:
-            self._early += len(data)
+            self._listener.connections.exceeds("pipelining", connection)
+            return False
         if self.is_refused or self._listener.received(connection, len(data)):
             return True
         self.is_refused = True
@@ -344,11 +350,17 @@ class _Caller(asyncio.Protocol):
 
     # From the requests
 
-    def begins(self, *, has_body: bool) -> None:
-        """A handler is called."""
+    def begins(self, *, has_body: bool) -> bool:
+        """A handler is to be called; return False when its request came with the one before it."""
+        connection = self._connection
+        if connection is None or connection.state not in {State.HEADER, State.BODY}:
+            if connection is not None:
+                self._listener.connections.exceeds("pipelining", connection)
+            self.abort()
+            return False
         self._is_handling = True
-        self._early = 0
         self._move(State.BODY if has_body else State.HANDLER)
+        return True
 
     def is_read(self) -> None:
         """The body is read; the handler goes on."""
@@ -376,10 +388,6 @@ class _Caller(asyncio.Protocol):
         if self._is_closing or self._unsent:
             return
         self._move(State.IDLE)
-        if self._early:
-            self._move(State.HEADER)
-            self._listener.received(connection, self._early)
-            self._early = 0
 
     # What it is
 

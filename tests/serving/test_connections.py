@@ -131,15 +131,30 @@ def test_a_client_makes_room_from_its_own_connections():
     assert other in case.all
 
 
-def test_in_total_any_client_makes_room():
+def test_in_total_the_client_with_most_connections_makes_room_at_once():
     case = Case()
     other = case.admitted("b")
     case.now += 5
-    for _ in range(3):
-        case.admitted("a")
+    own = case.admitted("a")
+    case.now += 0.1
+    case.admitted("a")
+    case.admitted("a")
 
-    assert case.all.admit("c", State.HEADER)[1] is other
+    assert case.all.admit("c", State.HEADER)[1] is own
+    assert other in case.all
     assert case.noted == ["connections"]
+
+
+def test_among_clients_with_as_many_connections_the_one_that_waited_longest_makes_room():
+    case = Case()
+    old = case.admitted("a")
+    case.now += 0.1
+    for client in "bcd":
+        case.admitted(client)
+
+    assert case.all.admit("e", State.HEADER) == (None, None)
+    case.now += 1
+    assert case.all.admit("e", State.HEADER)[1] is old
 
 
 def test_bytes_count_until_the_answer_is_taken():

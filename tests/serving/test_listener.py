@@ -143,16 +143,6 @@ async def one_request(served: Served, caller: Caller) -> None:
     assert (await caller.answer()).endswith(b"4 bytes")
 
 
-async def a_request_and_a_half(served: Served, caller: Caller) -> None:
-    caller.send(post("/slow"))
-    await eventually(lambda: served.begun)
-    caller.send(GET[:10])
-    connection = next(iter(served.listener.connections))
-    await eventually(lambda: connection.held > len(post("/slow")))
-    served.may_end.set()
-    await caller.answer()
-
-
 async def no_ear(served: Served, caller: Caller) -> None:
     caller.writer.transport.pause_reading()
     caller.send(post("/large"))
@@ -167,7 +157,6 @@ async def no_ear(served: Served, caller: Caller) -> None:
         (half_a_head, "header_timeout", 10),
         (half_a_body, "body_timeout", 30),
         (one_request, "idle_timeout", 180),
-        (a_request_and_a_half, "header_timeout", 10),
         (no_ear, "write_timeout", 10),
     ],
 )
@@ -271,15 +260,19 @@ async def test_a_body_that_has_no_room_beside_those_in_work_is_told_so():
         assert served.listener.connections.held == 0
 
 
-async def test_requests_that_are_sent_ahead_count_too():
+@pytest.mark.parametrize("is_late", [False, True], ids=["with the first", "while the first is handled"])
+async def test_a_request_before_the_answer_to_another_ends_the_connection(is_late):
     async with Served().running() as served:
         caller = await served.connect()
-        caller.send(post("/slow"))
+        caller.send(post("/slow") if is_late else post("/slow") + post())
         await eventually(lambda: served.begun)
-        caller.send(b"x" * 50_000)
+        if is_late:
+            caller.send(post())
+        served.may_end.set()
 
         assert await caller.is_closed()
-        assert served.limited == {"body_bytes": 1}
+        assert served.limited == {"pipelining": 1}
+        assert len(served.begun) == 1
 
 
 async def test_a_caller_that_hangs_up_counts_until_its_handler_ends():
