@@ -53,7 +53,8 @@ def main() -> None:
 def _run(kinds: list[str], sources: list[str], seconds: float, again: float) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the honest client measured, and the numbers of the server."""
     with _process("benchmarks.attack.victim") as victim:
-        assert victim.stdout is not None and victim.stdin is not None
+        assert victim.stdout is not None
+        assert victim.stdin is not None
         port = victim.stdout.readline().strip()
         arguments = ("hostile", port, str(CONNECTIONS), ",".join(sources), str(again), *kinds)
         with _process("benchmarks.attack.callers", *arguments) if kinds else contextlib.nullcontext():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import ssl
 import sys
 import time
@@ -168,6 +169,7 @@ async def _main(arguments: list[str]) -> None:
         case ["honest", port, rate, seconds]:
             print(json.dumps(await honest(int(port), float(rate), float(seconds))), flush=True)
         case ["hostile", port, connections, sources, again, *kinds]:
+            os.nice(5)  # they are on other machines
             each = int(connections) // len(kinds)
             await asyncio.gather(*(hostile(int(port), kind, each, sources.split(","), float(again)) for kind in kinds))
         case _:

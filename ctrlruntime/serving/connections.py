@@ -5,7 +5,7 @@ answered. Rules:
 
 - In every state but HANDLER the server waits for the caller, and the state has a deadline. A handler has a time limit of its own.
 - At a limit on connections, the connection that has made the server wait longest is closed to make room: first one that never got an
-  answer, then an idle one. When none has for `PATIENCE` seconds, the new connection is refused.
+  answer (after `PATIENCE`), then an idle one (after `IDLE_PATIENCE`). When there is none, the new connection is refused.
 - When the limit of all clients is met, a client with fewer connections than another gets one of those at once.
 - Each byte that a caller sent counts until its request is answered. At the limit on bytes, the request that has been on its way longest
   is dropped.
@@ -30,6 +30,9 @@ MIB: Final = 1024 * 1024
 PATIENCE: Final = 1.0
 """Seconds a caller may take for its next bytes before its connection can be closed to make room for another one."""
 
+IDLE_PATIENCE: Final = 10.0
+"""The same between two requests: a client that has got answers keeps its connection while strangers come and go."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
@@ -39,8 +42,8 @@ class ServerLimits:
     in the log at most every ten seconds. Raises: ConfigError for a value that is not positive.
     """
 
-    connections: int = 512
-    """Connections at a time. One costs about 50 KiB."""
+    connections: int = 320
+    """Connections at a time. One costs about 80 KiB with TLS."""
 
     connections_per_client: int = 256
     """Connections at a time from one IP address. An API server opens one for each review that it waits for."""
@@ -144,11 +147,11 @@ class Connections:
         new = Connection(client, state, self._clock())
         closed = None
         if self._of_client.get(client, 0) >= self.limits.connections_per_client:
-            closed = self._make_room("connections_per_client", new, client, PATIENCE)
+            closed = self._make_room("connections_per_client", new, client)
         elif len(self._open) >= self.limits.connections:
             most = max(self._of_client, key=self._of_client.__getitem__)
             is_fair = self._of_client[most] > self._of_client.get(client, 0) + 1
-            closed = self._make_room("connections", new, most if is_fair else None, 0.0 if is_fair else PATIENCE)
+            closed = self._make_room("connections", new, most if is_fair else None, at_once=is_fair)
         else:
             return self._add(new), None
         return (None, None) if closed is None else (self._add(new), closed)
@@ -218,14 +221,17 @@ class Connections:
         self._metrics.connections = len(self._open)
         return connection
 
-    def _make_room(self, limit: str, new: Connection, client: str | None, patience: float) -> Connection | None:
-        """Remove and return the connection (of `client`, or any) that made the server wait longest, if one did for `patience` seconds."""
+    def _make_room(
+        self, limit: str, new: Connection, client: str | None, *, at_once: bool = False
+    ) -> Connection | None:
+        """Remove and return the connection (of `client`, or any) that made the server wait longest, if one did for long enough."""
+        patience, idle_patience = (0.0, 0.0) if at_once else (PATIENCE, IDLE_PATIENCE)
         waiting = (
             one
             for one in self._open
             if client in {None, one.client}
             and one.state is not State.HANDLER
-            and (one.state is State.IDLE or new.since - one.since >= patience)
+            and new.since - one.since >= (idle_patience if one.state is State.IDLE else patience)
         )
         closed = min(waiting, key=lambda one: (one.answers > 0, one.since), default=None)
         self._limited(limit, closed or new)

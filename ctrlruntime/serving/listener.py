@@ -46,7 +46,7 @@ _GOODBYE: Final = 0.3  # seconds connections get to close with TLS's goodbye whe
 _QUIET: Final = 10.0  # seconds between two log lines about one limit
 _ACCEPTED: Final = 8  # connections accepted in one turn of the loop
 _BACKLOG: Final = 1024  # connections the kernel keeps for the turns to come
-_TLS_BUFFER: Final = 32 * 1024
+_TLS_BUFFER: Final = 20 * 1024  # a record of TLS and some more
 
 
 class BodyRefusedError(Exception):
@@ -91,12 +91,16 @@ class Listener:
         """Accept connections for `server` at a socket that listens, with TLS if there is a context."""
         loop = asyncio.get_running_loop()
 
-        def caller() -> asyncio.BaseProtocol:
-            inner = _Protocol(server, loop=loop, **HTTP_OPTIONS)
-            return _Caller(self, inner) if tls is None else _TLS(loop, _Caller(self, inner), tls)
+        def made(raw: asyncio.Transport) -> asyncio.BaseProtocol | None:
+            connection = self._admit(raw, State.HEADER if tls is None else State.HANDSHAKE)
+            if connection is None:
+                return None
+            caller = _Caller(self, connection, raw, _Protocol(server, loop=loop, **HTTP_OPTIONS))
+            self._callers[connection] = self._by_protocol[caller.inner] = caller
+            return caller if tls is None else _TLS(loop, caller, tls)
 
         # asyncio accepts as many connections at a time as the backlog has: a thousand would stop the loop for long.
-        self._server = await loop.create_server(caller, sock=listening, backlog=_ACCEPTED)
+        self._server = await loop.create_server(lambda: _Door(made), sock=listening, backlog=_ACCEPTED)
         listening.listen(_BACKLOG)
         self._sweeper = asyncio.ensure_future(self._sweep())
 
@@ -180,6 +184,7 @@ class Listener:
             raise _too_large(limit)
         parts: list[bytes] = []
         size = 0
+        is_whole = False
         try:
             async for part in request.content.iter_any():
                 size += len(part)
@@ -191,25 +196,25 @@ class Listener:
                         "the server has too many bytes of unanswered requests; try again, or raise ServerLimits.body_bytes",
                     )
                 parts.append(part)
+            is_whole = True
         except (ConnectionError, web.PayloadAccessError, web.RequestPayloadError) as error:
             raise BodyRefusedError(400, f"the connection ended inside the body: {error}") from error
+        finally:
+            if not is_whole:
+                parts.clear()  # aiohttp keeps the error, whose traceback would keep this until the garbage collector comes
         if caller is not None:
             caller.is_read()
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     # --- connections ------------------------------------------------------------------------------------------------
 
-    def admit(self, caller: _Caller, transport: asyncio.Transport, state: State) -> Connection | None:
-        """Take a new connection into account; None when there is no room for it."""
+    def _admit(self, raw: asyncio.Transport, state: State) -> Connection | None:
         if self._is_stopping:
             return None
-        peer = transport.get_extra_info("peername")
+        peer = raw.get_extra_info("peername")
         connection, closed = self.connections.admit(str(peer[0]) if peer else "", state)
         if closed is not None:
             self._callers[closed].abort()
-        if connection is not None:
-            self._callers[connection] = caller
-            self._by_protocol[caller.inner] = caller
         return connection
 
     def received(self, connection: Connection, size: int) -> bool:
@@ -250,18 +255,37 @@ class Listener:
         )
 
 
+class _Door(asyncio.Protocol):
+    """Asks `made` for the protocol of a new connection, and ends the connection when there is none: refusing costs little."""
+
+    def __init__(self, made: Callable[[asyncio.Transport], asyncio.BaseProtocol | None]) -> None:
+        self._made = made
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        raw = cast("asyncio.Transport", transport)
+        protocol = self._made(raw)
+        if protocol is None:
+            raw.abort()
+        else:
+            raw.set_protocol(protocol)
+            protocol.connection_made(raw)
+
+
 class _Caller(asyncio.Protocol):
     """One connection, between its transport and aiohttp. Without TLS it is the outermost protocol; with TLS `_TLS` is.
 
     It counts as open until its handler has ended: a caller that hangs up does not give its memory back before.
     """
 
-    def __init__(self, listener: Listener, inner: web.RequestHandler) -> None:
+    def __init__(
+        self, listener: Listener, connection: Connection, raw: asyncio.Transport, inner: web.RequestHandler
+    ) -> None:
         self.inner = inner
         self.is_refused = False
         self._listener = listener
-        self._connection: Connection | None = None
-        self._raw: asyncio.Transport | None = None
+        self._connection = connection
+        self._raw = raw
         self._transport: asyncio.Transport | None = None
         self._head = bytearray()
         self._is_handling = False
@@ -270,26 +294,15 @@ class _Caller(asyncio.Protocol):
 
     # From the transport
 
-    def admit(self, raw: asyncio.Transport, state: State) -> bool:
-        """Report the new connection; when it is refused, end it and return False."""
-        self._raw = raw
-        self._connection = self._listener.admit(self, raw, state)
-        if self._connection is None:
-            raw.abort()
-        return self._connection is not None
-
     def gone(self) -> None:
         """Note that the transport is closed."""
         self._is_gone = True
-        if self._connection is not None and not self._is_handling:
+        if not self._is_handling:
             self._listener.gone(self._connection, self.inner)
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        plain = cast("asyncio.Transport", transport)
-        if self._raw is None and not self.admit(plain, State.HEADER):
-            return
-        self._transport = plain
+        self._transport = cast("asyncio.Transport", transport)
         self._move(State.HEADER)
         self.inner.connection_made(transport)
 
@@ -322,7 +335,6 @@ class _Caller(asyncio.Protocol):
     def _count(self, data: bytes) -> bool:
         """Take bytes into account; return False when the connection has to end for them."""
         connection = self._connection
-        assert connection is not None
         if connection.state is State.IDLE:
             self._move(State.HEADER)
         if connection.state is State.HEADER and not self._read_head(connection, data):
@@ -353,9 +365,8 @@ class _Caller(asyncio.Protocol):
     def begins(self, *, has_body: bool) -> bool:
         """A handler is to be called; return False when its request came with the one before it."""
         connection = self._connection
-        if connection is None or connection.state not in {State.HEADER, State.BODY}:
-            if connection is not None:
-                self._listener.connections.exceeds("pipelining", connection)
+        if connection.state not in {State.HEADER, State.BODY}:
+            self._listener.connections.exceeds("pipelining", connection)
             self.abort()
             return False
         self._is_handling = True
@@ -368,7 +379,7 @@ class _Caller(asyncio.Protocol):
 
     def answers(self, *, is_last: bool) -> bool:
         """The handler returned; return whether the connection has to end: because of `is_last`, or since the body was not read."""
-        self._is_last = is_last or self._connection is None or self._connection.state is State.BODY
+        self._is_last = is_last or self._connection.state is State.BODY
         self._move(State.ANSWER)
         return self._is_last
 
@@ -383,7 +394,7 @@ class _Caller(asyncio.Protocol):
     def note_written(self) -> None:
         """Note that the caller has taken the whole answer, if so."""
         connection = self._connection
-        if connection is None or connection.state is not State.ANSWER or self._is_handling or self._is_last:
+        if connection.state is not State.ANSWER or self._is_handling or self._is_last:
             return
         if self._is_closing or self._unsent:
             return
@@ -394,10 +405,9 @@ class _Caller(asyncio.Protocol):
     @property
     def is_busy(self) -> bool:
         """Whether a request is under way."""
-        connection = self._connection
-        if self._is_handling or connection is None or self._is_closing:
+        if self._is_handling or self._is_closing:
             return self._is_handling
-        return connection.state in {State.BODY, State.ANSWER} or bool(self._head)
+        return self._connection.state in {State.BODY, State.ANSWER} or bool(self._head)
 
     @property
     def _is_closing(self) -> bool:
@@ -405,12 +415,11 @@ class _Caller(asyncio.Protocol):
 
     @property
     def _unsent(self) -> int:
-        transports = {self._transport, self._raw} - {None}
-        return sum(each.get_write_buffer_size() for each in transports if each is not None)
+        above = self._transport if self._transport is not self._raw else None
+        return self._raw.get_write_buffer_size() + (0 if above is None else above.get_write_buffer_size())
 
     def _move(self, state: State) -> None:
-        if self._connection is not None:
-            self._listener.connections.move(self._connection, state)
+        self._listener.connections.move(self._connection, state)
 
     def close_if_idle(self) -> None:
         if not self.is_busy:
@@ -425,8 +434,7 @@ class _Caller(asyncio.Protocol):
 
     def abort(self) -> None:
         """End the connection at once."""
-        if self._raw is not None:
-            self._raw.abort()
+        self._raw.abort()
 
 
 class _TLS(SSLProtocol):
@@ -437,11 +445,6 @@ class _TLS(SSLProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop, caller: _Caller, context: ssl.SSLContext) -> None:
         super().__init__(loop, caller, context, cast("asyncio.Future[Any]", None), server_side=True)
         self._caller = caller
-
-    @override
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self._caller.admit(cast("asyncio.Transport", transport), State.HANDSHAKE):
-            super().connection_made(transport)
 
     @override
     def connection_lost(self, exc: BaseException | None) -> None:
