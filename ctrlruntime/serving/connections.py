@@ -122,7 +122,7 @@ class Connections:
         self._metrics = metrics
         self._clock = clock
         self._on_limit = on_limit
-        self._open: set[Connection] = set()
+        self._open: dict[Connection, None] = {}  # in order of `since`
         self._of_client: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -163,6 +163,9 @@ class Connections:
             self._hold(connection, -connection.held)
         connection.state = state
         connection.since = self._clock()
+        if connection in self._open:
+            del self._open[connection]
+            self._open[connection] = None
 
     def received(self, connection: Connection, size: int) -> Connection | None:
         """Count bytes that a connection sent; return the one to close for them, which may be the same.
@@ -175,7 +178,7 @@ class Connections:
         if self._metrics.request_bytes <= self.limits.body_bytes:
             return None
         late = (one for one in self._open if one.held and one.state in {State.HEADER, State.BODY})
-        victim = min(late, key=lambda one: one.since, default=None)
+        victim = next(late, None)
         if victim is None:  # all that is held is at work, and these bytes are of a request to come
             victim = connection
             self._hold(connection, -size)
@@ -207,7 +210,7 @@ class Connections:
         if connection not in self._open:
             return
         self._hold(connection, -connection.held)
-        self._open.remove(connection)
+        del self._open[connection]
         left = self._of_client[connection.client] - 1
         if left:
             self._of_client[connection.client] = left
@@ -216,7 +219,7 @@ class Connections:
         self._metrics.connections = len(self._open)
 
     def _add(self, connection: Connection) -> Connection:
-        self._open.add(connection)
+        self._open[connection] = None
         self._of_client[connection.client] = self._of_client.get(connection.client, 0) + 1
         self._metrics.connections = len(self._open)
         return connection
@@ -226,14 +229,18 @@ class Connections:
     ) -> Connection | None:
         """Remove and return the connection (of `client`, or any) that made the server wait longest, if one did for long enough."""
         patience, idle_patience = (0.0, 0.0) if at_once else (PATIENCE, IDLE_PATIENCE)
-        waiting = (
-            one
-            for one in self._open
-            if client in {None, one.client}
-            and one.state is not State.HANDLER
-            and new.since - one.since >= (idle_patience if one.state is State.IDLE else patience)
-        )
-        closed = min(waiting, key=lambda one: (one.answers > 0, one.since), default=None)
+        closed: Connection | None = None
+        for one in self._open:
+            waited = new.since - one.since
+            if waited < patience:
+                break
+            if one.state is State.HANDLER or client not in {None, one.client}:
+                continue
+            if not one.answers:
+                closed = one
+                break
+            if closed is None and (one.state is not State.IDLE or waited >= idle_patience):
+                closed = one
         self._limited(limit, closed or new)
         if closed is not None:
             self.remove(closed)
