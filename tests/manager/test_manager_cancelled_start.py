@@ -59,6 +59,12 @@ async def test_a_stop_after_any_number_of_steps_is_a_planned_one(make, namespace
     assert not [line for line in logs if line["level"] == "error"]
 
 
+def collect_garbage_of_other_tests():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
 def test_no_socket_is_left_by_any_of_them(make, namespace):
     """With a loop of its own for each, so that what was left behind is found when the loop is gone."""
 
@@ -69,6 +75,7 @@ def test_no_socket_is_left_by_any_of_them(make, namespace):
         task.cancel()
         await asyncio.wait({task})
 
+    collect_garbage_of_other_tests()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
         for steps in (1, 5, 10, 15, 20, 25, 30, 40, 60, 100, 200):
@@ -90,6 +97,7 @@ def test_no_socket_is_left_by_a_request_cancelled_after_any_number_of_steps(conf
         await asyncio.wait({task})
         await transport.close()
 
+    collect_garbage_of_other_tests()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
         for steps in range(60):
