@@ -48,6 +48,9 @@ class APIStatusError(CtrlError):
     reason: ClassVar[str] = ""
     code: int
 
+    is_answer = False
+    """Whether an API server sent it as an answer to this process, and no code of this process made it."""
+
     _by_reason: ClassVar[dict[str, type[APIStatusError]]] = {}
     _by_code: ClassVar[dict[int, type[APIStatusError]]] = {}
     default_code: ClassVar[int] = 500
@@ -128,8 +131,11 @@ class APIStatusError(CtrlError):
         if not (isinstance(status, dict) and cast("dict[str, Any]", status).get("kind") == "Status"):
             text = body[:2048].decode("utf-8", "replace").strip()
             cls = APIStatusError._by_code.get(code, UnknownReason)
-            return cls(f"the server answered {code}: {text or 'no body'}", code=code, retry_after=retry_after)
-        return APIStatusError.from_status({"code": code, **cast("dict[str, Any]", status)}, retry_after=retry_after)
+            error = cls(f"the server answered {code}: {text or 'no body'}", code=code, retry_after=retry_after)
+        else:
+            error = APIStatusError.from_status({"code": code, **cast("dict[str, Any]", status)}, retry_after=retry_after)
+        error.is_answer = True
+        return error
 
 
 class BadRequest(APIStatusError):

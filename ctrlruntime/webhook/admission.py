@@ -119,17 +119,16 @@ class Admission:
                 self._log.warning("handler took too long and was cancelled", seconds=timeout)
                 return errored(504, f"the webhook did not decide within the {timeout:g} s the API server waits")
             response = answer_to(error)
-            if response is None:
-                return self._panicked(error)
-            if isinstance(error, CtrlError) and response.status is not None and response.status.get("code", 0) >= 500:
-                self._log.error("handler failed", error=log.describe(error))
-            return response
+            return self._failed(error) if response is None else response
 
-    def _panicked(self, error: Exception) -> AdmissionResponse:
-        self.panics += 1
-        if not self._recovers:
-            raise error
-        self._log.error("handler raised what it should not", error=log.describe(error), exc_info=error)
+    def _failed(self, error: Exception) -> AdmissionResponse:
+        if isinstance(error, CtrlError):  # a request of the handler failed, or a defect that has a name
+            self._log.error("handler failed", error=log.describe(error))
+        else:
+            self.panics += 1
+            if not self._recovers:
+                raise error
+            self._log.error("handler raised what it should not", error=log.describe(error), exc_info=error)
         # What it raised may hold anything; it is for our log and not for who asked.
         return errored(500, f"the webhook failed on this request ({type(error).__name__}); its log says why")
 

@@ -93,13 +93,20 @@ class TokenAuthentication:
         try:
             async with asyncio.timeout(timeout):
                 return await self._handler(request)
-        except (CtrlError, TimeoutError) as error:
+        except TimeoutError as error:
             self._log.warning("token review failed", error=log.describe(error))
-            return unauthenticated(str(error) or "the webhook did not decide in time")
+            return unauthenticated("the webhook did not decide in time")
+        except CtrlError as error:
+            self._log.warning("token review failed", error=log.describe(error))
+            return _failed(error)
         except Exception as error:  # noqa: BLE001 - a defect of the handler authenticates nobody
             self.panics += 1
             self._log.error("handler raised what it should not", error=log.describe(error), exc_info=error)
-            return unauthenticated(f"the webhook failed on this request ({type(error).__name__}); its log says why")
+            return _failed(error)
+
+
+def _failed(error: Exception) -> TokenResponse:
+    return unauthenticated(f"the webhook failed on this request ({type(error).__name__}); its log says why")
 
 
 class _Spec(msgspec.Struct, frozen=True):

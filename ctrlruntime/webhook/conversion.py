@@ -266,7 +266,7 @@ class ConversionEndpoint:
         return conversion.convert_raw(raw, target.version)
 
     def _explain(self, error: Exception) -> str:
-        if isinstance(error, CtrlError):
+        if isinstance(error, (ConversionError, DecodeError)):  # these are about the object of who asked
             return str(error)
         if isinstance(error, ValidationError):
             return f"the converter made a {error.title} that does not fit its class: {_misfits(error)}"

@@ -115,16 +115,17 @@ def changed(patches: Sequence[Mapping[str, Any]]) -> AdmissionResponse:
 
 
 def answer_to(error: Exception) -> AdmissionResponse | None:
-    """Return the answer that an exception of a handler means; None for one that means nothing: a defect."""
+    """Return the answer that an exception of a handler means; None for one that means nothing to who asked.
+
+    What the handler's own requests ran into (`is_answer`) names objects, users and servers that are not the requester's to know.
+    """
     match error:
         case Denied():
             return denied(str(error)).with_warnings(*error.warnings)
-        case APIStatusError():
+        case APIStatusError(is_answer=False):
             return AdmissionResponse(allowed=False, status={**error.status, "code": error.code})
         case BadObjectError():
             return errored(400, error)
-        case CtrlError():
-            return errored(500, error)
         case _:
             return None
 

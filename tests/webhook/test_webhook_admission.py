@@ -9,7 +9,7 @@ import pytest
 from webhook_reviews import Game, game, patch_in, response_of, review
 
 import ctrlruntime as ctrl
-from ctrlruntime.errors import CacheNotStartedError, ConfigError, FencedError, NotFound
+from ctrlruntime.errors import APIStatusError, CacheNotStartedError, ConfigError, FencedError, NotFound
 from ctrlruntime.rest.fence import current_actor
 from ctrlruntime.webhook import NotReadyError, multi_mutating, multi_validating
 
@@ -110,11 +110,33 @@ async def test_an_api_error_is_the_answer_word_for_word():
     ]
 
 
-@pytest.mark.parametrize(("error", "code"), [(NotFound("no such thing"), 404), (FencedError("not ours"), 500)])
-async def test_other_errors_of_the_package_have_their_code(error, code):
+async def test_a_status_that_the_handler_made_is_the_answer():
+    response = await ask(raising(NotFound("no such thing")))
+
+    assert (response["allowed"], response["status"]["code"], response["status"]["message"]) == (
+        False,
+        404,
+        "no such thing",
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        APIStatusError.from_response(
+            403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"secrets of team-b"}'
+        ),
+        APIStatusError.from_response(502, b"secrets of team-b"),
+        FencedError("secrets of team-b"),
+    ],
+    ids=["status", "text", "own"],
+)
+async def test_what_the_handlers_own_requests_ran_into_is_for_the_log(error, capsys):
     response = await ask(raising(error))
 
-    assert (response["allowed"], response["status"]["code"], response["status"]["message"]) == (False, code, str(error))
+    assert response["status"]["code"] == 500
+    assert "team-b" not in json.dumps(response)
+    assert "team-b" in capsys.readouterr().err
 
 
 async def test_an_object_that_does_not_fit_its_class_is_a_400_naming_the_field():
@@ -333,11 +355,12 @@ async def test_validating_handlers_are_asked_until_one_refuses():
     assert (response["status"]["message"], response["warnings"]) == ("no", ["w"])
 
 
-async def test_a_validating_handler_may_not_patch():
+async def test_a_validating_handler_may_not_patch(capsys):
     response = await ask(multi_validating(patching(replicas=3)), review(object=game(replicas=1)))
 
     assert response["status"]["code"] == 500
-    assert "cannot change the object" in response["status"]["message"]
+    assert "PatchError" in response["status"]["message"]
+    assert "cannot change the object" in capsys.readouterr().err
 
 
 def test_several_handlers_are_at_least_one():
