@@ -33,7 +33,7 @@ SHUTDOWN: Final = 5.0
 """Seconds answers under way may take at a stop."""
 
 
-DEFAULT_LIMITS: Final = ServerLimits(connections=128, connections_per_client=64)
+DEFAULT_LIMITS: Final = ServerLimits(connections=64, connections_per_client=32)
 """Few callers come to metrics and probes, and none of them holds many connections."""
 
 
