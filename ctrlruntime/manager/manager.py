@@ -82,7 +82,7 @@ class Manager:
         *,
         metrics: Metrics,
         leader_election: LeaderElection | None = None,
-        metrics_bind_address: str = ":8080",
+        metrics_bind_address: str = "",
         health_probe_bind_address: str = "",
         graceful_shutdown_timeout: float | None = 30.0,
         controller_defaults: ControllerDefaults | None = None,
@@ -697,7 +697,7 @@ def new_manager(
         cache: namespaces, selectors and transforms of the cache.
         live_kinds: classes that are read from the server and never cached.
         leader_election: one leader at a time, by a Lease; with `flags` only when `--leader-elect` is set.
-        metrics_bind_address: host:port of `/metrics` (default ":8080"); "0" turns it off.
+        metrics_bind_address: host:port of `/metrics`; empty or "0", the default, turns it off.
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
         graceful_shutdown_timeout: seconds running reconciles may take to finish; 0: none, None: as long as they need.
         read_your_writes_wait: seconds a cached read waits for this process's own writes.
@@ -705,7 +705,7 @@ def new_manager(
         metrics: where metrics are kept; default: a registry of the manager's own.
         webhook: where webhooks are served and with which certificate; not read when there are none.
         watchdog: when code that blocks the event loop is a warning, and when it ends leadership; None: nobody watches.
-        debug_bind_address: host:port of `/debug/ctrlruntime/` (a port alone is on loopback); empty or "0", the default, turns it off.
+        debug_bind_address: host:port of `/debug/ctrlruntime/` on loopback (a port alone will do); empty or "0", the default, turns it off.
         tracing: makes OpenTelemetry spans of reconciles and API calls; None: there are none.
         secure_metrics: serves `/metrics` over HTTPS to callers that may read it; None: over plain HTTP to everybody.
 
@@ -738,7 +738,7 @@ def new_manager(
         cluster,
         metrics=metrics,
         leader_election=leader_election,
-        metrics_bind_address=":8080" if metrics_bind_address is None else metrics_bind_address,
+        metrics_bind_address=metrics_bind_address or "",
         health_probe_bind_address=health_probe_bind_address or "",
         graceful_shutdown_timeout=graceful_shutdown_timeout,
         controller_defaults=controller_defaults,
