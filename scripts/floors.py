@@ -27,7 +27,9 @@ def floors(project: dict[str, Any]) -> Iterator[str]:
             raise ValueError(f"pyproject.toml asks for {each!r}: give NAME>=VERSION, the lowest version that works")
         name, floor = match["name"], match["floor"]
         if found.setdefault(name, floor) != floor:
-            raise ValueError(f"pyproject.toml asks for {name} from {found[name]} and from {floor}: give one lowest version")
+            raise ValueError(
+                f"pyproject.toml asks for {name} from {found[name]} and from {floor}: give one lowest version"
+            )
     return (f"{name}=={floor}" for name, floor in sorted(found.items()))
 
 

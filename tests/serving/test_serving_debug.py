@@ -116,7 +116,9 @@ async def test_it_answers_to_local_names(host):
     assert status == 200
 
 
-@pytest.mark.parametrize("text", ["0.0.0.0:8082", "[::]:8082", "10.0.0.7:8082", "operator.example.com:8082", "0.0.0.0:0"])
+@pytest.mark.parametrize(
+    "text", ["0.0.0.0:8082", "[::]:8082", "10.0.0.7:8082", "operator.example.com:8082", "0.0.0.0:0"]
+)
 def test_an_address_off_loopback_is_refused_since_the_pages_have_no_login(text):
     with pytest.raises(ConfigError, match="--debug-bind-address is .*no login.*kubectl port-forward"):
         parse_debug_address(text)
