@@ -163,4 +163,4 @@ def test_outside_a_project_it_says_how_to_make_one(tmp_path, monkeypatch):
 
 def test_without_a_setting_it_is_wrong_usage_and_help_has_examples(project):
     assert run("edit").exit_code == 2
-    assert "ctrl edit --prometheus --network-policy" in run("edit", "--help").stdout
+    assert "ctrl edit --prometheus --no-network-policy" in run("edit", "--help").stdout
