@@ -107,6 +107,7 @@ if TYPE_CHECKING:
     from ctrlruntime.recorder import EventRecorder
     from ctrlruntime.rest.config import Config, NoConfigError, get_config
     from ctrlruntime.scheme import Scheme
+    from ctrlruntime.serving.connections import ServerLimits
     from ctrlruntime.serving.tls import SecureMetrics
     from ctrlruntime.tracing import Tracing
     from ctrlruntime.tracking import set_tracked_owner, tracked_by
@@ -209,6 +210,7 @@ __all__ = [
     "Scheme",
     "SecretCertificates",
     "SecureMetrics",
+    "ServerLimits",
     "TerminalError",
     "Time",
     "Title",
@@ -367,6 +369,7 @@ _MODULES = {
     "recorder": ("EventRecorder",),
     "rest.config": ("Config", "NoConfigError", "get_config"),
     "scheme": ("Scheme",),
+    "serving.connections": ("ServerLimits",),
     "serving.tls": ("SecureMetrics",),
     "tracing": ("Tracing",),
     "tracking": ("set_tracked_owner", "tracked_by"),

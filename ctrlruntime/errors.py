@@ -133,7 +133,9 @@ class APIStatusError(CtrlError):
             cls = APIStatusError._by_code.get(code, UnknownReason)
             error = cls(f"the server answered {code}: {text or 'no body'}", code=code, retry_after=retry_after)
         else:
-            error = APIStatusError.from_status({"code": code, **cast("dict[str, Any]", status)}, retry_after=retry_after)
+            error = APIStatusError.from_status(
+                {"code": code, **cast("dict[str, Any]", status)}, retry_after=retry_after
+            )
         error.is_answer = True
         return error
 

@@ -18,7 +18,7 @@ _HELP = """Change settings of the project: [tool.ctrlruntime] of pyproject.toml,
     \b
     Examples:
       ctrl edit --image registry.example.com/shop:v1.2.0
-      ctrl edit --prometheus --network-policy
+      ctrl edit --prometheus --no-network-policy
       ctrl edit --no-cert-manager
     """
 _FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")

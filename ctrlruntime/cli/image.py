@@ -1,7 +1,8 @@
-"""`ctrl image`: the container image of a project. `ctrl image build` prints or runs its build."""
+"""`ctrl image`: the container image of a project. `build` prints or runs its build, `pin` pins its base."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 import click
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.project.image import TOOLS, Build, Tool, commands, find_tool, run
+from ctrlruntime.project.image import TOOLS, Build, Tool, base_of, commands, find_tool, run, with_base
 from ctrlruntime.project.settings import find_project, read_settings
 
 __all__ = ["image"]
@@ -25,6 +26,18 @@ _BUILD_HELP = """Build the image of the project from its Dockerfile.
       ctrl image build
       ctrl image build --image ghcr.io/me/shop:v1 --push
       ctrl image build --image ghcr.io/me/shop:v1 --platform linux/amd64,linux/arm64 --push
+    """
+
+
+_PIN_HELP = """Pin the base image of the Dockerfile to the digest its registry has for it.
+
+    The line `ARG BASE=NAME:TAG` becomes `ARG BASE=NAME:TAG@sha256:...`. Run it again to renew the digest: the tag says which one. The
+    registry is asked without a login first, and with that of `docker login` when it wants one.
+
+    \b
+    Examples:
+      ctrl image pin
+      ctrl image pin --digest sha256:...
     """
 
 
@@ -54,6 +67,31 @@ def build(*, name: str | None, platforms: tuple[str, ...], tool: Tool | None, pu
     else:
         run(wanted, chosen)
         click.echo(f"{'pushed' if push else 'built'} {wanted.image}")
+
+
+@image.command(help=_PIN_HELP)
+@click.option("--digest", metavar="sha256:HEX", help="Take this one, and ask no registry.")
+def pin(*, digest: str | None) -> None:
+    from ctrlruntime.olm.making.registry import Registries
+    from ctrlruntime.olm.reference import DIGEST
+    from ctrlruntime.project.staging import write
+
+    if digest is not None and not DIGEST.fullmatch(digest):
+        raise click.UsageError(f"--digest is {digest!r}: give sha256: and 64 hexadecimal digits")
+    path = Path(os.path.relpath(find_project(Path.cwd()))) / "Dockerfile"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.unreadable(path, error) from error
+    base = base_of(text)
+    if digest is None:
+        digest = Registries(os.environ).digests_of([base])[base].rpartition("@")[2]
+    pinned = with_base(text, digest)
+    if pinned == text:
+        click.echo(f"{path}: up to date")
+        return
+    write({path: pinned})
+    click.echo(f"changed {path}: BASE is {base}@{digest}")
 
 
 def _print(wanted: Build, tool: Tool) -> None:

@@ -129,9 +129,9 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
     parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current one)")
     parser.add_argument(
         "--metrics-bind-address",
-        default=":8080",
+        default="",
         metavar="HOST:PORT",
-        help='where /metrics is served; "0": nowhere (default: :8080)',
+        help='where /metrics is served, such as :8080; "0": nowhere (default: nowhere)',
     )
     parser.add_argument(
         "--metrics-secure", action=argparse.BooleanOptionalAction, default=None,
@@ -151,7 +151,7 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
     )  # fmt: skip
     parser.add_argument(
         "--debug-bind-address", default="", metavar="HOST:PORT",
-        help="where /debug/ctrlruntime/ is served, for people and `ctrl why`; a port alone is on loopback (default: nowhere)",
+        help="where /debug/ctrlruntime/ is served, for people and `ctrl why`, on loopback only (default: nowhere)",
     )  # fmt: skip
     parser.add_argument("--leader-elect", action=argparse.BooleanOptionalAction, default=False, help="elect one leader")
     parser.add_argument(

@@ -52,6 +52,7 @@ from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
+from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
 from ctrlruntime.serving.loops import LoopBlockedError, run_on
 from ctrlruntime.tracing import Tracing
 
@@ -82,7 +83,7 @@ class Manager:
         *,
         metrics: Metrics,
         leader_election: LeaderElection | None = None,
-        metrics_bind_address: str = ":8080",
+        metrics_bind_address: str = "",
         health_probe_bind_address: str = "",
         graceful_shutdown_timeout: float | None = 30.0,
         controller_defaults: ControllerDefaults | None = None,
@@ -91,6 +92,7 @@ class Manager:
         debug_bind_address: str = "",
         tracing: Tracing | None = None,
         secure_metrics: SecureMetrics | None = None,
+        server_limits: ServerLimits = DEFAULT_LIMITS,
     ) -> None:
         self.cluster = cluster
         self.metrics = metrics
@@ -109,6 +111,7 @@ class Manager:
         self._announce: Callable[[str, str], None] = lambda _action, _note: None
         self._metrics_address = metrics_bind_address
         self._secure_metrics = secure_metrics
+        self._server_limits = server_limits
         self._health_address = health_probe_bind_address
         self._grace_seconds = graceful_shutdown_timeout
         self._grace: Grace | None = None
@@ -405,9 +408,15 @@ class Manager:
             ask=self.ask,
             secure=self._secure_metrics,
             transport=self._metrics_transport(),
+            limits=self._server_limits,
         )
         self._health_server = health_server(
-            self._health_address, liveness=self.liveness, readiness=self.readiness, ask=self.ask, metrics=self.metrics
+            self._health_address,
+            liveness=self.liveness,
+            readiness=self.readiness,
+            ask=self.ask,
+            metrics=self.metrics,
+            limits=self._server_limits,
         )
         if self._metrics_server is None and self._metrics_handlers:
             self._log.info("handlers are not served: there is no metrics server", paths=sorted(self._metrics_handlers))
@@ -433,7 +442,14 @@ class Manager:
             self.journal, lambda: self._controllers, lambda: self._clusters, loops=lambda: self._write_loops
         )
         stack = list[str] if self._watch is None else self._watch.stack
-        return debug_server(self._debug_address, pages(explainer), ask=self.ask, stack=stack)
+        return debug_server(
+            self._debug_address,
+            pages(explainer),
+            ask=self.ask,
+            stack=stack,
+            metrics=self.metrics.server("debug"),
+            limits=self._server_limits,
+        )
 
     def _add_own_checks(self) -> None:
         self.readiness.add("running", self._check_running)
@@ -687,6 +703,7 @@ def new_manager(
     debug_bind_address: str | None = None,
     tracing: Tracing | None = None,
     secure_metrics: SecureMetrics | None = None,
+    server_limits: ServerLimits = DEFAULT_LIMITS,
 ) -> Manager:
     """Return a manager for the cluster of `config` (ours, or a kubernetes_asyncio `Configuration`).
 
@@ -697,7 +714,7 @@ def new_manager(
         cache: namespaces, selectors and transforms of the cache.
         live_kinds: classes that are read from the server and never cached.
         leader_election: one leader at a time, by a Lease; with `flags` only when `--leader-elect` is set.
-        metrics_bind_address: host:port of `/metrics` (default ":8080"); "0" turns it off.
+        metrics_bind_address: host:port of `/metrics`; empty or "0", the default, turns it off.
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
         graceful_shutdown_timeout: seconds running reconciles may take to finish; 0: none, None: as long as they need.
         read_your_writes_wait: seconds a cached read waits for this process's own writes.
@@ -705,9 +722,10 @@ def new_manager(
         metrics: where metrics are kept; default: a registry of the manager's own.
         webhook: where webhooks are served and with which certificate; not read when there are none.
         watchdog: when code that blocks the event loop is a warning, and when it ends leadership; None: nobody watches.
-        debug_bind_address: host:port of `/debug/ctrlruntime/` (a port alone is on loopback); empty or "0", the default, turns it off.
+        debug_bind_address: host:port of `/debug/ctrlruntime/` on loopback (a port alone will do); empty or "0", the default, turns it off.
         tracing: makes OpenTelemetry spans of reconciles and API calls; None: there are none.
         secure_metrics: serves `/metrics` over HTTPS to callers that may read it; None: over plain HTTP to everybody.
+        server_limits: what callers of metrics, probes and debug pages can cost; webhooks have `WebhookOptions.limits`.
 
     Raises:
         ConfigError: the configuration cannot be used.
@@ -738,7 +756,7 @@ def new_manager(
         cluster,
         metrics=metrics,
         leader_election=leader_election,
-        metrics_bind_address=":8080" if metrics_bind_address is None else metrics_bind_address,
+        metrics_bind_address=metrics_bind_address or "",
         health_probe_bind_address=health_probe_bind_address or "",
         graceful_shutdown_timeout=graceful_shutdown_timeout,
         controller_defaults=controller_defaults,
@@ -747,6 +765,7 @@ def new_manager(
         debug_bind_address=debug_bind_address or "",
         tracing=tracing,
         secure_metrics=secure_metrics,
+        server_limits=server_limits,
     )
 
 

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from ctrlruntime.errors import ConfigError
 
-__all__ = ["TOOLS", "Build", "Tool", "commands", "find_tool", "run"]
+__all__ = ["TOOLS", "Build", "Tool", "base_of", "commands", "find_tool", "run", "with_base"]
 
 Tool: TypeAlias = Literal["docker", "podman", "nerdctl", "buildah"]
 Command: TypeAlias = tuple[str, ...]
@@ -25,6 +25,7 @@ TOOLS: Final[tuple[Tool, ...]] = get_args(Tool)
 """In the order they are looked for."""
 
 _DOCKERFILE: Final = "Dockerfile"
+_BASE: Final = re.compile(r"(?m)^(ARG[ \t]+BASE=)([^@\s]+)(@\S+)?[ \t]*$")
 _PLATFORM: Final = re.compile(r"[a-z0-9]+/[a-z0-9]+(/v[0-9]+)?")
 _COMPONENT: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _REFERENCE: Final = re.compile(
@@ -58,6 +59,21 @@ class Build:
                 raise ConfigError(f"{platform!r} is no platform: give linux/amd64, linux/arm64 or the like")
         if len(self.platforms) > 1 and not self.push:
             raise ConfigError("an image for several platforms is put together in a registry: add --push")
+
+
+def base_of(dockerfile: str) -> str:
+    """Return the base image that the text of a Dockerfile names in `ARG BASE=`, without a digest. Raises: ConfigError when it names none."""
+    found = _BASE.findall(dockerfile)
+    if len(found) != 1:
+        raise ConfigError(
+            f"the Dockerfile has {len(found) or 'no'} lines ARG BASE=IMAGE, and one is pinned: write one, and FROM ${{BASE}} in each stage"
+        )
+    return str(found[0][1])
+
+
+def with_base(dockerfile: str, digest: str) -> str:
+    """Return the text with this digest behind the base image of `base_of`. The tag stays: it says which one to renew."""
+    return _BASE.sub(rf"\g<1>\g<2>@{digest}", dockerfile)
 
 
 def find_tool(which: Callable[[str], str | None] = shutil.which) -> Tool | None:

@@ -33,6 +33,8 @@ def table_of(text: str, where: str) -> dict[str, Any]:
         "domain": str(tree.get("domain") or ""),
         "namespaced": bool(tree.get("namespaced")),
         "multigroup": bool(tree.get("multigroup")),
+        # kubebuilder's tree has the policies and leaves them out of config/default.
+        "features": {"network-policy": False},
         "resources": [],
     }
     resources = tree.get("resources") or []

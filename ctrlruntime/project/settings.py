@@ -46,7 +46,9 @@ class Features:
     metrics: bool = True
     """A Service in front of the metrics, which are served over HTTPS to whom RBAC lets read them."""
 
-    network_policy: bool = False
+    network_policy: bool = True
+    """Only callers of webhooks and readers of metrics reach the operator's Pods."""
+
     prometheus: bool = False
 
 

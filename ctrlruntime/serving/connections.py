@@ -24,7 +24,7 @@ from typing import Final
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.metrics.server import ServerMetrics
 
-__all__ = ["Connection", "Connections", "ServerLimits", "State"]
+__all__ = ["DEFAULT_LIMITS", "Connection", "Connections", "ServerLimits", "State"]
 
 MIB: Final = 1024 * 1024
 PATIENCE: Final = 1.0
@@ -78,6 +78,10 @@ class ServerLimits:
             value = getattr(self, field.name)
             if not value > 0:
                 raise ConfigError(f"ServerLimits.{field.name} is {value}; give a number above 0")
+
+
+DEFAULT_LIMITS: Final = ServerLimits(connections=64, connections_per_client=32)
+"""For metrics, probes and debug pages: few callers come, and none of them holds many connections."""
 
 
 class State(enum.Enum):

@@ -1,4 +1,4 @@
-"""The debug server: pages about what an operator does, off unless somebody asks for them, on loopback unless somebody says otherwise.
+"""The debug server: pages about what an operator does, off unless somebody asks for them, and on loopback only: they have no login.
 
 A page is looked up on the main event loop and shown on the loop that serves. When the main loop does not answer in time, the page says so
 and where it stands: that is when people look.
@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctrlruntime import log
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.metrics.server import ServerMetrics
+from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
 from ctrlruntime.serving.endpoints import Ask
 from ctrlruntime.serving.loops import LoopBlockedError
 from ctrlruntime.serving.server import Address, Handler, HTTPServer, parse_address
@@ -47,35 +50,50 @@ class Page(NamedTuple):
 
 
 def parse_debug_address(text: str) -> Address | None:
-    """Return the address in `host:port`, `:port` or `port`, the last two on loopback; None for "0" and "". Raises: ConfigError."""
+    """Return the address in `host:port`, `:port` or `port`, the last two on loopback; None for "0" and "".
+
+    Raises: ConfigError for an address that is none, and for one that is not on loopback: the pages have no login.
+    """
     given = text.strip()
     address = parse_address(f":{given}" if given.isdecimal() and given != "0" else given, DEBUG_FLAG)
-    if address is not None and not address.host:
+    if address is None:
+        return None
+    if not address.host:
         return Address("127.0.0.1", address.port)
+    if not _is_loopback(address.host):
+        raise ConfigError(
+            f"{DEBUG_FLAG} is {text!r}: the debug pages have no login, so they are served on loopback only. Give a port alone, such as "
+            f"{address.port or 8082}; from elsewhere reach it with `kubectl port-forward` or an SSH tunnel"
+        )
     return address
 
 
 def debug_server(
-    address: str, pages: Mapping[str, Page], *, ask: Ask, stack: Callable[[], list[str]] = list
+    address: str,
+    pages: Mapping[str, Page],
+    *,
+    ask: Ask,
+    stack: Callable[[], list[str]] = list,
+    metrics: ServerMetrics | None = None,
+    limits: ServerLimits = DEFAULT_LIMITS,
 ) -> HTTPServer | None:
     """Return the server of the debug pages, by path; None when the address turns it off.
 
     `ask` runs something on the main event loop; when that does not answer, `stack` (safe in any thread) says where it stands.
-    Raises: ConfigError for an address that is none.
+    Raises: ConfigError for an address that is none or not on loopback.
     """
     where = parse_debug_address(address)
     if where is None:
         return None
-    is_local = _is_loopback(where.host)
-    handlers = {path: _handler(page, ask, stack, is_local=is_local) for path, page in pages.items()}
-    return HTTPServer(where, handlers, name="debug", flag=DEBUG_FLAG)
+    handlers = {path: _handler(page, ask, stack) for path, page in pages.items()}
+    return HTTPServer(where, handlers, name="debug", flag=DEBUG_FLAG, metrics=metrics, limits=limits)
 
 
-def _handler(page: Page, ask: Ask, stack: Callable[[], list[str]], *, is_local: bool) -> Handler:
+def _handler(page: Page, ask: Ask, stack: Callable[[], list[str]]) -> Handler:
     from aiohttp import web
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        if is_local and not _is_local_name(request.host):
+        if not _is_local_name(request.host):
             # A web page elsewhere can have its own name lead here; then the browser still says that name.
             raise web.HTTPForbidden(text=f"the debug pages are served on loopback, and not as {request.host!r}\n")
         query = dict(request.query)

@@ -14,6 +14,7 @@ from ctrlruntime.healthz import Answer, Checks
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.serving.access import AccessReviews, guarded
+from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
 from ctrlruntime.serving.loops import LoopBlockedError
 from ctrlruntime.serving.server import Handler, HTTPServer, parse_address
 from ctrlruntime.serving.tls import SecureMetrics, ServingCertificate
@@ -44,6 +45,7 @@ def metrics_server(
     ask: Ask | None = None,
     secure: SecureMetrics | None = None,
     transport: Transport | None = None,
+    limits: ServerLimits = DEFAULT_LIMITS,
 ) -> HTTPServer | None:
     """Return the server of `/metrics` and of `handlers` at their paths; None when the address turns it off.
 
@@ -62,7 +64,9 @@ def metrics_server(
     others = {path: handler if ask is None else asking(ask, handler) for path, handler in (handlers or {}).items()}
     served = {**others, "/metrics": _scraper(metrics)}
     if secure is None:
-        return HTTPServer(where, served, name="metrics", flag=METRICS_FLAG, metrics=metrics.server("metrics"))
+        return HTTPServer(
+            where, served, name="metrics", flag=METRICS_FLAG, metrics=metrics.server("metrics"), limits=limits
+        )
     if transport is None:
         raise ValueError("secure metrics need a transport to the API server that says who may read them")
     reviews = AccessReviews(transport)
@@ -74,6 +78,7 @@ def metrics_server(
         certificate=ServingCertificate(secure, name="metrics", flag=CERTIFICATE_FLAG),
         on_stop=reviews.close,
         metrics=metrics.server("metrics"),
+        limits=limits,
     )
 
 
@@ -99,6 +104,7 @@ def health_server(
     readiness_path: str = "/readyz",
     ask: Ask | None = None,
     metrics: Metrics | None = None,
+    limits: ServerLimits = DEFAULT_LIMITS,
 ) -> HTTPServer | None:
     """Return the server of both kinds of probes, all checks at the path and one check below it; None when the address
     turns it off. With `ask` async checks run where it takes them.
@@ -114,7 +120,7 @@ def health_server(
         handlers[path] = _all(checks, path.strip("/"))
         handlers[f"{path.rstrip('/')}/{{check}}"] = _one(checks, path.strip("/"))
     numbers = None if metrics is None else metrics.server("health probe")
-    return HTTPServer(where, handlers, name="health probe", flag=HEALTH_FLAG, metrics=numbers)
+    return HTTPServer(where, handlers, name="health probe", flag=HEALTH_FLAG, metrics=numbers, limits=limits)
 
 
 def _scraper(metrics: Metrics) -> Handler:

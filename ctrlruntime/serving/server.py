@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from ctrlruntime import log
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.metrics.server import ServerMetrics
-from ctrlruntime.serving.connections import ServerLimits
+from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
 from ctrlruntime.serving.tls import ServingCertificate
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ MAX_BODY: Final = 64 * 1024
 
 SHUTDOWN: Final = 5.0
 """Seconds answers under way may take at a stop."""
-
-
-DEFAULT_LIMITS: Final = ServerLimits(connections=64, connections_per_client=32)
-"""Few callers come to metrics and probes, and none of them holds many connections."""
 
 
 class Address(NamedTuple):

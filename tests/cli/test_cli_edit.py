@@ -50,6 +50,8 @@ def project(package, tmp_path, monkeypatch):
 
 
 def test_a_switch_changes_settings_and_tree(project):
+    run("edit", "--no-network-policy")
+
     done = run("edit", "--network-policy", "--prometheus")
 
     assert done.exit_code == 0
@@ -142,12 +144,12 @@ def test_a_package_that_fails_changes_nothing(project, package):
     (project / "pyproject.toml").write_text(text.replace(read_settings(project).package, broken))
     before = texts(project / "config")
 
-    refused = run("edit", "--network-policy")
+    refused = run("edit", "--prometheus")
 
     assert refused.exit_code == 1
     assert "ValueError: no" in refused.stderr
     assert texts(project / "config") == before
-    assert not read_settings(project).features.network_policy
+    assert not read_settings(project).features.prometheus
 
 
 def test_outside_a_project_it_says_how_to_make_one(tmp_path, monkeypatch):
@@ -161,4 +163,4 @@ def test_outside_a_project_it_says_how_to_make_one(tmp_path, monkeypatch):
 
 def test_without_a_setting_it_is_wrong_usage_and_help_has_examples(project):
     assert run("edit").exit_code == 2
-    assert "ctrl edit --prometheus --network-policy" in run("edit", "--help").stdout
+    assert "ctrl edit --prometheus --no-network-policy" in run("edit", "--help").stdout

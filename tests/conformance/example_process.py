@@ -27,7 +27,7 @@ class Operator:
         self.log = kubeconfig.with_suffix(".log")
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", f"examples.{example}", "--metrics-bind-address", "0", *flags],
+                [sys.executable, "-m", f"examples.{example}", *flags],
                 cwd=ROOT,
                 stdout=log,
                 stderr=subprocess.STDOUT,

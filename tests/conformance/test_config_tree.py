@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import secrets
 from pathlib import Path
 
@@ -86,6 +87,29 @@ async def test_every_object_of_the_tree_is_taken(client, package, tmp_path, name
         for each in objects:
             if each is not namespace:
                 await client.apply(each, field_owner="ctrl", dry_run=True)
+    finally:
+        await client.delete(taken)
+
+
+@pytest.mark.usefixtures("third_party")
+async def test_the_namespace_takes_the_operators_pod_and_none_that_asks_for_more(client, server, package, tmp_path):
+    name = f"pods-{secrets.token_hex(3)}"
+    group = f"{name}.x.io"
+    refresh(tmp_path, named(package(api=API.replace("GROUP", group)), group, name, namespaced=False)).apply()
+    objects = {each["kind"]: dict(each) for each in render(tmp_path / "config/default")}
+    template = objects["Deployment"]["spec"]["template"]
+    metadata = {**template["metadata"], "name": "manager", "namespace": f"{name}-system"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    root = copy.deepcopy(pod)
+    root["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
+
+    taken = await client.apply(Unstructured.from_wire(objects["Namespace"]), field_owner="ctrl")
+    try:
+        await client.apply(Unstructured.from_wire(objects["ServiceAccount"]), field_owner="ctrl")
+        await client.create(Unstructured.from_wire(pod), dry_run=True)
+        if server.backend == "real":  # the embedded server does not enforce Pod Security Standards
+            with pytest.raises(APIStatusError, match="violates PodSecurity"):
+                await client.create(Unstructured.from_wire(root), dry_run=True)
     finally:
         await client.delete(taken)
 

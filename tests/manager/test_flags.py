@@ -31,7 +31,7 @@ def flags(*argv, **options):
 def test_defaults():
     parsed = flags()
 
-    assert parsed.metrics_bind_address == ":8080"
+    assert parsed.metrics_bind_address == ""
     assert parsed.health_probe_bind_address == ""
     assert parsed.leader_elect is False
     assert (parsed.kubeconfig, parsed.context) == (None, None)

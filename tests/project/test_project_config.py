@@ -208,9 +208,20 @@ def test_kubectl_renders_the_same(hooked, tmp_path, features, name):
 # What the parts say
 
 
+def test_a_policy_says_who_may_connect_and_why(hooked, tmp_path):
+    folder = tree(tmp_path, settings(hooked)).parent / "network-policy"
+
+    assert (
+        "# Who may call the webhooks: everybody. The API server" in (folder / "allow-webhook-traffic.yaml").read_text()
+    )
+    assert "label namespace monitoring metrics=enabled" in (folder / "allow-metrics-traffic.yaml").read_text()
+
+
 def test_the_pod_asks_for_nothing_a_restricted_namespace_refuses(shop, tmp_path):
     objects = rendered(tmp_path, settings(shop))
 
+    labels = objects["Namespace/shop-system"]["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
     pod = objects["Deployment/shop-controller-manager"]["spec"]["template"]["spec"]
     assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     assert manager(objects)["securityContext"] == {
@@ -218,6 +229,7 @@ def test_the_pod_asks_for_nothing_a_restricted_namespace_refuses(shop, tmp_path)
         "capabilities": {"drop": ["ALL"]},
         "readOnlyRootFilesystem": True,
     }
+    assert pod["volumes"] == [{"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}]
     assert manager(objects)["resources"]["requests"]["memory"] == "128Mi"
     assert manager(objects)["resources"]["limits"]["memory"] == "256Mi"
 
@@ -298,12 +310,20 @@ def test_without_cert_manager_the_operator_learns_the_names_it_keeps_a_certifica
 
 
 def test_policies_open_the_ports_of_the_pod(hooked, tmp_path):
-    objects = rendered(tmp_path, settings(hooked, network_policy=True))
+    objects = rendered(tmp_path, settings(hooked))
 
     (webhooks,) = objects["NetworkPolicy/shop-allow-webhook-traffic"]["spec"]["ingress"]
     (metrics,) = objects["NetworkPolicy/shop-allow-metrics-traffic"]["spec"]["ingress"]
     assert webhooks == {"ports": [{"port": 9443, "protocol": "TCP"}]}
-    assert metrics["ports"] == [{"port": 8443, "protocol": "TCP"}]
+    assert metrics == {
+        "ports": [{"port": 8443, "protocol": "TCP"}],
+        "from": [{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}],
+    }
+    labels = objects["Deployment/shop-controller-manager"]["spec"]["template"]["metadata"]["labels"]
+    for part in ("webhook", "metrics"):
+        spec = objects[f"NetworkPolicy/shop-allow-{part}-traffic"]["spec"]
+        assert spec["podSelector"]["matchLabels"].items() <= labels.items()
+        assert spec["policyTypes"] == ["Ingress"]
     assert {9443, 8443} <= {port["containerPort"] for port in manager(objects)["ports"]}
 
 
@@ -430,8 +450,11 @@ def test_derived_files_say_so_and_hold_no_text_to_uncomment(hooked, tmp_path):
     wanted = settings(hooked, prometheus=True, network_policy=True, namespaced=True)
 
     for text in derived_files(wanted, made_by(tmp_path, wanted)).values():
-        comments = [line for line in text.splitlines() if line.lstrip().startswith("#")]
-        assert comments == [DERIVED_MARK.rstrip()]
+        # Words for a reader stand before the object; nothing inside of it is a comment.
+        head, _, objects = text.partition("\n---\n")
+        assert head.startswith(DERIVED_MARK.rstrip())
+        assert all(line.startswith("#") for line in head.splitlines())
+        assert not [line for line in objects.splitlines() if line.lstrip().startswith("#")]
 
 
 # Written again
@@ -488,16 +511,16 @@ def project(shop, tmp_path):
 
 
 def test_an_edit_changes_settings_and_tree_together(project):
-    wanted = settings(read_settings(project).package, network_policy=True)
+    wanted = settings(read_settings(project).package, prometheus=True)
 
     change = edit(project, wanted)
     before = (project / PYPROJECT).read_text()
     change.apply()
 
-    assert "network-policy = false" in before
+    assert "prometheus = false" in before
     assert read_settings(project) == wanted
     assert (project / PYPROJECT).read_text().startswith("# mine\n")
-    assert (project / "config/network-policy/allow-metrics-traffic.yaml").exists()
+    assert (project / "config/prometheus/monitor.yaml").exists()
     assert list(edit(project, wanted).lines()) == []
 
 

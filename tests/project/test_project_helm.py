@@ -160,7 +160,7 @@ def test_values_are_those_of_the_project(project):
     values = yaml.safe_load(chart_files(folder, settings, warn=silent)["values.yaml"])
 
     assert (values["prometheus"], values["certManager"], values["networkPolicy"]) == (
-        {"enabled": True}, {"enabled": False}, {"enabled": False},
+        {"enabled": True}, {"enabled": False}, {"enabled": True},
     )  # fmt: skip
     assert values["metrics"] == {"enabled": False, "port": 8443, "secure": True}
     assert values["manager"]["replicas"] == 2

@@ -158,6 +158,10 @@ def test_the_image_runs_as_nobody_from_a_pinned_base():
     assert re.search(r"^ARG BASE=python:3\.\d+\.\d+-slim-\w+$", text, re.MULTILINE)
     assert re.findall(r"^USER (.*)$", text, re.MULTILINE) == ["65532:65532"]
     assert 'ENTRYPOINT ["/venv/bin/python", "-m", "shop"]' in text
+    assert "pip install --no-cache-dir --require-hashes --requirement requirements.lock" in text
+    assert "pip install --no-cache-dir --no-index --no-deps --no-build-isolation ." in text
+    assert "!requirements.lock" in scaffold_files(SHOP)[".dockerignore"].splitlines()
+    assert "--generate-hashes" in scaffold_files(SHOP)["Makefile"]
     assert scaffold_files(SHOP)[".dockerignore"].splitlines()[1] == "*"
 
 

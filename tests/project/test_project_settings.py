@@ -153,7 +153,7 @@ def test_a_value_that_is_back_at_its_default_goes_and_switches_stay():
             package="shop",
             domain="x.io",
             image="shop:latest",
-            features=Features(prometheus=True),
+            features=Features(prometheus=True, network_policy=False),
             resources=(Resource(group="webapp.x.io", version="v1", kind="Cart", plural="carts"),),
         ),
     )
@@ -207,6 +207,7 @@ def test_a_project_file_is_read_where_there_is_no_table(tmp_path):
     assert find_project(tmp_path) == tmp_path
     assert (settings.project_name, settings.package, settings.domain) == ("go-shop", "go_shop", "x.io")
     assert (settings.multigroup, settings.namespaced) == (True, False)
+    assert settings.features == Features(network_policy=False)
     assert settings.resources == (
         Resource(
             group="webapp.x.io",

@@ -67,6 +67,8 @@ metadata:
     app.kubernetes.io/managed-by: kustomize
     app.kubernetes.io/name: {project}
     control-plane: {control_plane}
+    # Pods that ask for more than the Pod Security Standard "restricted" are refused here; the operator's asks for less.
+    pod-security.kubernetes.io/enforce: restricted
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -152,7 +154,9 @@ spec:
           mountPath: /tmp
       volumes:
       - name: tmp
-        emptyDir: {{}}
+        emptyDir:
+          # A Pod that writes more is evicted, before it fills its node's disk.
+          sizeLimit: 64Mi
 """
 
 

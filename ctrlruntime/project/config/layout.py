@@ -34,6 +34,7 @@ __all__ = [
     "Parts",
     "component",
     "derived",
+    "derived_text",
     "group_in_names",
     "kustomization",
     "named",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ctrlruntime.generate.options import Document
+from ctrlruntime.generate.text import dump
 from ctrlruntime.project.config.layout import (
     KUSTOMIZATION,
     METRICS_CERTIFICATE,
@@ -18,6 +19,7 @@ from ctrlruntime.project.config.layout import (
     WEBHOOK_SERVICE,
     Parts,
     derived,
+    derived_text,
     kustomization,
     named,
     selector,
@@ -98,6 +100,16 @@ def _certificate(settings: Settings, name: str, secret: str) -> Document:
 
 # Who may connect
 
+_WHO_READS: Final = """\
+# Who may reach the metrics: Pods of namespaces with the label metrics=enabled. Give it to the namespace of your Prometheus:
+#   kubectl label namespace monitoring metrics=enabled
+# The kubelet's probes need no rule: network plugins let a node reach its own Pods.
+"""
+_WHO_CALLS: Final = """\
+# Who may call the webhooks: everybody. The API server calls them, and it is no Pod: it runs on the network of a node, or outside of the
+# cluster, so no selector describes it and its address differs from cluster to cluster. Where yours is known, name it in an overlay.
+"""
+
 
 def network_files(parts: Parts) -> Iterator[tuple[str, str]]:
     """Yield the files of `network-policy`. Ports are those of the Pod: a policy looks behind the Service."""
@@ -105,11 +117,10 @@ def network_files(parts: Parts) -> Iterator[tuple[str, str]]:
     if parts.metrics:
         readers = [{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}]
         policy = _policy(parts.settings, "allow-metrics-traffic", {**_to(METRICS_PORT), "from": readers})
-        files["allow-metrics-traffic.yaml"] = derived(policy)
+        files["allow-metrics-traffic.yaml"] = derived_text([_WHO_READS, dump(policy)])
     if parts.webhooks:
-        # From anywhere: the API server is no Pod, so no selector of namespaces describes it.
         policy = _policy(parts.settings, "allow-webhook-traffic", _to(WEBHOOK_PORT))
-        files["allow-webhook-traffic.yaml"] = derived(policy)
+        files["allow-webhook-traffic.yaml"] = derived_text([_WHO_CALLS, dump(policy)])
     yield from files.items()
     yield KUSTOMIZATION, derived(kustomization(resources=sorted(files)))
 
