@@ -7,7 +7,8 @@ CtrlError
 │   ├── AlreadyExists  Conflict  Gone  Expired  Invalid  RequestEntityTooLarge  TooManyRequests
 │   └── InternalError  ServerTimeout  Timeout  ServiceUnavailable  StoreReadError  UnknownReason
 ├── TransportError              no complete answer came
-│   └── RequestTimeoutError
+│   ├── RequestTimeoutError
+│   └── AnswerTooLargeError
 ├── ConfigError                 a kubeconfig, flag or option that cannot be used
 ├── NotRegisteredError  NoMatchError  DecodeError  PatchError
 ├── GenerateError               a class that cannot become a manifest
@@ -266,6 +267,13 @@ class TransportError(CtrlError):
 
 class RequestTimeoutError(TransportError):
     """No complete answer came inside the request's time limit."""
+
+
+class AnswerTooLargeError(TransportError):
+    """An answer, its headers or a frame of a watch is larger than its limit; the message names the option of `Config` that raises it.
+
+    The same request gets the same answer: change the option or ask for less at once.
+    """
 
 
 class ConfigError(CtrlError):

@@ -34,8 +34,10 @@ from ctrlruntime.rest.credentials import (
     StaticToken,
     TokenFile,
 )
+from ctrlruntime.rest.limits import MAX_ANSWER_SIZE, MAX_FRAME_SIZE, MAX_HEADER_SIZE
 from ctrlruntime.rest.tls import ClientCertificate, TLSConfig, certificate_facts, make_context
 
+_SIZES = ("max_header_size", "max_answer_size", "max_frame_size")
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -190,6 +192,19 @@ class Config:
     max_connections: int = 100
     """Requests under way at once, each on a connection of its own; further ones wait their turn. Watches are not counted."""
 
+    max_header_size: int = MAX_HEADER_SIZE
+    """Bytes that the headers of an answer may have."""
+
+    max_answer_size: int = MAX_ANSWER_SIZE
+    """Bytes that the body of an answer may have, packed as well as unpacked; watches and logs are read bit by bit and have no limit.
+
+    A page of a list holds 500 objects, and an object may have 1.5 MiB (the default of etcd's `--max-request-bytes`). The default has room
+    for objects of half a MiB on average.
+    """
+
+    max_frame_size: int = MAX_FRAME_SIZE
+    """Bytes that one frame of a watch, which holds one object, may have."""
+
     source: str = ""
     """Where this comes from, for messages."""
 
@@ -197,7 +212,7 @@ class Config:
         parts = urllib.parse.urlsplit(self.host)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ConfigError(f"the API server's address {self.host!r} is not of the form https://host:port")
-        for name in ("connect_timeout", "timeout", "qps", "burst", "max_connections"):
+        for name in ("connect_timeout", "timeout", "qps", "burst", "max_connections", *_SIZES):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ConfigError(f"{name} is {value}; give a number above 0")

@@ -16,6 +16,7 @@ from http import HTTPStatus
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.rest.connection import Connection, ExchangeError, new_buffer
+from ctrlruntime.rest.limits import AnswerLimits
 
 IDLE_FOR = 55.0
 """Seconds an unused connection is kept; load balancers forget theirs after 60 and more."""
@@ -76,7 +77,8 @@ class Pool:
     """Keeps connections to `server`, through `proxy` if there is one. It belongs to the event loop it is first used on.
 
     `context` is asked before each use of a connection: one made with another context is not used again. `server_hostname`: the name the
-    certificate must bear, if it is not the address's. `connect_timeout`: seconds. `limit`: how many exchanges may hold a turn at once.
+    certificate must bear, if it is not the address's. `connect_timeout`: seconds. `limit`: how many exchanges may hold a turn at once. `answers`: how large
+    an answer may be.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Pool:
         connect_timeout: float = 10.0,
         idle_for: float = IDLE_FOR,
         limit: int = 100,
+        answers: AnswerLimits = AnswerLimits(),
     ) -> None:
         self._server = server
         self._proxy = proxy
@@ -96,6 +99,7 @@ class Pool:
         self._server_hostname = server_hostname or server.host
         self._connect_timeout = connect_timeout
         self._idle_for = idle_for
+        self._answers = answers
         self._buffer = new_buffer()
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []
@@ -118,7 +122,7 @@ class Pool:
     async def make(self) -> Connection:
         """Make a connection. Raises: ExchangeError, ConfigError when certificates cannot be read."""
         context = self._context() if self._server.is_secure else None
-        connection = Connection(self._server.url, buffer=self._buffer)
+        connection = Connection(self._server.url, buffer=self._buffer, limits=self._answers)
         self._connections.add(connection)
         try:
             async with asyncio.timeout(self._connect_timeout):

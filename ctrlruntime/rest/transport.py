@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from ctrlruntime import log
-from ctrlruntime.errors import APIStatusError, ConfigError, RequestTimeoutError, TransportError
-from ctrlruntime.rest.connection import Answer, Connection, ExchangeError, Headers
+from ctrlruntime.errors import AnswerTooLargeError, APIStatusError, ConfigError, RequestTimeoutError, TransportError
+from ctrlruntime.rest.connection import Answer, Connection, ExchangeError, Headers, OversizeError
 from ctrlruntime.rest.content import JSON
 from ctrlruntime.rest.fence import Fence
-from ctrlruntime.rest.limits import TokenBucket
+from ctrlruntime.rest.limits import AnswerLimits, TokenBucket
 from ctrlruntime.rest.pool import Address, ConnectTimeoutError, Pool
 from ctrlruntime.rest.tls import TLSContexts
 
@@ -357,6 +357,7 @@ class Transport:
                 server_hostname=self.tls.server_hostname,
                 connect_timeout=self.config.connect_timeout,
                 limit=self.config.max_connections,
+                answers=AnswerLimits(self.config.max_header_size, self.config.max_answer_size),
             )
         return pool
 
@@ -439,6 +440,8 @@ def translating(method: str, path: str) -> Generator[None, None, None]:
         yield
     except ConnectTimeoutError as error:
         raise RequestTimeoutError(f"{method} {path}: {error}") from error
+    except OversizeError as error:
+        raise AnswerTooLargeError(f"{method} {path}: {error}") from error
     except ExchangeError as error:
         raise TransportError(f"{method} {path}: {error}") from error
 
