@@ -18,7 +18,7 @@ from typing import cast
 import httptools
 from typing_extensions import override
 
-from ctrlruntime.rest.limits import AnswerLimits
+from ctrlruntime.rest.limits import DEFAULT_ANSWER_LIMITS, AnswerLimits
 from ctrlruntime.rest.session import SessionClosed, TLSSession
 
 READ_BUFFER = 1024 * 1024
@@ -285,7 +285,9 @@ class Connection(asyncio.BufferedProtocol):
     What comes is received into `buffer`; all connections of a loop may share it, for what is in it is used up before the loop goes on.
     """
 
-    def __init__(self, peer: str, *, buffer: memoryview | None = None, limits: AnswerLimits = AnswerLimits()) -> None:
+    def __init__(
+        self, peer: str, *, buffer: memoryview | None = None, limits: AnswerLimits = DEFAULT_ANSWER_LIMITS
+    ) -> None:
         self.peer = peer
         self.limits = limits
         self._buffer = buffer or new_buffer()

@@ -24,6 +24,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.rest.kubeconfig import kubernetes_asyncio_piece
+from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.tls import ClientCertificate
 
 T = TypeVar("T")
@@ -130,7 +131,7 @@ class TokenFile:
         with self._lock:
             before = stale if stale is not None else bearer(self._token)
             self._read()
-            return bearer(self._token) != before
+            return not _carried(bearer(self._token), before)
 
     def _read(self) -> None:
         try:
@@ -267,12 +268,12 @@ def _carried(headers: Mapping[str, str], stale: Mapping[str, str]) -> bool:
 class ExecPlugin:
     """A program that prints an ExecCredential (client.authentication.k8s.io v1 or v1beta1).
 
-    Calling it runs it and waits for its end.
+    Calling it runs it and waits for its end. What it writes to stderr goes to ours, as with kubectl, and into no error: it may hold secrets.
     """
 
     command: str
     api_version: str
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     install_hint: str = ""
     cluster_info: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -296,7 +297,7 @@ class ExecPlugin:
                 [self.command, *self.args],
                 env={**os.environ, **self.env, "KUBERNETES_EXEC_INFO": json.dumps(self._exec_info())},
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
+                stdout=subprocess.PIPE,
                 timeout=self.timeout,
                 check=False,
             )
@@ -311,10 +312,10 @@ class ExecPlugin:
                 "it may want to ask something"
             ) from error
         if done.returncode != 0:
-            said = done.stderr[-2000:].decode("utf-8", "replace").strip() or "nothing on stderr"
             hint = f"\n{self.install_hint.strip()}" if self.install_hint and done.returncode == 127 else ""
             raise CredentialError(
-                f"the exec plugin {self.command} failed with exit code {done.returncode}: {said}{hint}"
+                f"the exec plugin {self.command} failed with exit code {done.returncode}; see what it wrote to stderr, "
+                f"or run it in a terminal{hint}"
             )
         return done.stdout
 
@@ -327,15 +328,18 @@ class ExecPlugin:
     def _grant(self, output: bytes) -> Grant:
         try:
             answer = json.loads(output)
-        except ValueError as error:
-            raise CredentialError(f"the exec plugin {self.command} printed no JSON ({error})") from error
+        except (ValueError, RecursionError):  # which hold what was printed
+            raise CredentialError(
+                f"the exec plugin {self.command} printed no JSON; run it in a terminal to see what it prints"
+            ) from None
         said: dict[str, Any] = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
         if said.get("kind") != "ExecCredential" or said.get("apiVersion") != self.api_version:
             raise CredentialError(
-                f"the exec plugin {self.command} printed kind {said.get('kind')} of {said.get('apiVersion')}; the "
-                f"kubeconfig asks for ExecCredential of {self.api_version}: make the two agree"
+                f"the exec plugin {self.command} printed no ExecCredential of {self.api_version}, which the kubeconfig "
+                "asks for: make the two agree"
             )
-        status: dict[str, Any] = said.get("status") or {}
+        found = said.get("status")
+        status: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
         token = str(status.get("token") or "")
         certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
         if bool(certificate) != bool(key):
@@ -352,9 +356,11 @@ class ExecPlugin:
             return None
         try:
             expires = datetime.fromisoformat(str(text))
-        except ValueError as error:
-            raise CredentialError(f"the exec plugin {self.command} printed the expirationTimestamp {text!r}") from error
-        return (expires if expires.tzinfo else expires.replace(tzinfo=UTC)).timestamp()
+            return (expires if expires.tzinfo else expires.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            raise CredentialError(
+                f"the exec plugin {self.command} printed an expirationTimestamp that is no time of RFC 3339"
+            ) from None
 
 
 # --- auth providers (the older way, for which kubernetes_asyncio has the protocol) -----------------------------------
@@ -399,8 +405,8 @@ class OIDCProvider:
             token = str(answer["id_token"])
         except Exception as error:
             raise CredentialError(
-                f"the identity provider {issuer} did not renew the token ({error}); log in again"
-            ) from error
+                f"the identity provider {shown_url(issuer)} did not renew the token ({_without_text(error)}); log in again"
+            ) from None
         self._refresh_token = str(answer.get("refresh_token") or self._refresh_token)
         return token
 
@@ -447,9 +453,20 @@ class GoogleProvider:
             answer = asyncio.run(google.google_auth_credentials(self._config))
         except Exception as error:
             raise CredentialError(
-                f"the gcp auth-provider gave no token ({error}); use gke-gcloud-auth-plugin"
-            ) from error
+                f"the gcp auth-provider gave no token ({_without_text(error)}); use gke-gcloud-auth-plugin"
+            ) from None
         return Grant(bearer(str(answer.token)), None, _timestamp(answer.expiry))
+
+
+def _without_text(error: Exception) -> str:
+    """Name an error of a provider by its class and the status of an answer: its text and its cause may quote tokens.
+
+    A connection that fails has said nothing yet, so its error is told.
+    """
+    if isinstance(error, OSError):
+        return str(error)
+    status = getattr(error, "status", None)
+    return f"{type(error).__name__}, status {status}" if isinstance(status, int) else type(error).__name__
 
 
 def _jwt_expiry(token: str) -> float | None:

@@ -13,7 +13,7 @@ import builtins
 import importlib.util
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -29,7 +29,7 @@ class Entry:
     """One named cluster, user or context: its fields, and the file they come from."""
 
     name: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any] = field(repr=False)
     file: str
 
     def text(self, key: str) -> str:
@@ -44,7 +44,7 @@ class Entry:
     def flag(self, key: str) -> bool:
         value = self.fields.get(key, False)
         if not isinstance(value, bool):
-            raise ConfigError(f"{self.file}: {key} of {self.name!r} must be true or false, not {value!r}")
+            raise ConfigError(f"{self.file}: {key} of {self.name!r} must be true or false, not {type(value).__name__}")
         return value
 
     def path(self, key: str) -> str | None:
@@ -155,12 +155,8 @@ def _read(file: str) -> Mapping[str, Any]:
         raise ConfigError(f"kubeconfig {file} is not text ({error.reason})") from error
     try:
         content = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark is not None else ""
-        raise ConfigError(
-            f"kubeconfig {file} is not YAML: {getattr(error, 'problem', None) or error}{where}"
-        ) from error
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
+        raise ConfigError(f"kubeconfig {file} is not YAML{_yaml_problem(error)}") from None
     if content is None:
         return {}
     if not isinstance(content, Mapping):
@@ -168,6 +164,16 @@ def _read(file: str) -> Mapping[str, Any]:
             f"kubeconfig {file} holds a {type(content).__name__}; a kubeconfig is a mapping of kind Config"
         )
     return cast("Mapping[str, Any]", content)
+
+
+def _yaml_problem(error: Exception) -> str:
+    """Say what is wrong and where, without what the file holds: other errors of YAML quote it, and a password may look like a tag."""
+    from yaml import parser, scanner
+
+    mark = getattr(error, "problem_mark", None)
+    where = f" in line {mark.line + 1}" if mark is not None else ""
+    problem = getattr(error, "problem", None) if isinstance(error, scanner.ScannerError | parser.ParserError) else None
+    return f": {problem}{where}" if problem and "tag handle" not in problem else where
 
 
 # --- the door to kubernetes_asyncio --------------------------------------------------------------------------------

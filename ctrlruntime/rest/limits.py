@@ -19,6 +19,9 @@ class AnswerLimits(NamedTuple):
     body: int = MAX_ANSWER_SIZE
 
 
+DEFAULT_ANSWER_LIMITS = AnswerLimits()
+
+
 class TokenBucket:
     """Lets `burst` requests through at once and then `qps` a second, in the order they ask. Any thread may ask."""
 

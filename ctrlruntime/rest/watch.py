@@ -13,6 +13,7 @@ import msgspec
 
 from ctrlruntime.errors import APIStatusError, RequestTimeoutError, TransportError
 from ctrlruntime.rest.connection import OversizeError
+from ctrlruntime.rest.content import UNREADABLE, unreadable
 from ctrlruntime.rest.limits import MAX_FRAME_SIZE
 from ctrlruntime.rest.transport import Params, Transport, translating
 
@@ -22,6 +23,9 @@ class Frame(NamedTuple):
 
     type: str
     object: bytes
+
+    def __repr__(self) -> str:
+        return f"Frame({self.type}, {len(self.object)} bytes)"  # which may be a Secret's
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -125,8 +129,8 @@ def _batch(lines: list[bytes]) -> tuple[list[Frame], Exception | None]:
 def _frame(line: bytes) -> Frame:
     try:
         decoded = _decode_line(line)
-    except msgspec.DecodeError as error:
-        raise TransportError(f"not a watch frame: {line[:200]!r}") from error
+    except UNREADABLE as error:
+        raise TransportError(f"not a watch frame: {unreadable(error, line)}") from error
     if decoded.type == "ERROR":
         raise APIStatusError.from_response(500, bytes(decoded.object))
     return Frame(decoded.type, bytes(decoded.object))

@@ -82,7 +82,7 @@ async def test_whatever_is_no_body_has_the_limit_of_headers(endless):
     receive(connection, [endless[at : at + 100] for at in range(0, len(endless), 100)])
 
     assert wire.aborted
-    with pytest.raises(OversizeError, match="Config.max_header_size"):
+    with pytest.raises(OversizeError, match=r"Config\.max_header_size"):
         await answer.whole()
 
 

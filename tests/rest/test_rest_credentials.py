@@ -290,13 +290,13 @@ def test_a_plugin_is_told_what_is_asked_of_it_and_has_its_own_environment():
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("import sys; sys.exit('no ticket')", "failed with exit code 1: no ticket"),
+        ("import sys; sys.exit('no ticket')", "failed with exit code 1; see what it wrote to stderr"),
         ("print('hello')", "printed no JSON"),
-        ("print('[]')", "printed kind None of None; the kubeconfig asks for ExecCredential"),
+        ("print('[]')", "printed no ExecCredential of client.authentication.k8s.io/v1, which the kubeconfig asks for"),
         (printing({"token": "t"}, version=V1BETA1), "make the two agree"),
         (printing({}), "neither a token nor a client certificate"),
         (printing({"clientCertificateData": "x"}), "only one of clientCertificateData, clientKeyData"),
-        (printing({"token": "t", "expirationTimestamp": "soon"}), "expirationTimestamp 'soon'"),
+        (printing({"token": "t", "expirationTimestamp": "soon"}), "expirationTimestamp that is no time"),
     ],
 )
 def test_what_a_plugin_did_wrong_is_said(code, message):

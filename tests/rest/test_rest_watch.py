@@ -161,6 +161,34 @@ async def test_a_frame_of_8_mib_passes(server):
     assert len(frames[0].object) > 8 * 1024 * 1024
 
 
+DEEP = b"[" * 100_000
+WITH_DATA = b'{"kind": "Secret", "data": {"password": "czNjcmV0"}'
+
+
+@pytest.mark.parametrize(
+    "frame", [DEEP, b'{"type": "ADDED", "object": ' + DEEP, b'{"type": "ERROR", "object": ' + DEEP, WITH_DATA]
+)
+async def test_a_frame_that_cannot_be_read_is_an_error_that_does_not_show_it(server, frame):
+    server.will(chunks(frame + b"\n"))
+
+    async with connected(server.url) as transport:
+        with pytest.raises(TransportError, match="not a watch frame") as caught:
+            await frames_of(Collection(transport, PODS))
+
+    assert "czNjcmV0" not in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [DEEP, b'{"items": [' + DEEP, WITH_DATA, b"<html>log in</html>", b'{"metadata": 5}'])
+async def test_a_list_that_cannot_be_read_is_an_error_that_does_not_show_it(server, body):
+    server.will((200, {}, body))
+
+    async with connected(server.url) as transport:
+        with pytest.raises(TransportError, match="the answer is not a list") as caught:
+            await Collection(transport, PODS).page()
+
+    assert "czNjcmV0" not in str(caught.value)
+
+
 @pytest.mark.parametrize(("reason", "error"), [("Expired", Expired), ("Gone", Gone)])
 async def test_an_error_frame_is_raised_after_the_frames_before_it(server, reason, error):
     failure = json.loads(status(410, reason, "too old resource version"))
