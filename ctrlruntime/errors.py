@@ -133,7 +133,8 @@ class APIStatusError(CtrlError):
             text = body[:2048].decode("utf-8", "replace").strip()
             cls = APIStatusError._by_code.get(code, UnknownReason)
             return cls(f"the server answered {code}: {text or 'no body'}", code=code, retry_after=retry_after)
-        return APIStatusError.from_status({"code": code, **cast("dict[str, Any]", status)}, retry_after=retry_after)
+        found = cast("dict[str, Any]", status)
+        return APIStatusError.from_status({**found, "code": _whole(found.get("code")) or code}, retry_after=retry_after)
 
 
 def _whole(value: object) -> int:

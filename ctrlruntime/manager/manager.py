@@ -275,8 +275,8 @@ class Manager:
         if any(cluster.name == other.name for other in self._clusters):
             named = f"a cluster named {cluster.name!r}" if cluster.name else "a cluster without a name, its own"
             raise ConfigError(
-                f"cannot add the cluster {shown_url(cluster.config.host)}: the manager has {named}. Add each cluster once, under a name of its own: "
-                "Cluster(config, name=…)"
+                f"cannot add the cluster {shown_url(cluster.config.host)}: the manager has {named}. "
+                "Add each cluster once, under a name of its own: Cluster(config, name=…)"
             )
         self.metrics.include(cluster.metrics)
         self._clusters.append(cluster)

@@ -403,7 +403,7 @@ class OIDCProvider:
         try:
             answer = asyncio.run(self._requestor().refresh_token(self._refresh_token))
             token = str(answer["id_token"])
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a provider may fail in any way, and its text is not told
             raise CredentialError(
                 f"the identity provider {shown_url(issuer)} did not renew the token ({_without_text(error)}); log in again"
             ) from None
@@ -451,7 +451,7 @@ class GoogleProvider:
         google = kubernetes_asyncio_piece("config.google_auth")
         try:
             answer = asyncio.run(google.google_auth_credentials(self._config))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as above
             raise CredentialError(
                 f"the gcp auth-provider gave no token ({_without_text(error)}); use gke-gcloud-auth-plugin"
             ) from None

@@ -237,7 +237,8 @@ def _where(data: bytes | None, file: str | None) -> str:
 
 
 def _text(pem: bytes | None) -> str | None:
-    return None if pem is None else pem.decode("ascii", "replace")
+    # Around the certificates may stand text of any kind, which `ssl` does not take.
+    return None if pem is None else pem.decode("ascii", "replace").replace("\ufffd", "?")
 
 
 class CertificateFacts(NamedTuple):
