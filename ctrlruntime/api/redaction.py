@@ -47,7 +47,7 @@ def shown(name: object, value: Any, *, of_secret: bool = False, depth: int = 0) 
             }
         return {key: shown(key, inner, of_secret=secret, depth=depth + 1) for key, inner in tree.items()}
     if type(value) is list:
-        return [shown("", each, depth=depth + 1) for each in cast("list[Any]", value)]
+        return [shown("", each, depth=depth + 1) for each in value]
     return value
 
 

@@ -306,6 +306,11 @@ class ExecPlugin:
             raise CredentialError(f"the exec plugin {self.command} is not installed or not on PATH{hint}") from error
         except OSError as error:
             raise CredentialError(f"the exec plugin {self.command} cannot be started ({error.strerror})") from error
+        except ValueError:  # whose text may quote an argument
+            raise CredentialError(
+                f"the exec plugin {self.command} cannot be started: an argument or its environment holds a character "
+                "that cannot be handed over; correct the kubeconfig"
+            ) from None
         except subprocess.TimeoutExpired as error:
             raise CredentialError(
                 f"the exec plugin {self.command} did not end within {self.timeout:g} s; run it in a terminal once, "

@@ -11,6 +11,7 @@ import base64
 import binascii
 import builtins
 import importlib.util
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from typing import Any, cast
 from ctrlruntime.errors import ConfigError
 
 SEPARATOR = ":"
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,12 @@ class Entry:
         if value is None:
             return ""
         if isinstance(value, str | int | float):  # `token: 12345` is text to whoever writes it
-            return str(value)
+            text = str(value)
+            if "\0" in text or _SURROGATES.search(text):
+                raise ConfigError(
+                    f"{self.file}: {key} of {self.name!r} holds a character that neither files nor headers can have"
+                )
+            return text
         raise ConfigError(f"{self.file}: {key} of {self.name!r} must be text, not {type(value).__name__}")
 
     def flag(self, key: str) -> bool:

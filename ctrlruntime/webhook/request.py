@@ -60,8 +60,8 @@ class AdmissionRequest:
     """Empty at a create with generateName."""
     namespace: str = ""
     user_info: UserInfo = field(default_factory=UserInfo)
-    object: bytes = b""
-    old_object: bytes = b""
+    object: bytes = field(default=b"", repr=False)
+    old_object: bytes = field(default=b"", repr=False)
     options: bytes = b""
     dry_run: bool = False
     """Nothing will be stored: leave no side effects either."""

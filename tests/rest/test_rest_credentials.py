@@ -311,6 +311,14 @@ def test_a_plugin_that_is_not_installed_is_told_with_its_hint():
         ExecPlugin(command="/nowhere/login", api_version=V1, install_hint="run: brew install login")()
 
 
+@pytest.mark.parametrize("options", [{"args": ("s3cret\0",)}, {"env": {"A": "s3cret\0"}}, {"env": {"A=B": "s3cret"}}])
+def test_a_plugin_that_cannot_be_started_shows_no_argument(options):
+    with pytest.raises(CredentialError, match="cannot be started") as caught:
+        ExecPlugin(command=sys.executable, api_version=V1, **options)()
+
+    assert "s3cret" not in str(caught.value)
+
+
 def test_a_plugin_that_never_ends_is_ended():
     with pytest.raises(CredentialError, match=r"did not end within 0.2 s"):
         plugin("import time; time.sleep(60)", timeout=0.2)()

@@ -220,6 +220,19 @@ LOOSE = st.fixed_dictionaries(
         "users": named("user", USER),
     },
 )
+
+
+def minimal(cluster=None, user=None):
+    return json.dumps(
+        {
+            "current-context": "a",
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "clusters": [{"name": "a", "cluster": {"server": "https://h:1", **(cluster or {})}}],
+            "users": [{"name": "a", "user": user or {}}],
+        }
+    ).encode()
+
+
 TEXTS = st.one_of(
     st.one_of(SOUND, LOOSE).map(lambda tree: json.dumps(tree).encode()),
     changed(st.one_of(SOUND, LOOSE).map(lambda tree: json.dumps(tree, indent=1).encode())),
@@ -232,6 +245,10 @@ TEXTS = st.one_of(
 @example(text=b"users: &a [*a]")
 @example(text=b"a: 2026-99-99")
 @example(text=b"[" * 3000)
+@example(text=minimal(user={"tokenFile": "\0"}))
+@example(text=minimal(user={"token": "\ud800"}))
+@example(text=minimal(cluster={"certificate-authority-data": "true"}))
+@example(text=minimal(cluster={"server": "https://h:99999"}))
 @example(
     text=b'clusters: [{name: a, cluster: {server: "https://[::1"}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a'
 )
