@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_rest_credentials import plugin, printing
 
+from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.cache.reflector import Change, Listed, Replaced
 from ctrlruntime.certificates import make_authority
+from ctrlruntime.client.observers import Write
 from ctrlruntime.errors import ConfigError, CtrlError
 from ctrlruntime.rest.collection import Page
 from ctrlruntime.rest.config import Config, ProxyEnvironment, get_config
@@ -20,6 +23,10 @@ from ctrlruntime.rest.pool import Address
 from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.transport import Response, Transport
 from ctrlruntime.rest.watch import Frame
+from ctrlruntime.testing.faults.match import describe
+from ctrlruntime.testing.faults.plan import OnlyToken
+from ctrlruntime.testing.faults.traffic import Upstream
+from ctrlruntime.webhook.request import AdmissionRequest
 
 SPELLINGS = [
     "http://user:s3cret@proxy:3128",
@@ -226,6 +233,14 @@ def test_arguments_and_environment_of_a_plugin_are_in_no_repr():
         Frame("ADDED", b"s3cret"),
         Page([b"s3cret"], "5", "", None),
         Address.parse("http://user:s3cret@proxy"),
+        Write("create", GroupVersionKind("", "v1", "Secret"), "a", "b", "", "", False, b"s3cret", b"s3cret", b"s3cret"),
+        Change("ADDED", b"s3cret"),
+        Listed([b"s3cret"], 0),
+        Replaced([b"s3cret"], "1", [Change("ADDED", b"s3cret")]),
+        AdmissionRequest(object=b"s3cret", old_object=b"s3cret"),
+        OnlyToken(token="s3cret"),
+        Upstream("h", 1, "", None, None, (("Authorization", "Bearer s3cret"),)),
+        describe(0.0, "POST", "/api", body=b"s3cret"),
     ],
     ids=lambda value: type(value).__name__,
 )
