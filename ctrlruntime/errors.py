@@ -120,8 +120,11 @@ class APIStatusError(CtrlError):
     def from_status(status: Mapping[str, Any], *, retry_after: float | None = None) -> APIStatusError:
         """Return the exception for a Status body: by its reason, else by its code."""
         reason, code = str(status.get("reason") or ""), _whole(status.get("code")) or 500
+        text = str(status.get("message") or "")
+        if len(text) > _LONGEST_MESSAGE:  # it goes into logs and Events; `status` has all of it
+            text = f"{text[:_LONGEST_MESSAGE]}… ({len(text)} characters)"
         cls = APIStatusError._by_reason.get(reason) or APIStatusError._by_code.get(code, UnknownReason)
-        return cls(status=status, code=code, retry_after=retry_after)
+        return cls(text, status=status, code=code, retry_after=retry_after)
 
     @staticmethod
     def from_response(code: int, body: bytes, *, retry_after: float | None = None) -> APIStatusError:
@@ -135,6 +138,10 @@ class APIStatusError(CtrlError):
             return cls(f"the server answered {code}: {text or 'no body'}", code=code, retry_after=retry_after)
         found = cast("dict[str, Any]", status)
         return APIStatusError.from_status({**found, "code": _whole(found.get("code")) or code}, retry_after=retry_after)
+
+
+_LONGEST_MESSAGE: Final = 16 * 1024
+"""Characters of what the server says that are in the text of an error."""
 
 
 def _whole(value: object) -> int:

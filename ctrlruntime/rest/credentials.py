@@ -30,6 +30,9 @@ from ctrlruntime.rest.tls import ClientCertificate
 T = TypeVar("T")
 
 TOKEN_FILE_PERIOD = 60.0
+MAX_TOKEN_SIZE = 64 * 1024
+"""Bytes of a token file that are read; a header with more would be refused by the API server (net/http takes 1 MiB of headers)."""
+
 MAX_MARGIN = 30.0
 RETRY_PERIOD = 2.0
 PROVIDER_TIMEOUT = 30.0
@@ -135,7 +138,8 @@ class TokenFile:
 
     def _read(self) -> None:
         try:
-            token = Path(self.path).read_text(encoding="utf-8").strip()
+            with Path(self.path).open("rb") as file:
+                token = file.read(MAX_TOKEN_SIZE).decode("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or error
             token, problem = "", f"the token file {self.path} cannot be read ({reason})"

@@ -23,6 +23,9 @@ from typing import Any, cast
 from ctrlruntime.errors import ConfigError
 
 SEPARATOR = ":"
+MAX_SIZE = 16 * 1024 * 1024
+"""Bytes of a file that are read; one of a thousand clusters has about 5 MB."""
+
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -155,7 +158,11 @@ def _read(file: str) -> Mapping[str, Any]:
     import yaml
 
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        with Path(file).open("rb") as opened:
+            raw = opened.read(MAX_SIZE + 1)
+        if len(raw) > MAX_SIZE:
+            raise ConfigError(f"kubeconfig {file} has more than {MAX_SIZE // 2**20} MiB; is it one?")
+        text = raw.decode("utf-8")
     except OSError as error:
         raise ConfigError(f"kubeconfig {file} cannot be read ({error.strerror}); check the path") from error
     except UnicodeDecodeError as error:

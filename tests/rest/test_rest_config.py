@@ -332,6 +332,11 @@ def test_what_is_wrong_is_said(world, content, message):
     assert not isinstance(caught.value, NoConfigError)
 
 
+def test_a_file_of_any_size_is_not_read(world):
+    with pytest.raises(ConfigError, match="more than 16 MiB"):
+        world.get("/dev/zero")
+
+
 def test_an_unknown_context_lists_those_there_are(world):
     with pytest.raises(ConfigError, match="no context 'prod'; contexts there: c"):
         world.get(world.write("config", kubeconfig()), "prod")
