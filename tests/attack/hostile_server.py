@@ -222,20 +222,23 @@ class Row(NamedTuple):
 @contextlib.asynccontextmanager
 async def watching_the_loop() -> AsyncIterator[Callable[[], float]]:
     """Measure the longest time between two turns of the loop."""
-    longest = 0.0
+    longest, last = 0.0, time.perf_counter()
+
+    def look() -> None:
+        nonlocal longest, last
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
 
     async def tick() -> None:
-        nonlocal longest
-        last = time.perf_counter()
         while True:
+            look()
             await asyncio.sleep(0.001)
-            now = time.perf_counter()
-            longest, last = max(longest, now - last), now
 
     task = asyncio.create_task(tick())
     try:
         yield lambda: longest
     finally:
+        look()  # what stood still to the end was not interrupted by a tick
         task.cancel()
 
 
