@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,8 @@ _COMMON_NAME = 64
 class KeyPair:
     """A certificate and its private key (PKCS 8, not encrypted), both PEM."""
 
-    certificate: bytes
-    key: bytes
+    certificate: bytes = field(repr=False)
+    key: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Authority:
 
     pair: KeyPair
     _certificate: x509.Certificate
-    _key: ec.EllipticCurvePrivateKey
+    _key: ec.EllipticCurvePrivateKey = field(repr=False)
     _lifetime: timedelta
 
     @property

@@ -7,7 +7,8 @@ CtrlError
 │   ├── AlreadyExists  Conflict  Gone  Expired  Invalid  RequestEntityTooLarge  TooManyRequests
 │   └── InternalError  ServerTimeout  Timeout  ServiceUnavailable  StoreReadError  UnknownReason
 ├── TransportError              no complete answer came
-│   └── RequestTimeoutError
+│   ├── RequestTimeoutError
+│   └── AnswerTooLargeError
 ├── ConfigError                 a kubeconfig, flag or option that cannot be used
 ├── NotRegisteredError  NoMatchError  DecodeError  PatchError
 ├── GenerateError               a class that cannot become a manifest
@@ -88,7 +89,7 @@ class APIStatusError(CtrlError):
                 "code": code or self.default_code,
             }
         self.status: Mapping[str, Any] = status
-        self.code = code or int(status.get("code") or self.default_code)
+        self.code = code or _whole(status.get("code")) or self.default_code
         self._retry_after = retry_after
         super().__init__(message or str(status.get("message", "")) or self.reason)
 
@@ -104,40 +105,56 @@ class APIStatusError(CtrlError):
     @property
     def causes(self) -> tuple[StatusCause, ...]:
         """What exactly was wrong, field by field; empty when the server did not say."""
-        causes = self.details.get("causes") or ()
-        return tuple(StatusCause(c.get("reason", ""), c.get("message", ""), c.get("field", "")) for c in causes)
+        causes: Any = self.details.get("causes")
+        listed = [each for each in causes if isinstance(each, Mapping)] if isinstance(causes, list | tuple) else ()
+        return tuple(
+            StatusCause(*(str(each.get(name) or "") for name in ("reason", "message", "field"))) for each in listed
+        )
 
     @property
     def retry_after(self) -> float | None:
         """Seconds the server asks to wait (Retry-After header, else `details.retryAfterSeconds`), or None."""
         if self._retry_after is not None:
             return self._retry_after
-        seconds = self.details.get("retryAfterSeconds")
+        seconds = _whole(self.details.get("retryAfterSeconds"))
         return float(seconds) if seconds else None
 
     @staticmethod
     def from_status(status: Mapping[str, Any], *, retry_after: float | None = None) -> APIStatusError:
         """Return the exception for a Status body: by its reason, else by its code."""
-        reason, code = str(status.get("reason") or ""), int(status.get("code") or 500)
+        reason, code = str(status.get("reason") or ""), _whole(status.get("code")) or 500
+        text = str(status.get("message") or "")
+        if len(text) > _LONGEST_MESSAGE:  # it goes into logs and Events; `status` has all of it
+            text = f"{text[:_LONGEST_MESSAGE]}… ({len(text)} characters)"
         cls = APIStatusError._by_reason.get(reason) or APIStatusError._by_code.get(code, UnknownReason)
-        return cls(status=status, code=code, retry_after=retry_after)
+        return cls(text, status=status, code=code, retry_after=retry_after)
 
     @staticmethod
     def from_response(code: int, body: bytes, *, retry_after: float | None = None) -> APIStatusError:
         """Return the exception for an HTTP answer, whether its body is a Status, other text or nothing."""
         status: Any = None
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             status = json.loads(body)
         if not (isinstance(status, dict) and cast("dict[str, Any]", status).get("kind") == "Status"):
             text = body[:2048].decode("utf-8", "replace").strip()
             cls = APIStatusError._by_code.get(code, UnknownReason)
             error = cls(f"the server answered {code}: {text or 'no body'}", code=code, retry_after=retry_after)
         else:
+            found = cast("dict[str, Any]", status)
             error = APIStatusError.from_status(
-                {"code": code, **cast("dict[str, Any]", status)}, retry_after=retry_after
+                {**found, "code": _whole(found.get("code")) or code}, retry_after=retry_after
             )
         error.is_answer = True
         return error
+
+
+_LONGEST_MESSAGE: Final = 16 * 1024
+"""Characters of what the server says that are in the text of an error."""
+
+
+def _whole(value: object) -> int:
+    """Return a number of a Status; 0 for what is none or as large as none of them is: a server may send anything."""
+    return value if isinstance(value, int) and 0 < value < 2**31 else 0
 
 
 class BadRequest(APIStatusError):
@@ -274,6 +291,13 @@ class TransportError(CtrlError):
 
 class RequestTimeoutError(TransportError):
     """No complete answer came inside the request's time limit."""
+
+
+class AnswerTooLargeError(TransportError):
+    """An answer, its headers or a frame of a watch is larger than its limit; the message names the option of `Config` that raises it.
+
+    The same request gets the same answer: change the option or ask for less at once.
+    """
 
 
 class ConfigError(CtrlError):

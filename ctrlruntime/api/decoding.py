@@ -21,6 +21,7 @@ from pydantic_core import from_json, to_json
 
 from ctrlruntime.api.annotations import allows_none, bare
 from ctrlruntime.api.fields import field_named
+from ctrlruntime.api.redaction import is_secret
 from ctrlruntime.api.yaml_text import MeaningError, path_text, read_documents
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.field import Duration, Quantity
@@ -77,7 +78,8 @@ def encoded(cls: type[BaseModel], document: Any, encode: Callable[[Any], bytes])
     except _NO_JSON:
         path, reason = _without_json(document, encode, ())
         where = path_text(path) or "it"
-        raise DecodeError(f"cannot read a {cls.__name__}: {where} has no form in JSON: {reason}") from None
+        told = "" if _is_secret(cls, document) else f": {reason}"
+        raise DecodeError(f"cannot read a {cls.__name__}: {where} has no form in JSON{told}") from None
 
 
 _NO_JSON = (TypeError, ValueError, OverflowError, RecursionError)
@@ -211,9 +213,11 @@ _ZEROS: Final[Sequence[tuple[type[Any], Any]]] = (
 def _complaint(cls: type[BaseModel], document: Any, error: Exception, filled: Collection[Path]) -> str:
     if isinstance(error, ValidationError):
         details = error.errors(include_url=False, include_context=False)
-        parts = [_describe(detail, is_missing=detail["loc"] in filled) for detail in details]
+        hides = _is_secret(cls, document)
+        parts = [_describe(detail, is_missing=detail["loc"] in filled, hides=hides) for detail in details]
     else:
-        parts = [f"{path_text(_culprit(cls, document, error))}: {error or type(error).__name__}".removeprefix(": ")]
+        reason = type(error).__name__ if _is_secret(cls, document) else error or type(error).__name__
+        parts = [f"{path_text(_culprit(cls, document, error))}: {reason}".removeprefix(": ")]
     shown = "; ".join(parts[:5]) + (f"; and {len(parts) - 5} more" if len(parts) > 5 else "")
     return f"{_name(cls, document)} does not fit the class {cls.__name__}: {shown}"
 
@@ -244,10 +248,22 @@ def _fails(cls: type[BaseModel], document: Any, kind: type[Exception]) -> bool:
     return False
 
 
-def _describe(detail: ErrorDetails, *, is_missing: bool) -> str:
+def _is_secret(cls: type[BaseModel], document: Any) -> bool:
+    """Whether values are a Secret's, by the class or by what the object says: they are not shown then."""
+    info = getattr(cls, "__kind_info__", None)
+    said = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
+    return (info is not None and is_secret(info.api_version, info.kind)) or is_secret(
+        said.get("apiVersion"), said.get("kind")
+    )
+
+
+def _describe(detail: ErrorDetails, *, is_missing: bool, hides: bool) -> str:
     path = path_text(detail["loc"])
     if is_missing or detail["type"] == "missing":
         return f"{path} is missing"
+    if hides:
+        kind = type(detail["input"]).__name__
+        return f"{path}: it is a {kind} that does not fit".removeprefix(": ")
     value = repr(detail["input"])
     return f"{path}: {detail['msg']}, not {value if len(value) <= 60 else value[:57] + '…'}".removeprefix(": ")
 

@@ -64,6 +64,7 @@ from ctrlruntime.api.fields import (
     settle_names,
     wire_names,
 )
+from ctrlruntime.api.redaction import is_secret, shown
 from ctrlruntime.api.sets import OrderedFrozenSet, OrderedSet, in_order_of, items_of, ordered_like, remembering
 from ctrlruntime.field import Duration, MicroTime, Quantity, Time
 
@@ -128,6 +129,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         cache_strings="keys",  # looking for values, too, finds few, and took a tenth of the time of a decode
         defer_build=True,
         protected_namespaces=(),
+        hide_input_in_errors=True,  # it may be a Secret's; who reads an object hears of a misfit by a DecodeError
     )
 
     if TYPE_CHECKING:
@@ -378,11 +380,17 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
 
     @override
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        defaults = _defaults(type(self))
-        for name, value in self.__dict__.items():
+        defaults, values = _defaults(type(self)), self.__dict__
+        secret = is_secret(values.get("api_version"), values.get("kind"))
+        for name, value in values.items():
             if name in defaults and (defaults[name] is PydanticUndefined or value != defaults[name]):
-                yield name, value
-        yield from (self.__pydantic_extra__ or {}).items()
+                yield name, shown(name, value, of_secret=secret)
+        extra = self.__pydantic_extra__ or {}
+        if values.get("kind") == "SecretList":
+            extra = shown("", {"kind": "SecretList", **extra})
+            del extra["kind"]
+        for name, value in extra.items():
+            yield name, shown(name, value, of_secret=secret)
 
 
 # Defaults: an object without a status gets one at each decode, and `Deployment()` gets seven parts. pydantic would call the

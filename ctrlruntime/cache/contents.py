@@ -342,7 +342,7 @@ class Contents:
         try:
             cut, envelope = (raw, envelope_of(raw)) if self._keep_managed_fields else cut_with_envelope(raw)
         except ValueError as error:
-            self._skip("an object without readable metadata is skipped", error=str(error), start=raw[:120])
+            self._skip("an object without readable metadata is skipped", error=str(error), bytes=len(raw))
             return None
         if (envelope.kind != self._kind.kind or envelope.api_version != self._api_version) and self._is_other(envelope):
             self._skip(

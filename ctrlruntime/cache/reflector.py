@@ -65,12 +65,18 @@ class Change(NamedTuple):
     type: Literal["ADDED", "MODIFIED", "DELETED"]
     raw: bytes
 
+    def __repr__(self) -> str:
+        return f"Change({self.type}, {len(self.raw)} bytes)"  # which may be a Secret's
+
 
 class Listed(NamedTuple):
     """A page of a list of which more is to come: other ones, then `Replaced`. Number 0 begins a list anew."""
 
     items: list[bytes]
     number: int
+
+    def __repr__(self) -> str:
+        return f"Listed({len(self.items)} items, number={self.number})"
 
 
 class Replaced(NamedTuple):
@@ -83,6 +89,9 @@ class Replaced(NamedTuple):
     resource_version: str
     changes: Sequence[Change] = ()
     pages: int = 0
+
+    def __repr__(self) -> str:
+        return f"Replaced({len(self.items)} items, {self.resource_version!r}, {len(self.changes)} changes, pages={self.pages})"
 
 
 class Changed(NamedTuple):
@@ -445,7 +454,8 @@ class Reflector:
 
     async def _after(self, error: CtrlError) -> None:
         if isinstance(error, TooManyRequests | ServiceUnavailable) and error.retry_after:
-            await self._pause(min(error.retry_after, LONGEST_RETRY_AFTER) * (1.0 + 0.1 * self._rng()))
+            wait = max(self._options.backoff[0], min(error.retry_after, LONGEST_RETRY_AFTER))
+            await self._pause(wait * (1.0 + 0.1 * self._rng()))
         elif isinstance(error, NoMatchError | NotFound | Forbidden | Unauthorized):
             await self._wait(self._options.absent_poll)
         else:

@@ -43,7 +43,7 @@ from ctrlruntime.errors import (
     TransportError,
 )
 from ctrlruntime.rest.collection import Collection, resource_path
-from ctrlruntime.rest.content import JSON
+from ctrlruntime.rest.content import JSON, UNREADABLE, unreadable
 from ctrlruntime.rest.mapper import APIResource, RESTMapper
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
@@ -422,9 +422,11 @@ class APIClient:
         if ticket is not None:
             try:
                 stored = _settle(ticket, verb, subresource, response.body)
-            except msgspec.DecodeError as error:
+            except UNREADABLE as error:
                 ticket.lost()
-                raise TransportError(f"{method} {path}: the answer is no object: {response.body[:200]!r}") from error
+                raise TransportError(
+                    f"{method} {path}: the answer is no object: {unreadable(error, response.body)}"
+                ) from error
             # Of metadata alone nobody can tell what changed.
             if stored is not None and verb != "delete" and accept == JSON:
                 manager = next((value for option, value in params if option == "fieldManager"), "")
@@ -586,7 +588,7 @@ def _settle_collection(ticket: Ticket, body: bytes) -> None:
     """End a ticket by the answer to a collection delete: a list of the objects as they were before it."""
     try:
         answer = msgspec.json.decode(body, type=_DeletedList)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         ticket.lost()
         return
     if answer.kind.endswith("List"):

@@ -56,6 +56,9 @@ class Write(msgspec.Struct, frozen=True, gc=False):
     meta: Metadata | None = None
     """The metadata in `after`, if it was decoded already."""
 
+    def __repr__(self) -> str:
+        return f"Write({self.verb} {self.kind} {self.namespace}/{self.name}, {len(self.after)} bytes)"  # which may be a Secret's
+
 
 Ended: TypeAlias = Callable[[BaseException | None], None]
 """Called when a call has ended, with its error or None."""

@@ -50,6 +50,7 @@ from ctrlruntime.recorder import EventRecorder
 from ctrlruntime.rest.config import Config
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.rest.mapper import RESTMapper
+from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
@@ -277,8 +278,8 @@ class Manager:
         if any(cluster.name == other.name for other in self._clusters):
             named = f"a cluster named {cluster.name!r}" if cluster.name else "a cluster without a name, its own"
             raise ConfigError(
-                f"cannot add the cluster {cluster.config.host}: the manager has {named}. Add each cluster once, under a name of its own: "
-                "Cluster(config, name=…)"
+                f"cannot add the cluster {shown_url(cluster.config.host)}: the manager has {named}. "
+                "Add each cluster once, under a name of its own: Cluster(config, name=…)"
             )
         self.metrics.include(cluster.metrics)
         self._clusters.append(cluster)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
 from ctrlruntime.errors import Expired, Gone, TransportError
-from ctrlruntime.rest.content import JSON, METADATA_ITEM, METADATA_LIST
+from ctrlruntime.rest.content import JSON, METADATA_ITEM, METADATA_LIST, UNREADABLE, unreadable
 from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.rest.watch import Frame, frames
@@ -40,7 +40,7 @@ class Page:
     `is_first`: a list begins with it.
     """
 
-    items: list[bytes]
+    items: list[bytes] = field(repr=False)
     resource_version: str
     continue_token: str
     remaining_item_count: int | None
@@ -110,8 +110,10 @@ class Collection:
         response = await self._transport.request("GET", self._path, params=params, accept=self._accept_list)
         try:
             decoded = _decode_list(response.body)
-        except msgspec.DecodeError as error:
-            raise TransportError(f"GET {self._path}: the answer is not a list: {response.body[:200]!r}") from error
+        except UNREADABLE as error:
+            raise TransportError(
+                f"GET {self._path}: the answer is not a list: {unreadable(error, response.body)}"
+            ) from error
         meta = decoded.metadata
         # Raw items are views of the whole body: copied, so that one long-lived object does not keep its page in memory.
         items = [bytes(item) for item in decoded.items or ()]

@@ -34,8 +34,11 @@ from ctrlruntime.rest.credentials import (
     StaticToken,
     TokenFile,
 )
+from ctrlruntime.rest.limits import MAX_ANSWER_SIZE, MAX_FRAME_SIZE, MAX_HEADER_SIZE
+from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.tls import ClientCertificate, TLSConfig, certificate_facts, make_context
 
+_SIZES = ("max_header_size", "max_answer_size", "max_frame_size")
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -80,7 +83,7 @@ class Impersonation:
         return pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProxyEnvironment:
     """What HTTPS_PROXY, HTTP_PROXY and NO_PROXY say, read as Go reads them."""
 
@@ -93,6 +96,10 @@ class ProxyEnvironment:
         """Return what stands in `environ`; the upper-case spelling wins."""
         values = {name: environ.get(name.upper()) or environ.get(name) or "" for name in cls.__slots__}
         return cls(**values)
+
+    def __repr__(self) -> str:
+        proxies = f"https_proxy={shown_url(self.https_proxy)!r}, http_proxy={shown_url(self.http_proxy)!r}"
+        return f"ProxyEnvironment({proxies}, no_proxy={self.no_proxy!r})"
 
     def proxy_for(self, url: str) -> str | None:
         """Return the proxy to reach `url` through, or None to go there directly."""
@@ -190,14 +197,26 @@ class Config:
     max_connections: int = 100
     """Requests under way at once, each on a connection of its own; further ones wait their turn. Watches are not counted."""
 
+    max_header_size: int = MAX_HEADER_SIZE
+    """Bytes that the headers of an answer may have."""
+
+    max_answer_size: int = MAX_ANSWER_SIZE
+    """Bytes that the body of an answer may have, packed as well as unpacked; watches and logs are read bit by bit and have no limit.
+
+    A page of a list holds 500 objects, and an object may have 1.5 MiB (the default of etcd's `--max-request-bytes`). The default has room
+    for objects of half a MiB on average.
+    """
+
+    max_frame_size: int = MAX_FRAME_SIZE
+    """Bytes that one frame of a watch, which holds one object, may have."""
+
     source: str = ""
     """Where this comes from, for messages."""
 
     def __post_init__(self) -> None:
-        parts = urllib.parse.urlsplit(self.host)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"the API server's address {self.host!r} is not of the form https://host:port")
-        for name in ("connect_timeout", "timeout", "qps", "burst", "max_connections"):
+        if not _is_address(self.host):
+            raise ConfigError(f"the API server's address {shown_url(self.host)!r} is not of the form https://host:port")
+        for name in ("connect_timeout", "timeout", "qps", "burst", "max_connections", *_SIZES):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ConfigError(f"{name} is {value}; give a number above 0")
@@ -224,12 +243,14 @@ class Config:
         ConfigError.
         """
         get = functools.partial(getattr, configuration)
+        verifies = bool(get("verify_ssl", True))
         tls = TLSConfig(
-            ca_file=get("ssl_ca_cert", None),
-            ca_data=_encoded(get("ca_cert_data", None)),
+            # There, `verify_ssl` is said to win over an authority, which whoever turns it off seldom removes.
+            ca_file=get("ssl_ca_cert", None) if verifies else None,
+            ca_data=_encoded(get("ca_cert_data", None)) if verifies else None,
             cert_file=get("cert_file", None),
             key_file=get("key_file", None),
-            insecure_skip_verify=not get("verify_ssl", True),
+            insecure_skip_verify=not verifies,
             server_name=get("tls_server_name", None),
         )
         return cls(
@@ -242,7 +263,7 @@ class Config:
         )
 
     def __repr__(self) -> str:
-        shown = [f"host={self.host!r}", f"namespace={self.namespace!r}"]
+        shown = [f"host={shown_url(self.host)!r}", f"namespace={self.namespace!r}"]
         if self.source:
             shown.append(f"source={self.source!r}")
         if self.credential is not None:
@@ -250,7 +271,7 @@ class Config:
         if self.tls != TLSConfig():
             shown.append(f"tls={self.tls!r}")
         if proxy := self.proxy_for():
-            shown.append(f"proxy={_without_password(proxy)!r}")
+            shown.append(f"proxy={shown_url(proxy)!r}")
         if self.impersonate is not None:
             shown.append(f"impersonate={self.impersonate.user!r}")
         return f"Config({', '.join(shown)})"
@@ -362,16 +383,19 @@ def _from_kubeconfig(
 
 def _tls(cluster: files.Entry, user: files.Entry | None) -> TLSConfig:
     mine = user or files.Entry("", {}, cluster.file)
-    return TLSConfig(
-        ca_data=cluster.data("certificate-authority-data"),
-        ca_file=cluster.path("certificate-authority"),
-        cert_data=mine.data("client-certificate-data"),
-        cert_file=mine.path("client-certificate"),
-        key_data=mine.data("client-key-data"),
-        key_file=mine.path("client-key"),
-        insecure_skip_verify=cluster.flag("insecure-skip-tls-verify"),
-        server_name=cluster.text("tls-server-name") or None,
-    )
+    try:
+        return TLSConfig(
+            ca_data=cluster.data("certificate-authority-data"),
+            ca_file=cluster.path("certificate-authority"),
+            cert_data=mine.data("client-certificate-data"),
+            cert_file=mine.path("client-certificate"),
+            key_data=mine.data("client-key-data"),
+            key_file=mine.path("client-key"),
+            insecure_skip_verify=cluster.flag("insecure-skip-tls-verify"),
+            server_name=cluster.text("tls-server-name") or None,
+        )
+    except ConfigError as error:
+        raise ConfigError(f"cluster {cluster.name!r}: {error}") from error
 
 
 def _check(tls: TLSConfig) -> None:
@@ -516,15 +540,17 @@ def _address_of(server: str, tls: TLSConfig) -> str:
 def _proxy(url: str | None, where: str) -> str | None:
     if not url:
         return None
-    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
-        raise ConfigError(
-            f"{where}: the proxy {_without_password(url)} is not supported; use an http:// or https:// proxy"
-        )
+    if not _is_address(url):
+        raise ConfigError(f"{where}: the proxy {shown_url(url)} is not supported; use an http:// or https:// proxy")
     return url
 
 
-def _without_password(url: str) -> str:
-    return re.sub(r"//[^/@]*@", "//…@", url)
+def _is_address(url: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _encoded(value: str | bytes | None) -> bytes | None:

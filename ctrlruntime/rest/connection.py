@@ -11,13 +11,14 @@ import asyncio
 import os
 import ssl
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import cast
 
 import httptools
 from typing_extensions import override
 
+from ctrlruntime.rest.limits import DEFAULT_ANSWER_LIMITS, AnswerLimits
 from ctrlruntime.rest.session import SessionClosed, TLSSession
 
 READ_BUFFER = 1024 * 1024
@@ -27,6 +28,12 @@ RECEIVED_AT_ONCE = 256 * 1024
 """Bytes that one call takes from a socket. A buffer of its own for each call costs more than the call."""
 
 _GZIP = 16 + zlib.MAX_WBITS
+_PACKED_STEP = 32 * 1024
+_UNPACKED_STEP = 512 * 1024
+"""Bytes that one step of unpacking takes and gives at most: a few milliseconds, after which the event loop has its turn."""
+
+_IS_PACKED = {"": False, "identity": False, "gzip": True, "x-gzip": True}
+"""Content codings (RFC 9110, section 8.4.1: case does not matter, and x-gzip is gzip)."""
 
 
 class ExchangeError(Exception):
@@ -35,6 +42,10 @@ class ExchangeError(Exception):
     def __init__(self, text: str, *, unanswered: bool = False) -> None:
         super().__init__(text)
         self.unanswered = unanswered
+
+
+class OversizeError(ExchangeError):
+    """An answer is larger than its limit; the text says which limit and what raises it."""
 
 
 class _Stage(IntEnum):
@@ -67,6 +78,36 @@ class Headers:
         return bool(self.all(name))
 
 
+class _Unpacker:
+    """Unpacks gzip as it comes: a series of members (RFC 1952, section 2.2), each after the other."""
+
+    def __init__(self) -> None:
+        self._member: zlib._Decompress | None = None
+
+    def feed(self, packed: bytes) -> Iterator[bytes]:
+        """Yield what `packed` adds, step by step; a step may add nothing. Raises: zlib.error."""
+        view = memoryview(packed)
+        for at in range(0, len(view), _PACKED_STEP):
+            left: bytes | memoryview = view[at : at + _PACKED_STEP]
+            has_more = True
+            while has_more:
+                member = self._member or zlib.decompressobj(_GZIP)
+                out = member.decompress(left, _UNPACKED_STEP)
+                if member.eof:
+                    self._member, left = None, member.unused_data
+                    has_more = bool(left)
+                else:
+                    # After a full step there may be more to come of input that is used up.
+                    self._member, left = member, member.unconsumed_tail
+                    has_more = bool(left) or len(out) == _UNPACKED_STEP
+                yield out
+
+    def finish(self) -> None:
+        """Raises: zlib.error when the input ended inside a member."""
+        if self._member is not None:
+            raise zlib.error("it is cut short")
+
+
 class Answer:
     """An answer on its way. Read it with one task only, and either with `whole` or with `read`."""
 
@@ -76,11 +117,15 @@ class Answer:
         self._connection = connection
         self._parts: list[bytes] = []
         self._held = 0
+        self._room = min(READ_BUFFER, connection.limits.body)
+        """Bytes that may be held without a look at the limits."""
+
         self._stage = _Stage.SENT
         self._wanted = _Stage.COMPLETE
         self._waiter: asyncio.Future[None] | None = None
         self._error: ExchangeError | None = None
-        self._inflate: Callable[[bytes], bytes] | None = None
+        self._unpacker: _Unpacker | None = None
+        self._unpacking: Iterator[bytes] | None = None
 
     @property
     def complete(self) -> bool:
@@ -91,44 +136,93 @@ class Answer:
         await self._reach(_Stage.BEGUN)
 
     async def whole(self) -> bytes:
-        """Return the body, unpacked. Raises: ExchangeError."""
+        """Return the body, unpacked. Raises: ExchangeError; OversizeError for one over the limit, packed or unpacked."""
+        self._wanted = _Stage.COMPLETE
+        if self._held > self._room:
+            self._outgrown()
         await self._reach(_Stage.COMPLETE)
         body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
-        if body and self._is_packed():
-            return self._unpack(_decompress, body)
-        return body
+        return await self._unpacked(self._unpacker, body) if body and self._unpacker is not None else body
 
     async def read(self) -> bytes:
-        """Return what has come since the last time, at least a byte, or nothing after the end. Raises: ExchangeError."""
+        """Return what has come since the last time, at least a byte, or nothing after the end. Raises: ExchangeError.
+
+        A packed answer comes in steps: what is returned at once has a bound, the answer has none.
+        """
         while True:
-            if not self._parts:
-                await self._reach(_Stage.SOME)
-            chunk = b"".join(self._parts)
-            self._parts.clear()
-            self._held = 0
-            self._connection.resume()
-            if self._stage is not _Stage.COMPLETE:
-                self._stage = _Stage.BEGUN
-            if not chunk:
-                return b""
-            if not self._is_packed():
+            while self._unpacking is not None:
+                await asyncio.sleep(0)  # others have their turn between two steps
+                piece = self._next_piece(self._unpacking)
+                if piece:
+                    return piece
+                if piece is None:
+                    self._unpacking = None
+            chunk = await self._chunk()
+            if self._unpacker is None:
                 return chunk
-            if self._inflate is None:
-                self._inflate = zlib.decompressobj(_GZIP).decompress
-            if unpacked := self._unpack(self._inflate, chunk):
-                return unpacked
+            if not chunk:
+                self._finish(self._unpacker)
+                return b""
+            self._unpacking = self._unpacker.feed(chunk)
 
-    def _is_packed(self) -> bool:
-        return self.headers.get("Content-Encoding") == "gzip"
+    async def _chunk(self) -> bytes:
+        if not self._parts:
+            await self._reach(_Stage.SOME)
+        chunk = b"".join(self._parts)
+        self._parts.clear()
+        self._held = 0
+        self._connection.resume()
+        if self._stage is not _Stage.COMPLETE:
+            self._stage = _Stage.BEGUN
+        return chunk
 
-    def _unpack(self, decompress: Callable[[bytes], bytes], packed: bytes) -> bytes:
+    async def _unpacked(self, unpacker: _Unpacker, packed: bytes) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        steps = unpacker.feed(packed)
+        while (piece := self._next_piece(steps)) is not None:
+            if pieces:
+                await asyncio.sleep(0)
+            pieces.append(piece)
+            size += len(piece)
+            if size > self._connection.limits.body:
+                raise self._oversize("unpacks to more than")
+        self._finish(unpacker)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _next_piece(self, steps: Iterator[bytes]) -> bytes | None:
         try:
-            return decompress(packed)
+            return next(steps, None)
         except zlib.error as error:
-            raise self._connection.failed(
-                f"the answer of {self._connection.peer} cannot be unpacked ({error})"
-            ) from error
+            raise self._damaged(error) from error
+
+    def _finish(self, unpacker: _Unpacker) -> None:
+        try:
+            unpacker.finish()
+        except zlib.error as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: zlib.error) -> ExchangeError:
+        return self._connection.failed(f"the answer of {self._connection.peer} cannot be unpacked ({error})")
+
+    def _outgrown(self) -> None:
+        """Deal with an answer that holds more than its room: a reader is to take it first; a whole one has a limit."""
+        if self._wanted is not _Stage.COMPLETE:
+            self._connection.pause()
+            return
+        limit = self._room = self._connection.limits.body
+        announced = self.headers.get("Content-Length") or ""
+        if self._held > limit or (announced.isdecimal() and int(announced) > limit):
+            self.fail(self._oversize("has more than"))
+
+    def _oversize(self, what: str) -> ExchangeError:
+        self._parts.clear()
+        return self._connection.failed(
+            f"the answer of {self._connection.peer} {what} {self._connection.limits.body} bytes. "
+            "Ask for less at once, such as smaller pages, or raise Config.max_answer_size",
+            kind=OversizeError,
+        )
 
     async def _reach(self, stage: _Stage) -> None:
         self._wanted = stage
@@ -148,16 +242,25 @@ class Answer:
 
     def begin(self, status: int, headers: Headers) -> None:
         self.status, self.headers = status, headers
+        coding = ",".join(headers.all("Content-Encoding")).strip().lower()
+        is_packed = _IS_PACKED.get(coding)
+        if is_packed is None:
+            self._connection.failed(
+                f"the answer of {self._connection.peer} is packed as {coding[:40]!r}, which was not asked for; "
+                "does something between change answers?"
+            )
+            return
+        if is_packed:
+            self._unpacker = _Unpacker()
         self._advance(_Stage.BEGUN)
 
     def feed(self, chunk: bytes) -> None:
         self._parts.append(chunk)
-        if self._wanted is _Stage.COMPLETE:
-            return
         self._held += len(chunk)
-        if self._held > READ_BUFFER:
-            self._connection.pause()
-        self._advance(_Stage.SOME)
+        if self._held > self._room:
+            self._outgrown()
+        if self._wanted is not _Stage.COMPLETE:
+            self._advance(_Stage.SOME)
 
     def end(self) -> None:
         self._advance(_Stage.COMPLETE)
@@ -182,8 +285,11 @@ class Connection(asyncio.BufferedProtocol):
     What comes is received into `buffer`; all connections of a loop may share it, for what is in it is used up before the loop goes on.
     """
 
-    def __init__(self, peer: str, *, buffer: memoryview | None = None) -> None:
+    def __init__(
+        self, peer: str, *, buffer: memoryview | None = None, limits: AnswerLimits = DEFAULT_ANSWER_LIMITS
+    ) -> None:
         self.peer = peer
+        self.limits = limits
         self._buffer = buffer or new_buffer()
         self.generation = 0
         """For the pool, as the two below: how often its connections were distrusted before this one was made."""
@@ -197,12 +303,22 @@ class Connection(asyncio.BufferedProtocol):
 
         self._handshake: asyncio.Future[None] | None = None
         self._has_farewell = False
+        self._is_whole = True
+        """Whether an end of the connection is meant as one: TLS says so, and without TLS nobody can tell (RFC 8446, section 6.1)."""
+
         self._is_closed = False
         self._is_paused = False
         self._keeps = True
         self._answer: Answer | None = None
         self._arrived = False
         self._raw_headers: list[tuple[bytes, bytes]] = []
+        self._came: list[bytes] = []
+        """What the bytes that are being parsed have of a body."""
+
+        self._is_head = True
+        self._framing = 0
+        """Bytes of headers, or of whatever else is no body, since the last that were of one."""
+
         self._parser = httptools.HttpResponseParser(self)
 
     # --- what its owner does ------------------------------------------------------------------------------------------
@@ -222,7 +338,7 @@ class Connection(asyncio.BufferedProtocol):
         except ssl.SSLError as error:
             raise self.failed(f"the connection to {self.peer} failed ({error})") from error
         has_room = file >= 0 and not transport.get_write_buffer_size()
-        self._arrived = False
+        self._arrived, self._is_head, self._framing = False, True, 0
         answer = self._answer = Answer(self)
         sent = 0
         # A process that is frozen between the permit and the write writes when it wakes up: nothing else belongs between them.
@@ -266,7 +382,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         session = TLSSession(context, server_hostname)
         self._sessions.append(session)
-        self._answer, self._raw_headers, self._keeps = None, [], True
+        self._answer, self._raw_headers, self._keeps, self._is_whole = None, [], True, False
         self._parser = httptools.HttpResponseParser(self)
         self._handshake = asyncio.get_running_loop().create_future()
         try:
@@ -285,9 +401,9 @@ class Connection(asyncio.BufferedProtocol):
             self._is_paused = False
             self._transport.resume_reading()
 
-    def failed(self, text: str) -> ExchangeError:
+    def failed(self, text: str, *, kind: type[ExchangeError] = ExchangeError) -> ExchangeError:
         """Give the exchange up, and the connection with it; return the error to raise."""
-        error = ExchangeError(text, unanswered=not self._arrived)
+        error = kind(text, unanswered=not self._arrived)
         self._keeps = False
         if self._answer is not None:
             self._answer.fail(error)
@@ -333,16 +449,50 @@ class Connection(asyncio.BufferedProtocol):
             self.abort()
             return
         self._arrived = True
+        room = self.limits.head - self._framing
         try:
-            self._parser.feed_data(data)
+            if self._is_head and len(data) > room:
+                self._parse(data[:room])
+                data = data[room:]
+                if self._is_head:
+                    self._oversize_framing()
+                    return
+            self._parse(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self.failed(f"the answer of {self.peer} broke off (not HTTP/1.1: {error})")
+        else:
+            if self._framing > self.limits.head:
+                self._oversize_framing()
+
+    def _parse(self, data: bytes | memoryview) -> None:
+        self._framing += len(data)
+        try:
+            self._parser.feed_data(data)
+        finally:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give the answer what has come of its body: at once, for a part of its own for each small chunk would cost more than the chunk."""
+        if self._came:
+            chunk = self._came[0] if len(self._came) == 1 else b"".join(self._came)
+            self._came.clear()
+            self._framing = 0
+            if self._answer is not None:
+                self._answer.feed(chunk)
+
+    def _oversize_framing(self) -> None:
+        self.failed(
+            f"the answer of {self.peer} has more than {self.limits.head} bytes of headers. "
+            "If they are meant, raise Config.max_header_size",
+            kind=OversizeError,
+        )
 
     def _decrypted(self, session: TLSSession, data: bytes | memoryview) -> bytes:
         try:
             plain = session.decrypt(data)
         except SessionClosed as closed:
             plain, self._has_farewell = closed.plain, True
+            self._is_whole = session is self._sessions[-1]  # a proxy's farewell is not the server's
         self._write_below(session, session.farewell())
         return plain
 
@@ -378,8 +528,13 @@ class Connection(asyncio.BufferedProtocol):
             self._handshake.set_exception(ExchangeError(f"the connection was closed{f' ({exc})' if exc else ''}"))
         if self._answer is None:
             return
-        if exc is None and self._answer.status and not _has_length(self._answer.headers):
+        has_end = bool(self._answer.status) and not _has_length(self._answer.headers)
+        if has_end and exc is None and self._is_whole:
             self.on_message_complete()  # an answer without a length ends with its connection
+        elif has_end and exc is None:
+            self.failed(
+                f"the answer of {self.peer} broke off (it has no length, and the connection was closed without TLS's farewell)"
+            )
         elif self._arrived:
             self.failed(f"the answer of {self.peer} broke off ({exc or 'the connection was closed'})")
         elif exc is None:
@@ -389,6 +544,11 @@ class Connection(asyncio.BufferedProtocol):
 
     # --- what the parser tells ----------------------------------------------------------------------------------------
 
+    def on_message_begin(self) -> None:
+        self._raw_headers = []
+        if self._answer is None:
+            self._keeps = False  # it goes on after the answer: what that is nobody asked for
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self._raw_headers.append((name, value))
 
@@ -396,16 +556,15 @@ class Connection(asyncio.BufferedProtocol):
         headers, self._raw_headers = self._raw_headers, []
         status = self._parser.get_status_code()
         if self._answer is not None and status >= 200:  # those below say that the answer will come
+            self._is_head, self._framing = False, 0
             self._answer.begin(status, Headers(headers))
 
     def on_body(self, chunk: bytes) -> None:
-        if self._answer is not None:
-            self._answer.feed(chunk)
+        self._came.append(chunk)
 
     def on_message_complete(self) -> None:
-        if self._answer is None:
-            self._keeps = False  # a second answer to one request
-        elif self._answer.status:
+        self._hand_over()
+        if self._answer is not None and self._answer.status:
             self._keeps = self._keeps and not self._is_closed and self._parser.should_keep_alive()
             answer, self._answer = self._answer, None
             answer.end()
@@ -413,10 +572,6 @@ class Connection(asyncio.BufferedProtocol):
 
 def new_buffer() -> memoryview:
     return memoryview(bytearray(RECEIVED_AT_ONCE))
-
-
-def _decompress(packed: bytes) -> bytes:
-    return zlib.decompress(packed, _GZIP)
 
 
 def _has_length(headers: Headers) -> bool:

@@ -24,11 +24,15 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.rest.kubeconfig import kubernetes_asyncio_piece
+from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.tls import ClientCertificate
 
 T = TypeVar("T")
 
 TOKEN_FILE_PERIOD = 60.0
+MAX_TOKEN_SIZE = 64 * 1024
+"""Bytes of a token file that are read; a header with more would be refused by the API server (net/http takes 1 MiB of headers)."""
+
 MAX_MARGIN = 30.0
 RETRY_PERIOD = 2.0
 PROVIDER_TIMEOUT = 30.0
@@ -130,11 +134,12 @@ class TokenFile:
         with self._lock:
             before = stale if stale is not None else bearer(self._token)
             self._read()
-            return bearer(self._token) != before
+            return not _carried(bearer(self._token), before)
 
     def _read(self) -> None:
         try:
-            token = Path(self.path).read_text(encoding="utf-8").strip()
+            with Path(self.path).open("rb") as file:
+                token = file.read(MAX_TOKEN_SIZE).decode("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or error
             token, problem = "", f"the token file {self.path} cannot be read ({reason})"
@@ -267,12 +272,12 @@ def _carried(headers: Mapping[str, str], stale: Mapping[str, str]) -> bool:
 class ExecPlugin:
     """A program that prints an ExecCredential (client.authentication.k8s.io v1 or v1beta1).
 
-    Calling it runs it and waits for its end.
+    Calling it runs it and waits for its end. What it writes to stderr goes to ours, as with kubectl, and into no error: it may hold secrets.
     """
 
     command: str
     api_version: str
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     install_hint: str = ""
     cluster_info: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -296,7 +301,7 @@ class ExecPlugin:
                 [self.command, *self.args],
                 env={**os.environ, **self.env, "KUBERNETES_EXEC_INFO": json.dumps(self._exec_info())},
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
+                stdout=subprocess.PIPE,
                 timeout=self.timeout,
                 check=False,
             )
@@ -305,16 +310,21 @@ class ExecPlugin:
             raise CredentialError(f"the exec plugin {self.command} is not installed or not on PATH{hint}") from error
         except OSError as error:
             raise CredentialError(f"the exec plugin {self.command} cannot be started ({error.strerror})") from error
+        except ValueError:  # whose text may quote an argument
+            raise CredentialError(
+                f"the exec plugin {self.command} cannot be started: an argument or its environment holds a character "
+                "that cannot be handed over; correct the kubeconfig"
+            ) from None
         except subprocess.TimeoutExpired as error:
             raise CredentialError(
                 f"the exec plugin {self.command} did not end within {self.timeout:g} s; run it in a terminal once, "
                 "it may want to ask something"
             ) from error
         if done.returncode != 0:
-            said = done.stderr[-2000:].decode("utf-8", "replace").strip() or "nothing on stderr"
             hint = f"\n{self.install_hint.strip()}" if self.install_hint and done.returncode == 127 else ""
             raise CredentialError(
-                f"the exec plugin {self.command} failed with exit code {done.returncode}: {said}{hint}"
+                f"the exec plugin {self.command} failed with exit code {done.returncode}; see what it wrote to stderr, "
+                f"or run it in a terminal{hint}"
             )
         return done.stdout
 
@@ -327,15 +337,18 @@ class ExecPlugin:
     def _grant(self, output: bytes) -> Grant:
         try:
             answer = json.loads(output)
-        except ValueError as error:
-            raise CredentialError(f"the exec plugin {self.command} printed no JSON ({error})") from error
+        except (ValueError, RecursionError):  # which hold what was printed
+            raise CredentialError(
+                f"the exec plugin {self.command} printed no JSON; run it in a terminal to see what it prints"
+            ) from None
         said: dict[str, Any] = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
         if said.get("kind") != "ExecCredential" or said.get("apiVersion") != self.api_version:
             raise CredentialError(
-                f"the exec plugin {self.command} printed kind {said.get('kind')} of {said.get('apiVersion')}; the "
-                f"kubeconfig asks for ExecCredential of {self.api_version}: make the two agree"
+                f"the exec plugin {self.command} printed no ExecCredential of {self.api_version}, which the kubeconfig "
+                "asks for: make the two agree"
             )
-        status: dict[str, Any] = said.get("status") or {}
+        found = said.get("status")
+        status: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
         token = str(status.get("token") or "")
         certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
         if bool(certificate) != bool(key):
@@ -352,9 +365,11 @@ class ExecPlugin:
             return None
         try:
             expires = datetime.fromisoformat(str(text))
-        except ValueError as error:
-            raise CredentialError(f"the exec plugin {self.command} printed the expirationTimestamp {text!r}") from error
-        return (expires if expires.tzinfo else expires.replace(tzinfo=UTC)).timestamp()
+            return (expires if expires.tzinfo else expires.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            raise CredentialError(
+                f"the exec plugin {self.command} printed an expirationTimestamp that is no time of RFC 3339"
+            ) from None
 
 
 # --- auth providers (the older way, for which kubernetes_asyncio has the protocol) -----------------------------------
@@ -397,10 +412,10 @@ class OIDCProvider:
         try:
             answer = asyncio.run(self._requestor().refresh_token(self._refresh_token))
             token = str(answer["id_token"])
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a provider may fail in any way, and its text is not told
             raise CredentialError(
-                f"the identity provider {issuer} did not renew the token ({error}); log in again"
-            ) from error
+                f"the identity provider {shown_url(issuer)} did not renew the token ({_without_text(error)}); log in again"
+            ) from None
         self._refresh_token = str(answer.get("refresh_token") or self._refresh_token)
         return token
 
@@ -445,11 +460,22 @@ class GoogleProvider:
         google = kubernetes_asyncio_piece("config.google_auth")
         try:
             answer = asyncio.run(google.google_auth_credentials(self._config))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as above
             raise CredentialError(
-                f"the gcp auth-provider gave no token ({error}); use gke-gcloud-auth-plugin"
-            ) from error
+                f"the gcp auth-provider gave no token ({_without_text(error)}); use gke-gcloud-auth-plugin"
+            ) from None
         return Grant(bearer(str(answer.token)), None, _timestamp(answer.expiry))
+
+
+def _without_text(error: Exception) -> str:
+    """Name an error of a provider by its class and the status of an answer: its text and its cause may quote tokens.
+
+    A connection that fails has said nothing yet, so its error is told.
+    """
+    if isinstance(error, OSError):
+        return str(error)
+    status = getattr(error, "status", None)
+    return f"{type(error).__name__}, status {status}" if isinstance(status, int) else type(error).__name__
 
 
 def _jwt_expiry(token: str) -> float | None:

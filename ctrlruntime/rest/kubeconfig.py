@@ -11,9 +11,10 @@ import base64
 import binascii
 import builtins
 import importlib.util
+import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +23,10 @@ from typing import Any, cast
 from ctrlruntime.errors import ConfigError
 
 SEPARATOR = ":"
+MAX_SIZE = 16 * 1024 * 1024
+"""Bytes of a file that are read; one of a thousand clusters has about 5 MB."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class Entry:
     """One named cluster, user or context: its fields, and the file they come from."""
 
     name: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any] = field(repr=False)
     file: str
 
     def text(self, key: str) -> str:
@@ -38,13 +43,18 @@ class Entry:
         if value is None:
             return ""
         if isinstance(value, str | int | float):  # `token: 12345` is text to whoever writes it
-            return str(value)
+            text = str(value)
+            if "\0" in text or _SURROGATES.search(text):
+                raise ConfigError(
+                    f"{self.file}: {key} of {self.name!r} holds a character that neither files nor headers can have"
+                )
+            return text
         raise ConfigError(f"{self.file}: {key} of {self.name!r} must be text, not {type(value).__name__}")
 
     def flag(self, key: str) -> bool:
         value = self.fields.get(key, False)
         if not isinstance(value, bool):
-            raise ConfigError(f"{self.file}: {key} of {self.name!r} must be true or false, not {value!r}")
+            raise ConfigError(f"{self.file}: {key} of {self.name!r} must be true or false, not {type(value).__name__}")
         return value
 
     def path(self, key: str) -> str | None:
@@ -148,19 +158,19 @@ def _read(file: str) -> Mapping[str, Any]:
     import yaml
 
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        with Path(file).open("rb") as opened:
+            raw = opened.read(MAX_SIZE + 1)
+        if len(raw) > MAX_SIZE:
+            raise ConfigError(f"kubeconfig {file} has more than {MAX_SIZE // 2**20} MiB; is it one?")
+        text = raw.decode("utf-8")
     except OSError as error:
         raise ConfigError(f"kubeconfig {file} cannot be read ({error.strerror}); check the path") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"kubeconfig {file} is not text ({error.reason})") from error
     try:
         content = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark is not None else ""
-        raise ConfigError(
-            f"kubeconfig {file} is not YAML: {getattr(error, 'problem', None) or error}{where}"
-        ) from error
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
+        raise ConfigError(f"kubeconfig {file} is not YAML{_yaml_problem(error)}") from None
     if content is None:
         return {}
     if not isinstance(content, Mapping):
@@ -168,6 +178,16 @@ def _read(file: str) -> Mapping[str, Any]:
             f"kubeconfig {file} holds a {type(content).__name__}; a kubeconfig is a mapping of kind Config"
         )
     return cast("Mapping[str, Any]", content)
+
+
+def _yaml_problem(error: Exception) -> str:
+    """Say what is wrong and where, without what the file holds: other errors of YAML quote it, and a password may look like a tag."""
+    from yaml import parser, scanner
+
+    mark = getattr(error, "problem_mark", None)
+    where = f" in line {mark.line + 1}" if mark is not None else ""
+    problem = getattr(error, "problem", None) if isinstance(error, scanner.ScannerError | parser.ParserError) else None
+    return f": {problem}{where}" if problem and "tag handle" not in problem else where
 
 
 # --- the door to kubernetes_asyncio --------------------------------------------------------------------------------

@@ -1,10 +1,25 @@
-"""How many requests a second a client may send: a token bucket."""
+"""Limits of a client: how many requests a second it may send (a token bucket), and how large an answer may be."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
+
+MAX_HEADER_SIZE = 64 * 1024
+MAX_ANSWER_SIZE = 256 * 1024 * 1024
+MAX_FRAME_SIZE = 64 * 1024 * 1024
+
+
+class AnswerLimits(NamedTuple):
+    """The most bytes of an answer's headers, and of its body, packed as well as unpacked. A body that is read bit by bit has no limit."""
+
+    head: int = MAX_HEADER_SIZE
+    body: int = MAX_ANSWER_SIZE
+
+
+DEFAULT_ANSWER_LIMITS = AnswerLimits()
 
 
 class TokenBucket:

@@ -19,6 +19,7 @@ import msgspec
 
 from ctrlruntime.api.kind import GroupVersionKind, GroupVersionResource, guess_plural
 from ctrlruntime.errors import APIStatusError, CtrlError, NoMatchError, ServiceUnavailable, TransportError
+from ctrlruntime.rest.content import UNREADABLE, unreadable
 
 T = TypeVar("T")
 
@@ -351,8 +352,8 @@ class _LegacyResourceList(_Document):
 def _decode(path: str, body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as error:
-        raise TransportError(f"GET {path}: the answer is not discovery ({error}): {body[:200]!r}") from error
+    except UNREADABLE as error:
+        raise TransportError(f"GET {path}: the answer is not discovery: {unreadable(error, body)}") from error
 
 
 def _aggregated(group: str, version: str, resource: _Resource) -> APIResource:

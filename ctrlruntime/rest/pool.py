@@ -11,11 +11,13 @@ import base64
 import ssl
 import urllib.parse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.rest.connection import Connection, ExchangeError, new_buffer
+from ctrlruntime.rest.limits import DEFAULT_ANSWER_LIMITS, AnswerLimits
+from ctrlruntime.rest.redaction import shown_url
 
 IDLE_FOR = 55.0
 """Seconds an unused connection is kept; load balancers forget theirs after 60 and more."""
@@ -30,10 +32,12 @@ class Address:
     """Where to connect to: the parts of a URL."""
 
     url: str
+    """The URL as it may be shown."""
+
     scheme: str
     host: str
     port: int
-    credentials: str = ""
+    credentials: str = field(default="", repr=False)
     """`user:password`, decoded; only a proxy's are used."""
 
     @classmethod
@@ -42,12 +46,14 @@ class Address:
         try:
             parts = urllib.parse.urlsplit(url)
             port = parts.port
-        except ValueError as error:
-            raise ConfigError(f"{url} is not an address ({error}); it looks like https://host:port") from error
+        except ValueError:  # whose text may quote a password
+            raise ConfigError(f"{shown_url(url)} is not an address; it looks like https://host:port") from None
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"{url} is not an address; it looks like https://host:port")
+            raise ConfigError(f"{shown_url(url)} is not an address; it looks like https://host:port")
         credentials = urllib.parse.unquote(parts.netloc.rpartition("@")[0])
-        return cls(url, parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), credentials)
+        return cls(
+            shown_url(url), parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), credentials
+        )
 
     @property
     def is_secure(self) -> bool:
@@ -77,6 +83,7 @@ class Pool:
 
     `context` is asked before each use of a connection: one made with another context is not used again. `server_hostname`: the name the
     certificate must bear, if it is not the address's. `connect_timeout`: seconds. `limit`: how many exchanges may hold a turn at once.
+    `answers`: how large an answer may be.
     """
 
     def __init__(
@@ -89,6 +96,7 @@ class Pool:
         connect_timeout: float = 10.0,
         idle_for: float = IDLE_FOR,
         limit: int = 100,
+        answers: AnswerLimits = DEFAULT_ANSWER_LIMITS,
     ) -> None:
         self._server = server
         self._proxy = proxy
@@ -96,6 +104,7 @@ class Pool:
         self._server_hostname = server_hostname or server.host
         self._connect_timeout = connect_timeout
         self._idle_for = idle_for
+        self._answers = answers
         self._buffer = new_buffer()
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []
@@ -118,7 +127,7 @@ class Pool:
     async def make(self) -> Connection:
         """Make a connection. Raises: ExchangeError, ConfigError when certificates cannot be read."""
         context = self._context() if self._server.is_secure else None
-        connection = Connection(self._server.url, buffer=self._buffer)
+        connection = Connection(self._server.url, buffer=self._buffer, limits=self._answers)
         self._connections.add(connection)
         try:
             async with asyncio.timeout(self._connect_timeout):

@@ -41,7 +41,8 @@ class CertificateSource(Protocol):
 class TLSConfig:
     """What to trust and what to show.
 
-    Data is PEM and wins over the file of the same meaning; without a CA the system's are trusted.
+    Data is PEM and wins over the file of the same meaning; without a CA the system's are trusted. Raises: ConfigError for a CA that
+    `insecure_skip_verify` would leave unused (as client-go, k8s.io/client-go/transport.TLSConfigFor).
     """
 
     ca_data: bytes | None = field(default=None, repr=False)
@@ -57,6 +58,12 @@ class TLSConfig:
     """The name the server's certificate must bear, and the one asked for by SNI, when it differs from the host in the
     address.
     """
+
+    def __post_init__(self) -> None:
+        if self.insecure_skip_verify and (self.ca_data or self.ca_file):
+            raise ConfigError(
+                "a certificate authority is given, and insecure-skip-tls-verify says to trust any server; remove one of the two"
+            )
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -164,6 +171,8 @@ def make_context(config: TLSConfig, certificate: ClientCertificate | None = None
     # intermediate is enough.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    # A name counts only as a subject alternative name: common names are no longer looked at (RFC 9525, section 2), as in Go.
+    context.hostname_checks_common_name = False
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     if config.insecure_skip_verify:
@@ -228,7 +237,8 @@ def _where(data: bytes | None, file: str | None) -> str:
 
 
 def _text(pem: bytes | None) -> str | None:
-    return None if pem is None else pem.decode("ascii", "replace")
+    # Around the certificates may stand text of any kind, which `ssl` does not take.
+    return None if pem is None else pem.decode("ascii", "replace").replace("\ufffd", "?")
 
 
 class CertificateFacts(NamedTuple):

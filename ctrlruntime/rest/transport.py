@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import math
+import random
 import re
 import time
 import urllib.parse
@@ -21,11 +23,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from ctrlruntime import log
-from ctrlruntime.errors import APIStatusError, ConfigError, RequestTimeoutError, TransportError
-from ctrlruntime.rest.connection import Answer, Connection, ExchangeError, Headers
+from ctrlruntime.errors import AnswerTooLargeError, APIStatusError, ConfigError, RequestTimeoutError, TransportError
+from ctrlruntime.rest.connection import Answer, Connection, ExchangeError, Headers, OversizeError
 from ctrlruntime.rest.content import JSON
 from ctrlruntime.rest.fence import Fence
-from ctrlruntime.rest.limits import TokenBucket
+from ctrlruntime.rest.limits import AnswerLimits, TokenBucket
 from ctrlruntime.rest.pool import Address, ConnectTimeoutError, Pool
 from ctrlruntime.rest.tls import TLSContexts
 
@@ -34,6 +36,12 @@ if TYPE_CHECKING:
 
 MUTATING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 MAX_RETRIES = 10
+FIRST_RETRY = 0.1
+"""Seconds waited at least before a request is sent again; doubled each time. A server may say Retry-After: 0."""
+
+RETRY_JITTER = 0.2
+"""The largest part of a wait that is added to it at random, so that those who were refused together do not come back together."""
+
 MAX_WARNINGS = 1000
 
 Params: TypeAlias = Sequence[tuple[str, str]]
@@ -47,6 +55,9 @@ class Response(NamedTuple):
     status: int
     headers: Headers
     body: bytes
+
+    def __repr__(self) -> str:
+        return f"Response(status={self.status}, {len(self.body)} bytes)"  # which may be a Secret's
 
 
 class RequestCounter(Protocol):
@@ -105,19 +116,24 @@ class Transport:
         tls: TLSContexts | None = None,
         counter: RequestCounter | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config
         self.fence = fence or Fence()
         self._counter: RequestCounter = counter or _NoCounter()
         self._sleep = sleep
+        self._rng = rng
         self._bucket = None if config.qps is None else TokenBucket(config.qps, config.burst, clock=clock)
         self.tls = tls or TLSContexts(config.tls, config.credential)
         """Shared by all transports to one cluster, in any thread."""
 
-        self.host = config.host.rstrip("/")
-        self._address = Address.parse(self.host)
-        self._prefix = urllib.parse.urlsplit(self.host).path
+        host = config.host.rstrip("/")
+        self._address = Address.parse(host)
+        self.host = self._address.url
+        """The server's address, for messages."""
+
+        self._prefix = urllib.parse.urlsplit(host).path
         self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = weakref.WeakKeyDictionary()
         self._proxy = Address.parse(proxy) if (proxy := config.proxy_for()) else None
         self._fixed_headers = _fixed_headers(config, self._address, self._proxy)
@@ -196,11 +212,12 @@ class Transport:
             if response.status == 401 and not refreshed and await self._refresh(headers):
                 refreshed = True
                 continue
-            wait = _retry_after(response.headers)
-            may_retry = response.status in {429, 503} and retries < MAX_RETRIES
+            asked = _retry_after(response.headers)
+            wait = max(asked or 0.0, FIRST_RETRY * 2**retries) * (1.0 + RETRY_JITTER * self._rng())
+            may_retry = asked is not None and response.status in {429, 503} and retries < MAX_RETRIES
             # A wait that the time limit would cut off is not begun: what the server said would be lost.
-            if wait is None or not may_retry or asyncio.get_running_loop().time() + wait >= deadline:
-                raise APIStatusError.from_response(response.status, response.body, retry_after=wait)
+            if not may_retry or asyncio.get_running_loop().time() + wait >= deadline:
+                raise APIStatusError.from_response(response.status, response.body, retry_after=asked)
             retries += 1
             self._counter.throttled(wait, self._address.authority)
             await self._sleep(wait)
@@ -357,6 +374,7 @@ class Transport:
                 server_hostname=self.tls.server_hostname,
                 connect_timeout=self.config.connect_timeout,
                 limit=self.config.max_connections,
+                answers=AnswerLimits(self.config.max_header_size, self.config.max_answer_size),
             )
         return pool
 
@@ -439,6 +457,8 @@ def translating(method: str, path: str) -> Generator[None, None, None]:
         yield
     except ConnectTimeoutError as error:
         raise RequestTimeoutError(f"{method} {path}: {error}") from error
+    except OversizeError as error:
+        raise AnswerTooLargeError(f"{method} {path}: {error}") from error
     except ExchangeError as error:
         raise TransportError(f"{method} {path}: {error}") from error
 
@@ -446,9 +466,10 @@ def translating(method: str, path: str) -> Generator[None, None, None]:
 def _retry_after(headers: Headers) -> float | None:
     """Return the seconds of a Retry-After header; the API server never sends a date."""
     try:
-        return max(0.0, float(headers.get("Retry-After") or ""))
+        seconds = float(headers.get("Retry-After") or "")
     except ValueError:
         return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import msgspec
 
 from ctrlruntime.errors import APIStatusError, RequestTimeoutError, TransportError
+from ctrlruntime.rest.connection import OversizeError
+from ctrlruntime.rest.content import UNREADABLE, unreadable
+from ctrlruntime.rest.limits import MAX_FRAME_SIZE
 from ctrlruntime.rest.transport import Params, Transport, translating
-
-MAX_LINE = 64 * 1024 * 1024
-"""Bytes in one frame; the API server stops at about 3 MiB an object, Tables and aggregated servers may send more."""
 
 
 class Frame(NamedTuple):
@@ -23,6 +23,9 @@ class Frame(NamedTuple):
 
     type: str
     object: bytes
+
+    def __repr__(self) -> str:
+        return f"Frame({self.type}, {len(self.object)} bytes)"  # which may be a Secret's
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -34,36 +37,40 @@ _decode_line = msgspec.json.Decoder(_Line).decode
 
 
 class LineSplitter:
-    """Cuts a byte stream into lines, however the chunks fall. A line over `limit` bytes raises TransportError."""
+    """Cuts a byte stream into lines, however the chunks fall. A line over `limit` bytes raises OversizeError."""
 
-    def __init__(self, limit: int = MAX_LINE) -> None:
+    def __init__(self, limit: int = MAX_FRAME_SIZE) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []
-        self._held = 0
+        self._held = bytearray()
 
     @property
     def pending(self) -> int:
         """Bytes of a line that is not complete."""
-        return self._held
+        return len(self._held)
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the lines that `chunk` completes, without empty ones."""
-        if b"\n" not in chunk:
-            self._hold(chunk)
-            return []
-        first, *middle = chunk.split(b"\n")
-        last = middle.pop()
-        lines = [b"".join((*self._parts, first)) if self._parts else first, *middle]
-        self._parts, self._held = [], 0
+        *lines, last = chunk.split(b"\n")
+        if lines and self._held:
+            self._hold(lines[0])
+            lines[0] = bytes(self._held)
+            self._held = bytearray()
         if last:
             self._hold(last)
+        if len(chunk) > self._limit and any(len(line) > self._limit for line in lines):
+            raise self._too_long()
         return [line for line in lines if line]
 
     def _hold(self, part: bytes) -> None:
-        self._held += len(part)
-        if self._held > self._limit:
-            raise TransportError(f"a watch frame is longer than {self._limit} bytes; the watch is given up")
-        self._parts.append(part)
+        if len(self._held) + len(part) > self._limit:
+            raise self._too_long()
+        self._held += part
+
+    def _too_long(self) -> OversizeError:
+        return OversizeError(
+            f"a watch frame is longer than {self._limit} bytes; the watch is given up. "
+            "If objects may be that large, raise Config.max_frame_size"
+        )
 
 
 async def frames(
@@ -80,9 +87,9 @@ async def frames(
     Ends when the server ends the watch cleanly. `begins_within`: seconds until the answer must begin. `ends_within`:
     seconds, counted from there, after which a watch that the server has not ended is taken for dead; it must be longer
     than the `timeoutSeconds` asked for. Both raise RequestTimeoutError. Frames before a failure are yielded. Raises:
-    APIStatusError (also for an ERROR frame), TransportError.
+    APIStatusError (also for an ERROR frame), TransportError (AnswerTooLargeError for a frame over `Config.max_frame_size`).
     """
-    splitter = LineSplitter()
+    splitter = LineSplitter(transport.config.max_frame_size)
     async with transport.stream(path, params=params, accept=accept, headers_within=begins_within) as content:
         deadline = None if ends_within is None else asyncio.get_running_loop().time() + ends_within
         while True:
@@ -98,7 +105,9 @@ async def frames(
                 ) from error
             if not chunk:
                 break
-            batch, failure = _batch(splitter.feed(chunk))
+            with translating("GET", path):
+                lines = splitter.feed(chunk)
+            batch, failure = _batch(lines)
             if batch:
                 yield batch
             if failure is not None:
@@ -120,8 +129,8 @@ def _batch(lines: list[bytes]) -> tuple[list[Frame], Exception | None]:
 def _frame(line: bytes) -> Frame:
     try:
         decoded = _decode_line(line)
-    except msgspec.DecodeError as error:
-        raise TransportError(f"not a watch frame: {line[:200]!r}") from error
+    except UNREADABLE as error:
+        raise TransportError(f"not a watch frame: {unreadable(error, line)}") from error
     if decoded.type == "ERROR":
         raise APIStatusError.from_response(500, bytes(decoded.object))
     return Frame(decoded.type, bytes(decoded.object))

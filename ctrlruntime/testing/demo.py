@@ -24,6 +24,7 @@ from ctrlruntime.errors import AlreadyExists, CtrlError, NoMatchError
 from ctrlruntime.generate.definitions import read_definitions
 from ctrlruntime.install import install_crds, served_kinds
 from ctrlruntime.rest.config import Config, NoConfigError, get_config
+from ctrlruntime.rest.redaction import shown_url
 
 if TYPE_CHECKING:
     from ctrlruntime.manager.flags import Flags
@@ -64,7 +65,7 @@ class Demo:
                 else:
                     await self._tell_missing(cluster)
         except TimeoutError as error:
-            raise CtrlError(f"{self.config.host} did not answer within {PATIENCE:g} s") from error
+            raise CtrlError(f"{shown_url(self.config.host)} did not answer within {PATIENCE:g} s") from error
         finally:
             await cluster.close()
 

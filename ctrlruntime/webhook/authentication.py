@@ -12,6 +12,7 @@ import msgspec
 from ctrlruntime import log
 from ctrlruntime.api.object import Object
 from ctrlruntime.errors import CtrlError
+from ctrlruntime.rest.content import UNREADABLE
 from ctrlruntime.webhook.endpoint import JSON, EndpointKind, content_type_error
 from ctrlruntime.webhook.request import UserInfo
 
@@ -74,7 +75,7 @@ class TokenAuthentication:
             return self.refuse(400, problem)
         try:
             review = _decode(body)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return self.refuse(400, "the body is no TokenReview")  # what is wrong with it might show the token
         if review.kind != "TokenReview" or review.api_version not in _VERSIONS:
             return self.refuse(

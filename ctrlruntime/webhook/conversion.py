@@ -22,6 +22,7 @@ from ctrlruntime.api.meta.v1 import ObjectMeta
 from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError, CtrlError, DecodeError
 from ctrlruntime.frames import name_of
+from ctrlruntime.rest.content import UNREADABLE
 from ctrlruntime.webhook.endpoint import JSON, EndpointKind, content_type_error
 from ctrlruntime.webhook.limits import decode_beyond_limits
 
@@ -230,7 +231,7 @@ class ConversionEndpoint:
             return self.refuse(400, problem)
         try:
             review = _read_review(body)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             return self.refuse(400, f"the body is no ConversionReview: {error}")
         if review.kind != "ConversionReview" or review.api_version not in _VERSIONS or review.request is None:
             return self.refuse(
@@ -300,7 +301,7 @@ _decode_head = msgspec.json.Decoder(_Head).decode
 def _read_head(raw: bytes) -> _Head:
     try:
         return _decode_head(raw)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise DecodeError(f"it is no API object: {error}", raw=raw) from error
 
 
@@ -308,7 +309,7 @@ def _named(raw: msgspec.Raw) -> str:
     try:
         head = _decode_head(raw)
         metadata: Any = msgspec.json.decode(head.metadata)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return "an object"
     names = [str(metadata[part]) for part in ("namespace", "name") if isinstance(metadata, dict) and metadata.get(part)]
     return f"{head.kind} {'/'.join(names)}".strip()

@@ -14,6 +14,7 @@ import msgspec
 from ctrlruntime.api.kind import GroupVersionKind, GroupVersionResource
 from ctrlruntime.api.object import Object
 from ctrlruntime.errors import DecodeError
+from ctrlruntime.rest.content import UNREADABLE
 from ctrlruntime.webhook.limits import decode_beyond_limits
 
 __all__ = ["AdmissionRequest", "BadObjectError", "Operation", "Review", "UserInfo", "read_review"]
@@ -60,8 +61,8 @@ class AdmissionRequest:
     """Empty at a create with generateName."""
     namespace: str = ""
     user_info: UserInfo = field(default_factory=UserInfo)
-    object: bytes = b""
-    old_object: bytes = b""
+    object: bytes = field(default=b"", repr=False)
+    old_object: bytes = field(default=b"", repr=False)
     options: bytes = b""
     dry_run: bool = False
     """Nothing will be stored: leave no side effects either."""
@@ -97,7 +98,7 @@ def read_review(body: bytes) -> Review:
     """Return the review in a request's body. Raises: DecodeError."""
     try:
         review = _decode(body)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise DecodeError(f"the body is no AdmissionReview: {error}", raw=body) from error
     if review.kind != "AdmissionReview" or review.api_version not in VERSIONS:
         raise DecodeError(

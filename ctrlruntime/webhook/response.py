@@ -17,6 +17,7 @@ from ctrlruntime.api.object import Object
 from ctrlruntime.api.wire import wire_like
 from ctrlruntime.errors import APIStatusError, CtrlError, DecodeError
 from ctrlruntime.patch import create_json_patch
+from ctrlruntime.rest.content import UNREADABLE
 from ctrlruntime.webhook.difference import patch_of
 from ctrlruntime.webhook.request import AdmissionRequest, BadObjectError
 
@@ -105,7 +106,7 @@ def patched_from_raw(original: bytes, new: bytes) -> AdmissionResponse:
     """Let the request through with `new` in the place of `original` (`request.object`), both JSON. Raises: DecodeError."""
     try:
         return changed(create_json_patch(msgspec.json.decode(original), msgspec.json.decode(new)))
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise DecodeError(f"no patch can be made of what is not JSON: {error}", raw=new) from error
 
 

@@ -300,7 +300,7 @@ def test_a_context_without_a_user_is_anonymous(world):
         (kubeconfig(users=[{"name": "u"}, {"name": "u"}]), "users has two items named 'u'"),
         (kubeconfig(server=""), "cluster 'k' has no server"),
         (kubeconfig(server="ftp://h"), "address 'ftp://h' is not of the form https://host:port"),
-        (kubeconfig(cluster={"insecure-skip-tls-verify": "yes"}), "must be true or false, not 'yes'"),
+        (kubeconfig(cluster={"insecure-skip-tls-verify": "yes"}), "must be true or false, not str"),
         (kubeconfig(cluster={"certificate-authority": "gone.crt"}), "certificate authority .*/gone.crt cannot be read"),
         (kubeconfig(cluster={"certificate-authority-data": "!"}), "certificate-authority-data of 'k' is not base64"),
         (kubeconfig(cluster={"proxy-url": "socks5://u:secret@p"}), r"proxy socks5://…@p is not supported"),
@@ -330,6 +330,11 @@ def test_what_is_wrong_is_said(world, content, message):
     with pytest.raises(ConfigError, match=message) as caught:
         world.get(path)
     assert not isinstance(caught.value, NoConfigError)
+
+
+def test_a_file_of_any_size_is_not_read(world):
+    with pytest.raises(ConfigError, match="more than 16 MiB"):
+        world.get("/dev/zero")
 
 
 def test_an_unknown_context_lists_those_there_are(world):
@@ -498,7 +503,7 @@ async def test_a_configuration_of_kubernetes_asyncio_is_accepted(authority, tmp_
     config = Config.from_configuration(theirs, environ={})
 
     assert (config.host, config.proxy_for()) == ("https://h:1", "http://p:1")
-    assert config.tls == TLSConfig(ca_file="/ca.crt", insecure_skip_verify=True, server_name="kubernetes")
+    assert config.tls == TLSConfig(insecure_skip_verify=True, server_name="kubernetes")
     assert await config.credential.headers() == {"Authorization": "Bearer one"}
 
 

@@ -290,13 +290,13 @@ def test_a_plugin_is_told_what_is_asked_of_it_and_has_its_own_environment():
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("import sys; sys.exit('no ticket')", "failed with exit code 1: no ticket"),
+        ("import sys; sys.exit('no ticket')", "failed with exit code 1; see what it wrote to stderr"),
         ("print('hello')", "printed no JSON"),
-        ("print('[]')", "printed kind None of None; the kubeconfig asks for ExecCredential"),
+        ("print('[]')", "printed no ExecCredential of client.authentication.k8s.io/v1, which the kubeconfig asks for"),
         (printing({"token": "t"}, version=V1BETA1), "make the two agree"),
         (printing({}), "neither a token nor a client certificate"),
         (printing({"clientCertificateData": "x"}), "only one of clientCertificateData, clientKeyData"),
-        (printing({"token": "t", "expirationTimestamp": "soon"}), "expirationTimestamp 'soon'"),
+        (printing({"token": "t", "expirationTimestamp": "soon"}), "expirationTimestamp that is no time"),
     ],
 )
 def test_what_a_plugin_did_wrong_is_said(code, message):
@@ -309,6 +309,14 @@ def test_a_plugin_that_is_not_installed_is_told_with_its_hint():
         CredentialError, match=r"/nowhere/login is not installed or not on PATH\nrun: brew install login"
     ):
         ExecPlugin(command="/nowhere/login", api_version=V1, install_hint="run: brew install login")()
+
+
+@pytest.mark.parametrize("options", [{"args": ("s3cret\0",)}, {"env": {"A": "s3cret\0"}}, {"env": {"A=B": "s3cret"}}])
+def test_a_plugin_that_cannot_be_started_shows_no_argument(options):
+    with pytest.raises(CredentialError, match="cannot be started") as caught:
+        ExecPlugin(command=sys.executable, api_version=V1, **options)()
+
+    assert "s3cret" not in str(caught.value)
 
 
 def test_a_plugin_that_never_ends_is_ended():

@@ -73,6 +73,16 @@ async def test_insecure_trusts_any_server(authority):
     assert await shake_hands(authority, context, server_hostname="nobody.example.com") == ""
 
 
+@pytest.mark.parametrize("authority", [{"ca_data": b"x"}, {"ca_file": "/ca.crt"}])
+def test_an_authority_that_would_not_be_looked_at_is_refused(authority):
+    with pytest.raises(ConfigError, match="remove one of the two"):
+        TLSConfig(insecure_skip_verify=True, **authority)
+
+
+def test_a_common_name_is_no_name():
+    assert make_context(TLSConfig()).hostname_checks_common_name is False
+
+
 async def test_server_name_is_what_the_certificate_must_bear(authority):
     contexts = TLSContexts(TLSConfig(ca_data=authority.pem, server_name="kubernetes.default"))
 

@@ -27,6 +27,7 @@ from ctrlruntime.errors import (
     Unauthorized,
 )
 from ctrlruntime.rest.config import Config, Impersonation
+from ctrlruntime.rest.credentials import TokenFile
 from ctrlruntime.rest.fence import Actor, Fence, acting
 from ctrlruntime.rest.tls import ClientCertificate, TLSConfig
 from ctrlruntime.rest.transport import Transport
@@ -290,7 +291,7 @@ async def test_retry_after_is_waited_for(server, code, reason):
     server.will(busy, busy, OK)
     clock, counter = Clock(), Counter()
 
-    async with connected(server.url, sleep=clock.sleep, counter=counter) as transport:
+    async with connected(server.url, sleep=clock.sleep, counter=counter, rng=lambda: 0.0) as transport:
         await transport.request("PUT", "/api", body=b"1")
 
     assert clock.slept == [3.0, 3.0]
@@ -303,11 +304,70 @@ async def test_retries_end(server):
     server.will((429, {"Retry-After": "0"}, status(429, "TooManyRequests")))
     clock = Clock()
 
-    async with connected(server.url, sleep=clock.sleep) as transport:
+    async with connected(server.url, sleep=clock.sleep, rng=lambda: 0.0) as transport:
         with pytest.raises(TooManyRequests):
+            await transport.request("GET", "/api", timeout=1000)
+
+    assert clock.slept == pytest.approx([0.1 * 2**n for n in range(10)])  # a server that says 0 is not asked at once
+
+
+async def test_who_is_refused_together_does_not_come_back_together(server):
+    server.will((429, {"Retry-After": "5"}, b""), OK)
+    clock = Clock()
+
+    async with connected(server.url, sleep=clock.sleep, rng=lambda: 0.5) as transport:
+        await transport.request("GET", "/api")
+
+    assert clock.slept == pytest.approx([5.5])
+
+
+@pytest.mark.parametrize("said", ["inf", "nan", "1e999", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "-"])
+async def test_a_wait_that_is_no_number_is_none(server, said):
+    server.will((503, {"Retry-After": said}, b"busy"))
+    clock = Clock()
+
+    async with connected(server.url, sleep=clock.sleep) as transport:
+        with pytest.raises(ServiceUnavailable) as caught:
             await transport.request("GET", "/api")
 
-    assert len(clock.slept) == 10
+    assert (caught.value.retry_after, clock.slept) == (None, [])
+
+
+async def test_a_token_file_that_did_not_change_is_asked_with_once(server, tmp_path):
+    (tmp_path / "token").write_text("old")
+    server.will((401, {}, status(401, "Unauthorized")))
+
+    async with connected(Config(host=server.url, credential=TokenFile(str(tmp_path / "token")))) as transport:
+        with pytest.raises(Unauthorized):
+            await transport.request("GET", "/api")
+
+    assert len(server.requests) == 1
+
+
+async def test_a_token_file_that_changed_is_asked_with_again(server, tmp_path):
+    (tmp_path / "token").write_text("old")
+    server.will((401, {}, status(401, "Unauthorized")), OK)
+
+    async with connected(Config(host=server.url, credential=TokenFile(str(tmp_path / "token")))) as transport:
+        await transport.config.credential.headers()
+        (tmp_path / "token").write_text("new")
+        await transport.request("GET", "/api")
+
+    assert [request.headers["Authorization"] for request in server.requests] == ["Bearer old", "Bearer new"]
+
+
+DEEP = b"[" * 100_000
+
+
+@pytest.mark.parametrize("code", [404, 500])
+async def test_a_failure_that_is_nested_too_deeply_is_an_error_of_its_status(server, code):
+    server.will((code, {}, DEEP))
+
+    async with connected(server.url) as transport:
+        with pytest.raises(APIStatusError) as caught:
+            await transport.request("GET", "/api")
+
+    assert caught.value.code == code
 
 
 async def test_a_wait_longer_than_the_time_limit_is_not_begun(server):

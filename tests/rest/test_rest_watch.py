@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_rest_transport import connected, serving, status
 
-from ctrlruntime.errors import APIStatusError, Expired, Gone, RequestTimeoutError, TransportError
+from ctrlruntime.errors import AnswerTooLargeError, APIStatusError, Expired, Gone, RequestTimeoutError, TransportError
 from ctrlruntime.rest.collection import Collection, resource_path
+from ctrlruntime.rest.config import Config
+from ctrlruntime.rest.connection import OversizeError
 from ctrlruntime.rest.content import METADATA_ITEM, METADATA_LIST
 from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.rest.watch import Frame, LineSplitter
@@ -84,8 +86,30 @@ def test_a_line_over_the_limit_is_given_up():
     splitter = LineSplitter(limit=10)
     splitter.feed(b"12345678")
 
-    with pytest.raises(TransportError, match="longer than 10 bytes"):
+    with pytest.raises(OversizeError, match=r"longer than 10 bytes.*Config.max_frame_size"):
         splitter.feed(b"901")
+
+
+@given(st.data())
+def test_a_line_over_the_limit_is_given_up_however_it_is_cut(data):
+    stream = b"1234567890\n" + b"12345678901\n"
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
+    splitter = LineSplitter(limit=10)
+
+    def feed_all():
+        for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+            splitter.feed(stream[start:end])
+
+    with pytest.raises(OversizeError):
+        feed_all()
+
+
+async def test_a_frame_over_the_limit_says_which_request_and_which_option(server):
+    server.will(chunks(line("ADDED", {"data": "x" * 2000})))
+
+    async with connected(Config(host=server.url, max_frame_size=1000)) as transport:
+        with pytest.raises(AnswerTooLargeError, match=r"GET /api/v1/pods: a watch frame .*Config.max_frame_size"):
+            await frames_of(Collection(transport, PODS))
 
 
 # --- watches ---------------------------------------------------------------------------------------------------------
@@ -135,6 +159,34 @@ async def test_a_frame_of_8_mib_passes(server):
 
     assert [frame.type for frame in frames] == ["ADDED", "DELETED"]
     assert len(frames[0].object) > 8 * 1024 * 1024
+
+
+DEEP = b"[" * 100_000
+WITH_DATA = b'{"kind": "Secret", "data": {"password": "czNjcmV0"}'
+
+
+@pytest.mark.parametrize(
+    "frame", [DEEP, b'{"type": "ADDED", "object": ' + DEEP, b'{"type": "ERROR", "object": ' + DEEP, WITH_DATA]
+)
+async def test_a_frame_that_cannot_be_read_is_an_error_that_does_not_show_it(server, frame):
+    server.will(chunks(frame + b"\n"))
+
+    async with connected(server.url) as transport:
+        with pytest.raises(TransportError, match="not a watch frame") as caught:
+            await frames_of(Collection(transport, PODS))
+
+    assert "czNjcmV0" not in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [DEEP, b'{"items": [' + DEEP, WITH_DATA, b"<html>log in</html>", b'{"metadata": 5}'])
+async def test_a_list_that_cannot_be_read_is_an_error_that_does_not_show_it(server, body):
+    server.will((200, {}, body))
+
+    async with connected(server.url) as transport:
+        with pytest.raises(TransportError, match="the answer is not a list") as caught:
+            await Collection(transport, PODS).page()
+
+    assert "czNjcmV0" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("reason", "error"), [("Expired", Expired), ("Gone", Gone)])

@@ -15,6 +15,7 @@ from http.client import HTTPException
 from typing import Final
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.rest.redaction import shown_url
 
 __all__ = ["MOST", "Answer", "Challenge", "Transport", "challenges_of", "is_local"]
 
@@ -139,8 +140,10 @@ def _target(url: str, place: str) -> str:
     try:
         target = urllib.parse.urljoin(url, place)
         _host_of(target)
-    except (ValueError, ConfigError) as error:
-        raise ConfigError(f"{_host_of(url)} leads to {place!r}, and only https is followed; ask who runs it") from error
+    except (ValueError, ConfigError):
+        raise ConfigError(
+            f"{_host_of(url)} leads to {shown_url(place)!r}, and only https is followed; ask who runs it"
+        ) from None
     return target
 
 
@@ -152,7 +155,7 @@ def _host_of(url: str) -> str:
     except ValueError:
         parts, is_good = None, False
     if parts is None or not is_good or not parts.hostname:
-        raise ConfigError(f"{url!r} is no https, and nothing else is asked; ask who runs it")
+        raise ConfigError(f"{shown_url(url)!r} is no https, and nothing else is asked; ask who runs it")
     return parts.netloc
 
 

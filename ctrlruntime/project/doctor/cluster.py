@@ -13,6 +13,7 @@ from ctrlruntime.errors import APIStatusError, CtrlError
 from ctrlruntime.project.deployment.access import Access, Account, refused, told
 from ctrlruntime.project.deployment.objects import Document
 from ctrlruntime.project.doctor.check import Check, Subject, failed, fine, warned
+from ctrlruntime.rest.redaction import shown_url
 
 __all__ = ["accesses", "account_check", "reach_check", "user_check"]
 
@@ -23,7 +24,7 @@ _SHOWN: Final = 300  # characters of a list in one line
 
 async def reach_check(cluster: Cluster) -> Check:
     """Ask for the version: the one thing everybody may."""
-    host = cluster.config.host
+    host = shown_url(cluster.config.host)
     try:
         async with asyncio.timeout(_PATIENCE):
             answer = await cluster.transport.request("GET", "/version")

@@ -37,7 +37,7 @@ class SeenRequest:
     agent: str = ""
     """The User-Agent header; it tells clients apart."""
 
-    body: bytes = b""
+    body: bytes = field(default=b"", repr=False)
     status: int = 0
     """The HTTP status the client was sent; 0 while (or because) no answer came."""
 

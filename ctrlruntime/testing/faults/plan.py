@@ -163,7 +163,7 @@ class Rewind(Fault):
 class OnlyToken(Fault):
     """All bearer tokens but one are refused."""
 
-    token: str
+    token: str = field(repr=False)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -11,7 +11,7 @@ import ssl
 import struct
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -35,7 +35,8 @@ class Upstream:
     prefix: str
     tls: ssl.SSLContext | None
     server_name: str | None
-    headers: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    """Among them the one that authenticates."""
 
     @classmethod
     def of(cls, connection: Connection) -> Upstream:
