@@ -1,1 +1,1 @@
-"""Hostile clients beside an honest one: what the servers of an operator hold out. `scripts/attack`."""
+"""What an operator holds out: hostile callers of its servers (`callers`), hostile answers to its client (`servers`). `scripts/attack`."""

@@ -1,4 +1,4 @@
-"""Each hostile answer ends as an error of ctrlruntime or as an answer, within bounds. `hostile_server.py KIND` measures one at its full size."""
+"""Each hostile answer ends as an error of ctrlruntime or as an answer, within bounds. `python -m benchmarks.attack.servers KIND` measures one at its full size."""
 
 import asyncio
 import json
@@ -8,11 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostile_server import KINDS, attack
 
 import ctrlruntime
-
-SCRIPT = Path(__file__).with_name("hostile_server.py")
+from benchmarks.attack.servers import KINDS, attack
 
 LARGE = "AnswerTooLargeError: GET /api/v1/pods: "
 OUTCOMES = {
@@ -64,7 +62,7 @@ async def test_a_large_answer_takes_no_more_memory_than_its_limit(kind):
     root = Path(ctrlruntime.__file__).parent.parent
     done = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, str(SCRIPT), kind],
+        [sys.executable, "-m", "benchmarks.attack.servers", kind],
         cwd=root,
         env={"PYTHONPATH": str(root)},
         capture_output=True,
