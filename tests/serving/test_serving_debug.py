@@ -120,5 +120,5 @@ async def test_it_answers_to_local_names(host):
     "text", ["0.0.0.0:8082", "[::]:8082", "10.0.0.7:8082", "operator.example.com:8082", "0.0.0.0:0"]
 )
 def test_an_address_off_loopback_is_refused_since_the_pages_have_no_login(text):
-    with pytest.raises(ConfigError, match="--debug-bind-address is .*no login.*kubectl port-forward"):
+    with pytest.raises(ConfigError, match=r"--debug-bind-address is .*no login.*kubectl port-forward"):
         parse_debug_address(text)
