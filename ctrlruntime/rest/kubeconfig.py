@@ -147,6 +147,8 @@ def _entries(whole: Entry, section: str, key: str) -> dict[str, Entry]:
 def _read(file: str) -> Mapping[str, Any]:
     import yaml
 
+    from ctrlruntime.api import yaml_nodes
+
     try:
         text = Path(file).read_text(encoding="utf-8")
     except OSError as error:
@@ -154,10 +156,11 @@ def _read(file: str) -> Mapping[str, Any]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"kubeconfig {file} is not text ({error.reason})") from error
     try:
-        content = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
-    except yaml.YAMLError as error:
+        content = yaml_nodes.load(text)
+    except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark is not None else ""
+        line = mark.line + 1 if mark is not None else getattr(error, "line", None)
+        where = f" in line {line}" if line is not None else ""
         raise ConfigError(
             f"kubeconfig {file} is not YAML: {getattr(error, 'problem', None) or error}{where}"
         ) from error
