@@ -56,11 +56,11 @@ def compose(
     `resolve` is by default YAML 1.1's; `parser` a class of PyYAML's parsers, by default its fastest. Raises: MeaningError for
     what is out of bounds, with the bound, and yaml.YAMLError.
     """
-    import yaml
+    from yaml.resolver import Resolver
 
     if len(text) > bounds.size:
         raise MeaningError(f"the text is longer than {bounds.size:,}; split it", 1)
-    resolver: Any = yaml.resolver.Resolver()
+    resolver: Any = Resolver()
     try:
         events = (parser or _fastest())(text)
     except UnicodeEncodeError:
@@ -73,27 +73,29 @@ def compose(
 
 def load(text: str | bytes, bounds: Bounds = FILE) -> Any:
     """Return the only document of a text as yaml.safe_load does. Raises: MeaningError, yaml.YAMLError."""
-    import yaml
+    from yaml.constructor import SafeConstructor
 
     roots = list(compose(text, bounds))
     if len(roots) > 1:
         raise MeaningError(f"{len(roots)} documents where one is expected", 1)
-    constructor: Any = yaml.constructor.SafeConstructor()
+    constructor: Any = SafeConstructor()
     return constructor.construct_document(roots[0]) if roots else None
 
 
 @cache
 def python_parser() -> Any:
     """Return the class of PyYAML's own parser, which needs no libyaml and takes a hundred times as long."""
-    import yaml
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
 
-    class Parser(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser):
+    class PythonParser(Reader, Scanner, Parser):
         def __init__(self, stream: Any) -> None:
-            yaml.reader.Reader.__init__(self, stream)
-            yaml.scanner.Scanner.__init__(self)
-            yaml.parser.Parser.__init__(self)
+            Reader.__init__(self, stream)
+            Scanner.__init__(self)
+            Parser.__init__(self)
 
-    return Parser
+    return PythonParser
 
 
 @cache

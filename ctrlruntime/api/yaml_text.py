@@ -216,6 +216,7 @@ def _parser_of(text: str | bytes) -> Any:
 def _go_parser() -> Any:
     """Return PyYAML's own parser with go-yaml's escapes."""
     import yaml
+    from yaml.scanner import ScannerError
 
     no_character = "found invalid Unicode character escape code"
 
@@ -224,9 +225,9 @@ def _go_parser() -> Any:
             try:
                 chunks: list[str] = super().scan_flow_scalar_non_spaces(double, start_mark)
             except ValueError:  # no character has such a number
-                raise yaml.scanner.ScannerError(None, start_mark, no_character, start_mark) from None
+                raise ScannerError(None, start_mark, no_character, start_mark) from None
             if any("\ud800" <= character <= "\udfff" for chunk in chunks for character in chunk):
-                raise yaml.scanner.ScannerError(None, start_mark, no_character, start_mark)
+                raise ScannerError(None, start_mark, no_character, start_mark)
             return chunks
 
     escapes: dict[str, str] = yaml.SafeLoader.ESCAPE_REPLACEMENTS

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ctrlruntime.cli.init import show, warn
+from ctrlruntime.cli.output import say
 from ctrlruntime.project.scaffold import Addition, Container, add, with_api, with_webhook
 from ctrlruntime.project.settings import find_project, read_settings
 
@@ -121,8 +122,8 @@ def api(
     )
     _write(folder, addition, force=force)
     for line in _about_versions(addition):
-        click.echo(line)
-    click.echo(f"\nNext:{_next_for_api(addition)}\n  ctrl manifests\n  pytest")
+        say(line)
+    say(f"\nNext:{_next_for_api(addition)}\n  ctrl manifests\n  pytest")
 
 
 @create.command(help=_WEBHOOK_HELP)
@@ -160,8 +161,8 @@ def webhook(
     )
     _write(folder, addition, force=force)
     for line in _about_conversion(addition):
-        click.echo(line)
-    click.echo(f"\nNext: say what they do in {addition.settings.package}/webhooks\n  ctrl manifests\n  pytest")
+        say(line)
+    say(f"\nNext: say what they do in {addition.settings.package}/webhooks\n  ctrl manifests\n  pytest")
 
 
 def _container(image: str, command: str, port: int | None, user: int | None) -> Container | None:

@@ -118,10 +118,11 @@ def _float(text: str) -> float | int | str:
 @cache
 def _tools() -> tuple[Any, Any]:
     """Return a resolver and a safe constructor that start without PyYAML's own ideas of plain scalars."""
-    import yaml
+    from yaml.constructor import SafeConstructor
+    from yaml.resolver import BaseResolver
 
-    resolver: Any = type("Resolver", (yaml.resolver.BaseResolver,), {})
-    constructor: Any = type("Constructor", (yaml.constructor.SafeConstructor,), {})
+    resolver: Any = type("Resolver", (BaseResolver,), {})
+    constructor: Any = type("Constructor", (SafeConstructor,), {})
     resolver.add_implicit_resolver(f"{_TAG}merge", re.compile(r"<<$"), None)
     resolver.add_implicit_resolver(f"{_TAG}bool", _BOOL, None)
     resolver.add_implicit_resolver(f"{_TAG}null", _NULL, None)
