@@ -13,6 +13,7 @@ from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.kustomize import differences, read_documents, written
 from ctrlruntime.project.kustomize import render as rendered
+from ctrlruntime.project.kustomize.files import check_name
 from ctrlruntime.project.tree import Tree
 
 __all__ = ["render"]
@@ -99,4 +100,6 @@ def _file_name(each: Mapping[str, Any]) -> str:
         metadata.get("namespace"),
         metadata["name"],
     )
-    return "_".join(str(part).lower() for part in parts if part).replace("/", "_").replace(":", "-")
+    name = "_".join(str(part).lower() for part in parts if part).replace("/", "_").replace(":", "-")
+    check_name(f"{name}.yaml", f"{each['kind']} {str(metadata['name'])[:100]}")
+    return name

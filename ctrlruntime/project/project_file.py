@@ -42,6 +42,11 @@ def table_of(text: str, where: str) -> dict[str, Any]:
     for place, entry in enumerate(resources):
         if not isinstance(entry, Mapping) or not all(entry.get(key) for key in ("version", "kind")):
             raise ConfigError(f"{where}: resources[{place}] has to have a version and a kind")
+        for key in ("api", "webhooks"):
+            if not isinstance(entry.get(key) or {}, Mapping):
+                raise ConfigError(f"{where}: resources[{place}].{key} has to be a map")
+        if not isinstance((entry.get("webhooks") or {}).get("spoke") or [], list):
+            raise ConfigError(f"{where}: resources[{place}].webhooks.spoke has to be a list")
         table["resources"].append(_resource(entry))
     return table
 

@@ -136,7 +136,7 @@ def test_a_mode_that_cannot_be_changed_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(type(path), "chmod", refuse)
 
-    with pytest.raises(ConfigError, match="others can read the data file .* chmod 600"):
+    with pytest.raises(ConfigError, match=r"others can read the data file .* chmod 600"):
         DataFile(path)
 
 
