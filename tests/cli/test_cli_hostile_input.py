@@ -589,7 +589,7 @@ ELSEWHERE = {
     ("users", 0, "user", "as-user-extra", "a"),
     ("users", 0, "user", "as-user-extra", "a", 0),
 }
-"""Places of a kubeconfig whose values the client checks, and not the reader of the file."""
+"""Places of a kubeconfig where a wrong value still ends in an error of Python's: rest.config and rest.tls read them unchecked."""
 DEAR = {"kustomize", "bundle", "pyproject", "PROJECT"}
 """What takes a tenth of a second a document and more: without `--all` each place meets one of the values, in turn."""
 
