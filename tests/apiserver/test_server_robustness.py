@@ -254,6 +254,20 @@ def test_a_huge_body_is_refused(api):
     assert (answer.code, answer.reason) == (413, "RequestEntityTooLarge")
 
 
+@pytest.mark.parametrize(("length", "is_read"), [(1_000, True), (1_500_000, False)])
+def test_a_selector_of_megabytes_in_a_review_is_not_parsed(api, monkeypatch, length, is_read):
+    from ctrlruntime.apiserver.http import reviews
+
+    parsed = []
+    monkeypatch.setattr(reviews, "parse_labels", parsed.append)
+    asked = {"verb": "list", "resource": "pods", "labelSelector": {"rawSelector": "a," * length + "a"}}
+
+    answer = api.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {"resourceAttributes": asked}})
+
+    assert answer.code == 201
+    assert any(len(text) > length for text in parsed) == is_read
+
+
 class Raw:
     """A TLS connection that sends what it is told."""
 
