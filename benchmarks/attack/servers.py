@@ -1,8 +1,8 @@
 """A server that does clients harm: each kind of hostile answer by name, over plain asyncio, and what a client makes of it.
 
 `KINDS` says what each sends. `Hostile` serves one kind. `attack` asks it in the way that the kind is about, and measures: what happened, the
-growth of this process's memory and the longest time its event loop stood still. `python -m benchmarks.attack.servers KIND` prints the row of one
-kind; each should have a process of its own, for memory that was used once is seldom given back.
+growth of this process's memory and the longest time its event loop stood still. `python -m benchmarks.attack.servers KIND` prints the row of
+one kind; each should have a process of its own, for memory that was used once is seldom given back.
 """
 
 from __future__ import annotations

@@ -14,16 +14,15 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from ctrlruntime.api.yaml_nodes import BODY, Bounds, MeaningError, Path, compose, python_parser
+
 __all__ = ["MeaningError", "path_text", "read_documents", "scalar"]
 
-Path: TypeAlias = tuple[str | int, ...]
 Repeated: TypeAlias = Callable[[str, int, Path], None]
 """What is told of a key that stands twice: the key, its line (from 1), and the path of the mapping."""
 
-_DEEPEST: Final = 500
-"""Levels of nesting that a text may have: no Kubernetes type has a tenth of this."""
-_LARGEST: Final = 400_000
-"""Values that a text may come to once its aliases are written out."""
+_MOST_IN_PYTHON: Final = 64 * 1024
+"""Characters that PyYAML's own parser gets to read: a larger text would keep it busy for seconds."""
 _TAG: Final = "tag:yaml.org,2002:"
 _PLAIN: Final = "plain"
 """The tag of a scalar without quotes and without a tag of its own."""
@@ -50,29 +49,14 @@ _TYPES: Final[Mapping[str, tuple[type[Any], ...]]] = {
 }
 
 
-class MeaningError(ValueError):
-    """A text is YAML and says something that JSON cannot; `line` counts from 1."""
-
-    def __init__(self, problem: str, line: int, path: Path = ()) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.line = line
-        self.path = path
-
-
-def read_documents(text: str | bytes, repeated: Repeated | None = None) -> Iterator[Any]:
+def read_documents(text: str | bytes, repeated: Repeated | None = None, bounds: Bounds = BODY) -> Iterator[Any]:
     """Yield the tree of each document in turn, as JSON values; an empty one is None.
 
-    Of a key that stands twice the last value counts; `repeated` is told of it. Raises: MeaningError, and yaml.YAMLError.
+    Of a key that stands twice the last value counts; `repeated` is told of it. Raises: MeaningError, also for what is out of
+    bounds, and yaml.YAMLError.
     """
-    loader = _loader()(text)
-    try:
-        while loader.check_node():
-            yield _Reader(repeated).tree(loader.get_node(), ())
-    except RecursionError:
-        raise MeaningError("exceeded max depth", 1) from None
-    finally:
-        loader.dispose()
+    for node in compose(text, bounds, _resolve, _parser_of(text)):
+        yield _Reader(repeated).tree(node, ())
 
 
 def scalar(text: str) -> Any:
@@ -113,30 +97,19 @@ class _Reader:
 
     def __init__(self, repeated: Repeated | None) -> None:
         self._repeated = repeated
-        self._values = 0
-        self._open: set[int] = set()
         self._told: set[int] = set()  # what aliases share is told of once
 
     def tree(self, node: Any, path: Path) -> Any:
-        self._values += 1
-        if self._values > _LARGEST:
-            raise MeaningError("document contains excessive aliasing", _line(node), path)
         if isinstance(node.value, str):
             value = _meaning(node, path)
             if isinstance(value, float):
                 return _number(value, node, path)
             return value
-        if id(node) in self._open:
-            raise MeaningError("an anchor's value contains itself", _line(node), path)
-        if len(path) > _DEEPEST:
-            raise MeaningError("exceeded max depth", _line(node), path)
-        self._open.add(id(node))
         if node.id == "mapping":
             tree: Any = {}
             self._fill(tree, node, path)
         else:
             tree = [self.tree(item, (*path, index)) for index, item in enumerate(node.value)]
-        self._open.discard(id(node))
         return tree
 
     def _fill(self, tree: dict[str, Any], node: Any, path: Path) -> None:
@@ -221,21 +194,33 @@ def _float_name(value: float) -> str:
     return f"{float(shortest):.{max(digits - 1 - exponent, 0)}f}" if -4 <= exponent < 6 else shortest
 
 
+def _resolve(kind: Any, _text: str | None, implicit: Any) -> str:
+    """Return the tag of a node that has none: what a scalar without quotes is, `scalar` says later."""
+    is_scalar = kind.id == "scalar"
+    if is_scalar and implicit[0]:
+        return _PLAIN
+    return f"{_TAG}{'str' if is_scalar else 'map' if kind.id == 'mapping' else 'seq'}"
+
+
+def _parser_of(text: str | bytes) -> Any:
+    r"""Return go-yaml's parser for a text with an escape that libyaml takes otherwise, None for libyaml's.
+
+    libyaml takes `\/`, which go-yaml refuses, and refuses `\'`, which go-yaml takes. In all else it is go-yaml's model.
+    """
+    escapes = (b"\\/", b"\\'") if isinstance(text, bytes) else ("\\/", "\\'")
+    differs = len(text) <= _MOST_IN_PYTHON and any(escape in text for escape in escapes)  # type: ignore[operator]
+    return _go_parser() if differs else None
+
+
 @functools.cache
-def _loader() -> Any:
-    """Return PyYAML's safe loader without its own ideas of plain scalars, and with go-yaml's escapes."""
+def _go_parser() -> Any:
+    """Return PyYAML's own parser with go-yaml's escapes."""
     import yaml
     from yaml.scanner import ScannerError
 
     no_character = "found invalid Unicode character escape code"
 
-    class Loader(yaml.SafeLoader):
-        def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-            if kind is yaml.ScalarNode and implicit[0]:
-                return _PLAIN
-            inherited: Any = super().resolve
-            return inherited(kind, value, implicit)
-
+    class Parser(python_parser()):  # type: ignore[misc]
         def scan_flow_scalar_non_spaces(self, double: bool, start_mark: Any) -> list[str]:
             try:
                 chunks: list[str] = super().scan_flow_scalar_non_spaces(double, start_mark)
@@ -245,7 +230,7 @@ def _loader() -> Any:
                 raise ScannerError(None, start_mark, no_character, start_mark)
             return chunks
 
-    made: Any = Loader
-    made.ESCAPE_REPLACEMENTS = {**yaml.SafeLoader.ESCAPE_REPLACEMENTS, "'": "'"}
-    del made.ESCAPE_REPLACEMENTS["/"]
+    escapes: dict[str, str] = yaml.SafeLoader.ESCAPE_REPLACEMENTS
+    made: Any = Parser
+    made.ESCAPE_REPLACEMENTS = {**{key: value for key, value in escapes.items() if key != "/"}, "'": "'"}
     return made

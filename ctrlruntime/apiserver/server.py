@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from typing_extensions import override
 
 from ctrlruntime.apiserver.admission import WebhookAdmission
 from ctrlruntime.apiserver.apply import Fields
@@ -39,9 +40,19 @@ from ctrlruntime.certificates import KeyPair
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.log import get_logger
 
+_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""OpenSSL's names for the suites of TLS 1.2 that are offered: authenticated encryption with forward secrecy, none with CBC."""
 _NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "::1")
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _log = get_logger("apiserver")
+
+
+class _Request(web.BaseRequest):
+    """Its answers have no `Server` header: kube-apiserver sends none, and aiohttp would tell its version and Python's."""
+
+    @override
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        response.headers.pop("Server", None)
 
 
 class APIServer:
@@ -130,8 +141,8 @@ class APIServer:
         )
         loop = asyncio.get_running_loop()
 
-        def make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-            return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_LIMIT + 1)
+        def make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> _Request:
+            return _Request(message, payload, protocol, writer, task, loop, client_max_size=BODY_LIMIT + 1)
 
         self._server = web.Server(
             application.handle,
@@ -266,6 +277,7 @@ class APIServer:
     def _tls(self) -> ssl.SSLContext:
         context = self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(_CIPHERS)
         context.verify_mode = ssl.CERT_OPTIONAL
         pair = self.options.serving_pair
         if self.options.client_ca:

@@ -69,7 +69,9 @@ def _read_yaml(body: bytes) -> tuple[Any, list[str]]:
 
 
 def _unreadable(error: Any) -> str:
-    """Return what go-yaml says of bytes that are no text."""
+    """Return what go-yaml says of bytes that are no text; libyaml says it in the same words."""
+    if error.encoding == "?":  # so PyYAML marks libyaml's
+        return str(error.reason)
     match error.reason, error.character:
         case "special characters are not allowed", _:
             return "control characters are not allowed"

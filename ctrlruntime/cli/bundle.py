@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ctrlruntime.cli.lazy import Command, LazyGroup
+from ctrlruntime.cli.output import say
 from ctrlruntime.cli.words import words
 
 if TYPE_CHECKING:
@@ -222,12 +223,12 @@ def _read(name: str) -> str:
 def _print(plan: Plan) -> None:
     from ctrlruntime.generate.text import dump_all
 
-    click.echo(dump_all([plan.assembled.csv, *plan.assembled.others]), nl=False)
+    say(dump_all([plan.assembled.csv, *plan.assembled.others]), nl=False)
 
 
 def _show(plan: Plan, material: Material, *, fail: bool) -> None:
     for diff in plan.refresh.diffs():
-        click.echo(diff, nl=False)
+        say(diff, nl=False)
     _tell_unpinned(plan)
     if not plan.refresh.stale:
         _tell_current(plan)
@@ -235,12 +236,12 @@ def _show(plan: Plan, material: Material, *, fail: bool) -> None:
         # What the bundle is made from comes first: it may be the one that is behind.
         names = ", ".join(map(str, material.stale or plan.refresh.stale))
         advice = "run ctrl manifests, then ctrl bundle" if material.stale else "run ctrl bundle without --check"
-        click.echo(f"error: stale: {names}; {advice}", err=True)
+        say(f"error: stale: {names}; {advice}", err=True)
         click.get_current_context().exit(1)
 
 
 def _tell_current(plan: Plan) -> None:
-    click.echo(f"{plan.refresh.files} files in {plan.refresh.tree.folder}: up to date")
+    say(f"{plan.refresh.files} files in {plan.refresh.tree.folder}: up to date")
 
 
 def _tell_unpinned(plan: Plan) -> None:
@@ -250,7 +251,7 @@ def _tell_unpinned(plan: Plan) -> None:
 
 def _tell(plan: Plan, material: Material, settings: Settings | None) -> None:
     for line in plan.refresh.lines():
-        click.echo(line)
+        say(line)
     if not plan.refresh.stale:
         _tell_current(plan)
     _tell_unpinned(plan)
@@ -280,4 +281,4 @@ def _report(paths: Iterable[Path], text: str) -> None:
 
 
 def _warn(text: str) -> None:
-    click.echo(f"warning: {text}", err=True)
+    say(f"warning: {text}", err=True)

@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from ctrlruntime.cli.changes import as_json, breaks, known_codes, print_changes
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.bundle import read_bundle
 from ctrlruntime.olm.upgrade import Code, given_objects
@@ -61,7 +62,7 @@ def compare(
     found = compare_bundles(read_bundle(old), read_bundle(new), stored=stored, objects=given_objects(map(_read, files)))
     groups = [(each.name, each.findings) for each in found]
     if json_wanted:
-        click.echo(json.dumps(as_json(groups, allowed, name="object"), indent=2))
+        say(json.dumps(as_json(groups, allowed, name="object"), indent=2))
     else:
         print_changes(groups, allowed)
     if breaks(groups, allowed):

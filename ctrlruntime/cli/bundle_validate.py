@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from ctrlruntime.cli.output import Coloured, say
 from ctrlruntime.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -97,12 +98,11 @@ def validate(
     errors = sum(finding.level == "error" for finding in findings)
     if is_json:
         document = {"passed": not errors, "outputs": [_document(finding) for finding in findings]}
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        say(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         for finding in findings:
-            level = click.style(finding.level.value, fg=_COLOURS[finding.level.value])
-            click.echo(f"{level}: {finding} [{finding.code}]")
-        click.echo(_closing(folder, errors, len(findings) - errors), err=True)
+            say(Coloured(finding.level.value, _COLOURS[finding.level.value]), f": {finding} [{finding.code}]")
+        say(_closing(folder, errors, len(findings) - errors), err=True)
     if errors:
         click.get_current_context().exit(1)
 
@@ -112,12 +112,12 @@ def _list(*, is_json: bool) -> None:
 
     if is_json:
         listed = [{"name": each.name, "suite": each.suite, "summary": each.summary} for each in OPTIONAL]
-        click.echo(json.dumps(listed, indent=2))
+        say(json.dumps(listed, indent=2))
         return
     width = max(len(each.name) for each in OPTIONAL)
     for each in OPTIONAL:
         suite = f" (suite={each.suite})" if each.suite else ""
-        click.echo(f"name={each.name:<{width}}  {each.summary}{suite}")
+        say(f"name={each.name:<{width}}  {each.summary}{suite}")
 
 
 def _document(finding: Finding) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 import click
 from typing_extensions import override
 
+from ctrlruntime.cli.output import Coloured, say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.generate.text import dump_all
@@ -73,10 +74,10 @@ def render_(*, bundles: tuple[Path, ...], image: str, default_channel: str, outp
     text = _text(blobs, output)
     findings = validate(blobs_in([("", text)]))
     for each in findings:
-        click.echo(_line(each), err=True)
+        say(*_line(each), err=True)
     if any(each.level is Level.ERROR for each in findings):
         raise ConfigError("no catalog was written: the bundles do not make one that OLM takes")
-    click.echo(text, nl=False)
+    say(text, nl=False)
 
 
 def _text(blobs: Sequence[Document], output: str) -> str:
@@ -94,11 +95,11 @@ def validate_(*, file: str, output: Literal["text", "json"]) -> None:
     findings = validate(found)
     passed = not any(each.level is Level.ERROR for each in findings)
     if output == "json":
-        click.echo(json.dumps({"passed": passed, "outputs": [_document(each) for each in findings]}, indent=2))
+        say(json.dumps({"passed": passed, "outputs": [_document(each) for each in findings]}, indent=2))
     else:
         for each in findings:
-            click.echo(_line(each))
-        click.echo(_summary(found, findings), err=True)
+            say(*_line(each))
+        say(_summary(found, findings), err=True)
     if not passed:
         click.get_current_context().exit(1)
 
@@ -109,9 +110,9 @@ def _read(name: str) -> Catalog:
     return blobs_in([("standard input", sys.stdin.read())])
 
 
-def _line(finding: Finding) -> str:
-    level = click.style(f"{finding.level.value:<7}", fg="red" if finding.level is Level.ERROR else "yellow")
-    return f"{level}  {finding.code}  {finding}"
+def _line(finding: Finding) -> tuple[Coloured, str]:
+    level = Coloured(f"{finding.level.value:<7}", "red" if finding.level is Level.ERROR else "yellow")
+    return level, f"  {finding.code}  {finding}"
 
 
 def _document(finding: Finding) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import click
 
+from ctrlruntime.cli.output import Coloured, say
 from ctrlruntime.project.compatibility import Level
 
 __all__ = ["Groups", "Shown", "as_json", "breaks", "known_codes", "print_changes"]
@@ -91,7 +92,7 @@ def print_changes(groups: Groups, allowed: Collection[str]) -> None:
     counts: Counter[str] = Counter()
     for name, several in groups:
         if several:
-            click.echo(name)
+            say(name)
         for one in several:
             word = _ALLOWED if one.level is Level.BREAKING and one.code in allowed else one.level.value
             counts[word] += 1
@@ -99,14 +100,13 @@ def print_changes(groups: Groups, allowed: Collection[str]) -> None:
     said = [
         f"{counts[word]} {word}" for word in (Level.BREAKING, _ALLOWED, Level.RISKY, Level.HARMLESS) if counts[word]
     ]
-    click.echo(", ".join(said) or "no changes")
+    say(", ".join(said) or "no changes")
 
 
 def _print(one: Shown, word: str) -> None:
-    level = click.style(f"{word:<8}", fg=_COLORS.get(word))
     place = " ".join(part for part in (one.version, one.path) if part)
-    click.echo(f"  {level}  {one.code}{' at ' if place else ''}{place}{_change(one)}")
-    click.echo(f"            {one.text}.{_REFUSES[one.refuses]}")
+    say("  ", Coloured(f"{word:<8}", _COLORS.get(word)), f"  {one.code}{' at ' if place else ''}{place}{_change(one)}")
+    say(f"            {one.text}.{_REFUSES[one.refuses]}")
 
 
 def _change(one: Shown) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 
 __all__ = ["check"]
@@ -35,13 +36,13 @@ def check(*, files: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         lists = {"problems": found.problems, "notChecked": found.skipped}
         shown = {name: [each.document() for each in several] for name, several in lists.items()}
-        click.echo(json.dumps({"checked": found.objects, **shown}, indent=2))
+        say(json.dumps({"checked": found.objects, **shown}, indent=2))
     else:
         for problem in found.problems:
-            click.echo(str(problem))
+            say(str(problem))
         for skipped in found.skipped:
-            click.echo(f"not checked: {skipped}", err=True)
-        click.echo(f"{_count(found.objects, 'object')} checked, {_count(len(found.problems), 'problem')}", err=True)
+            say(f"not checked: {skipped}", err=True)
+        say(f"{_count(found.objects, 'object')} checked, {_count(len(found.problems), 'problem')}", err=True)
     if found.problems:
         click.get_current_context().exit(1)
 

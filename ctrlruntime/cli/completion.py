@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from ctrlruntime.cli.output import say
+
 __all__ = ["completion"]
 
 _HELP = """Print what makes SHELL complete commands and options of ctrl.
@@ -24,4 +26,4 @@ def completion(*, shell: str) -> None:
     made_by = get_completion_class(shell)
     if made_by is None:
         raise click.UsageError(f"click knows no completion for {shell}")
-    click.echo(made_by(root.command, {}, "ctrl", "_CTRL_COMPLETE").source())
+    say(made_by(root.command, {}, "ctrl", "_CTRL_COMPLETE").source())

@@ -12,6 +12,7 @@ import click
 
 from ctrlruntime.cli.changes import as_json as changes_as_json
 from ctrlruntime.cli.changes import breaks, known_codes, print_changes
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError, GenerateError
 from ctrlruntime.generate.definitions import definitions_in, read_definitions
 from ctrlruntime.project.compatibility import Code, compare_all
@@ -64,7 +65,7 @@ def diff(*, old: str, new: str | None, module: str | None, allowed: tuple[str, .
     after = _read(new) if new is not None else _generated(str(module))
     groups = [(each.name, each.findings) for each in compare_all(before, after)]
     if as_json:
-        click.echo(json.dumps(changes_as_json(groups, allowed, name="definition"), indent=2))
+        say(json.dumps(changes_as_json(groups, allowed, name="definition"), indent=2))
     else:
         print_changes(groups, allowed)
     if breaks(groups, allowed):

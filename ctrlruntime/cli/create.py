@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from ctrlruntime.cli.init import show, warn
+from ctrlruntime.cli.output import say
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.scaffold import Addition, Container, add, with_api, with_webhook
 from ctrlruntime.project.settings import find_project, read_settings
 
@@ -121,8 +123,8 @@ def api(
     )
     _write(folder, addition, force=force)
     for line in _about_versions(addition):
-        click.echo(line)
-    click.echo(f"\nNext:{_next_for_api(addition)}\n  ctrl manifests\n  pytest")
+        say(line)
+    say(f"\nNext:{_next_for_api(addition)}\n  ctrl manifests\n  pytest")
 
 
 @create.command(help=_WEBHOOK_HELP)
@@ -160,14 +162,18 @@ def webhook(
     )
     _write(folder, addition, force=force)
     for line in _about_conversion(addition):
-        click.echo(line)
-    click.echo(f"\nNext: say what they do in {addition.settings.package}/webhooks\n  ctrl manifests\n  pytest")
+        say(line)
+    say(f"\nNext: say what they do in {addition.settings.package}/webhooks\n  ctrl manifests\n  pytest")
 
 
 def _container(image: str, command: str, port: int | None, user: int | None) -> Container | None:
     if not image:
         return None
-    words = command.split(",") if "," in command else shlex.split(command)
+    try:
+        command.encode()  # an argument may hold bytes that are no text, and no file of the project can
+        words = command.split(",") if "," in command else shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"--image-container-command {command!r} cannot be split into words: {error}") from error
     return Container(image=image, command=tuple(words), port=port or 0, run_as_user=user or 0)
 
 

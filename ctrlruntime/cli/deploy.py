@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ctrlruntime.cli.connection import cluster_options, project_here, with_cluster
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError, CtrlError
 from ctrlruntime.project.deployment import (
     Document,
@@ -147,7 +148,7 @@ def undeploy(
         except NotDeployedError as error:
             if not ignore_not_found:
                 raise
-            click.echo(str(error), err=True)
+            say(str(error), err=True)
 
 
 class _Report:
@@ -161,7 +162,7 @@ class _Report:
     def tell(self, step: Step) -> None:
         self._steps.append(step)
         if not self._as_json:
-            click.echo(f"{step}{self._suffix}")
+            say(f"{step}{self._suffix}")
 
     def __enter__(self) -> None:
         return
@@ -171,7 +172,7 @@ class _Report:
             found: dict[str, Any] = {"steps": [step.to_json() for step in self._steps]}
             if isinstance(error, CtrlError):
                 found["error"] = str(error)
-            click.echo(json.dumps(found, indent=2))
+            say(json.dumps(found, indent=2))
 
 
 def _check_stale(folder: Path, settings: Settings, *, strict: bool) -> None:
@@ -183,14 +184,14 @@ def _check_stale(folder: Path, settings: Settings, *, strict: bool) -> None:
     except CtrlError as error:
         if strict:
             raise
-        click.echo(f"warning: whether the manifests are stale is not known: {error}", err=True)
+        say(f"warning: whether the manifests are stale is not known: {error}", err=True)
         return
     if not stale:
         return
     text = f"stale: {', '.join(str(path) for path in stale)}; run `ctrl manifests`"
     if strict:
         raise ConfigError(f"{text}, or deploy without --strict")
-    click.echo(f"warning: {text}", err=True)
+    say(f"warning: {text}", err=True)
 
 
 def _namespace(documents: Sequence[Document], settings: Settings) -> str:
@@ -225,14 +226,14 @@ def _go_on(_plan: Plan) -> None:
 def _ask(plan: Plan) -> None:
     """Ask before users' data goes. Raises: click.Abort."""
     for definition, objects in plan.custom.items():
-        click.echo(
+        say(
             f"{len(objects)} object{'s' if len(objects) > 1 else ''} of {definition.name} will be deleted, too:",
             err=True,
         )
         for member in objects[:5]:
-            click.echo(f"  {member.named}", err=True)
+            say(f"  {member.named}", err=True)
         if len(objects) > 5:
-            click.echo(f"  and {len(objects) - 5} more", err=True)
+            say(f"  and {len(objects) - 5} more", err=True)
     if plan.custom:
         sys.stdout.flush()
         click.confirm("Go on?", abort=True, err=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 from ctrlruntime.cli.connection import cluster_options, project_here, with_cluster
+from ctrlruntime.cli.output import Coloured, say
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.doctor import Check, Subject, cluster_checks, local_checks, rendered
@@ -39,7 +40,7 @@ def doctor(*, kubeconfig: str | None, context: str | None, local: bool, as_json:
     def tell(check: Check) -> None:
         found.append(check)
         if not as_json:
-            click.echo(click.style(f"{check.status:<5}", fg=_COLOURS[check.status]) + str(check)[5:])
+            say(Coloured(f"{check.status:<5}", _COLOURS[check.status]), str(check)[5:])
 
     subject, tree = rendered(folder, settings)
     tell(tree)
@@ -48,7 +49,7 @@ def doctor(*, kubeconfig: str | None, context: str | None, local: bool, as_json:
     if not local:
         _look_at_cluster(kubeconfig, context, subject, tell)
     if as_json:
-        click.echo(json.dumps([check.to_json() for check in found], indent=2))
+        say(json.dumps([check.to_json() for check in found], indent=2))
     click.get_current_context().exit(1 if any(check.status == "fail" for check in found) else 0)
 
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import click
 
+from ctrlruntime.cli.output import say
+
 __all__ = ["edit"]
 
 _HELP = """Change settings of the project: [tool.ctrlruntime] of pyproject.toml, and config/, which follows from it.
@@ -62,7 +64,7 @@ def edit(*, image: str | None, namespaced: bool | None, multigroup: bool | None,
     change.apply()
     lines = list(change.lines())
     for line in lines or ["nothing to change: the settings are so already"]:
-        click.echo(line)
+        say(line)
 
 
 def _given(**values: Any) -> dict[str, Any]:
@@ -70,4 +72,4 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def _warn(text: str) -> None:
-    click.echo(f"warning: {text}", err=True)
+    say(f"warning: {text}", err=True)

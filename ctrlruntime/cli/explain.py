@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ctrlruntime.cli.output import say
 from ctrlruntime.project.fields import Explanation, Field, plaintext
 from ctrlruntime.project.fields import explain as explained
 from ctrlruntime.project.package import load
@@ -43,13 +44,11 @@ def explain(*, what: str, module: str | None, recursive: bool, api_version: str,
     kinds = load(module).kinds if module else ()
     explanation = explained(what, kinds, api_version=api_version, recursive=recursive)
     if form == "json":
-        click.echo(json.dumps(_as_json(explanation), indent=2))
+        say(json.dumps(_as_json(explanation), indent=2))
         return
-    click.echo(plaintext(explanation, recursive=recursive))
+    say(plaintext(explanation, recursive=recursive))
     if explanation.is_builtin:
-        click.echo(
-            "note: built-in kinds have no descriptions here; kubectl explain asks the cluster for them", err=True
-        )
+        say("note: built-in kinds have no descriptions here; kubectl explain asks the cluster for them", err=True)
 
 
 def _as_json(explanation: Explanation) -> Mapping[str, Any]:

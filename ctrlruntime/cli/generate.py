@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from ctrlruntime.cli.output import ask, say
 from ctrlruntime.cli.words import words, words_of
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.capabilities import LEVELS
@@ -116,12 +117,12 @@ def kustomize_manifests(
     base = base_of(folder, settings, said)
     _tell_of_categories(said.categories or "")
     if base.change is None:
-        click.echo(f"{base.path}: up to date")
+        say(f"{base.path}: up to date")
         return
     Tree(base.path.parent).write([base.change])
-    click.echo(f"{'created' if base.change.before is None else 'changed'} {base.path}")
+    say(f"{'created' if base.change.before is None else 'changed'} {base.path}")
     if base.is_rewritten:
-        click.echo(f"warning: {base.path} was written anew, and the comments in it are lost", err=True)
+        say(f"warning: {base.path} was written anew, and the comments in it are lost", err=True)
 
 
 def _tell_of_categories(text: str) -> None:
@@ -132,7 +133,7 @@ def _tell_of_categories(text: str) -> None:
         return
     for name in words_of(text):
         if name not in CATEGORIES:
-            click.echo(f"warning: {name!r} is no category of the usual catalogs{nearest(name, CATEGORIES)}", err=True)
+            say(f"warning: {name!r} is no category of the usual catalogs{nearest(name, CATEGORIES)}", err=True)
 
 
 kustomize.add_command(kustomize_manifests, "manifests")
@@ -159,17 +160,17 @@ def _ask(name: str, question: str, now: Any, *, is_required: bool) -> Any:
     before = ", ".join(now or ()) if is_list else (now or "").strip()
     shown = _shown(before)
     while True:
-        text = str(click.prompt(f"{question} [{shown}]" if shown else question, default="", show_default=False)).strip()
+        text = ask(f"{question} [{shown}]" if shown else question)
         if text in {"", before, shown}:
             if before or not is_required:
                 return None
-            click.echo("error: it is required; give one", err=True)
+            say("error: it is required; give one", err=True)
             continue
         answer: Any = words_of(text) if is_list else text
         try:
             Answers(**{name: answer}).values()
         except ConfigError as error:
-            click.echo(f"error: {error}", err=True)
+            say(f"error: {error}", err=True)
         else:
             return answer
 

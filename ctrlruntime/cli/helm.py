@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.helm import CHART, Plan, chart_files, planned
 from ctrlruntime.project.settings import find_project, read_settings
@@ -45,9 +46,9 @@ def helm(*, folder: Path, force: bool) -> None:
 def _tell(plan: Plan, folder: Path) -> None:
     for word, names in (("created", plan.created), ("changed", plan.changed), ("removed", plan.removed)):
         for name in names:
-            click.echo(f"{word} {folder / name}")
+            say(f"{word} {folder / name}")
     if plan.is_empty:
-        click.echo(f"{len(plan.sums) + 1} files in {folder}: up to date")
+        say(f"{len(plan.sums) + 1} files in {folder}: up to date")
     _report(plan.kept, folder, "kept as you edited it; --force takes ours")
     _report(plan.deleted, folder, "left out as you deleted it; --force brings it back")
     _report(plan.left, folder, "kept as you edited it, though the chart needs it no more; delete it, or --force does")
@@ -59,4 +60,4 @@ def _report(names: Iterable[str], folder: Path, text: str) -> None:
 
 
 def _warn(text: str) -> None:
-    click.echo(f"warning: {text}", err=True)
+    say(f"warning: {text}", err=True)

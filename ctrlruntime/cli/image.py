@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.image import TOOLS, Build, Tool, base_of, commands, find_tool, run, with_base
 from ctrlruntime.project.settings import find_project, read_settings
@@ -66,7 +67,7 @@ def build(*, name: str | None, platforms: tuple[str, ...], tool: Tool | None, pu
         raise ConfigError(f"nothing was built: {missing}; the command is printed above")
     else:
         run(wanted, chosen)
-        click.echo(f"{'pushed' if push else 'built'} {wanted.image}")
+        say(f"{'pushed' if push else 'built'} {wanted.image}")
 
 
 @image.command(help=_PIN_HELP)
@@ -96,7 +97,7 @@ def pin(*, digest: str | None) -> None:
 
 def _print(wanted: Build, tool: Tool) -> None:
     for command in commands(wanted, tool):
-        click.echo(shlex.join(command))
+        say(shlex.join(command))
 
 
 def _listed(given: Sequence[str]) -> tuple[str, ...]:

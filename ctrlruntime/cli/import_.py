@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.importing import chosen, importable, source_of
 from ctrlruntime.project.staging import write
@@ -46,11 +47,11 @@ def import_definitions(*, file: str, output: Path | None, kind: str | None, clas
         definitions = chosen(definitions, kind)
     source = source_of(definitions, class_prefix=class_prefix, warn=_warn)
     if output is None:
-        click.echo(source, nl=False)
+        say(source, nl=False)
         return
     write({output: source})
     names = ", ".join(str(definition["spec"]["names"]["kind"]) for definition in definitions)
-    click.echo(f"{output}: {names}")
+    say(f"{output}: {names}")
 
 
 def _read(file: str) -> str:
@@ -63,4 +64,4 @@ def _read(file: str) -> str:
 
 
 def _warn(text: str) -> None:
-    click.echo(f"warning: {text}", err=True)
+    say(f"warning: {text}", err=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.scaffold import LICENSES, Added, begin, new_project
 
@@ -74,7 +75,7 @@ def init(
     )
     show(begin(folder, settings, warn=warn, license_text=_text(license_file), force=force), folder)
     enter = "" if folder.absolute() == Path.cwd() else f"  cd {folder}\n"
-    click.echo(
+    say(
         f"\nThe project {settings.project_name} is ready. Next:\n{enter}"
         "  python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[dev]'\n"
         "  ctrl create api --group webapp --version v1 --kind Guestbook\n"
@@ -86,13 +87,13 @@ def show(added: Added, folder: Path) -> None:
     """Print what was written: each file of the scaffold, and how many there are in `config/`."""
     for file in added.files:
         if not file.path.startswith(("config/", ".ctrlruntime/")):
-            click.echo(f"{'created' if file.is_new else 'changed'} {folder / file.path}")
+            say(f"{'created' if file.is_new else 'changed'} {folder / file.path}")
     count = sum(file.path.startswith("config/") for file in added.files) + len(added.config)
-    click.echo(f"wrote {count} file{'' if count == 1 else 's'} in {folder / 'config'}")
+    say(f"wrote {count} file{'' if count == 1 else 's'} in {folder / 'config'}")
 
 
 def warn(text: str) -> None:
-    click.echo(f"warning: {text}", err=True)
+    say(f"warning: {text}", err=True)
 
 
 def _text(path: Path | None) -> str:

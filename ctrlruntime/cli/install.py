@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ctrlruntime.cli.connection import cluster_options, project_here, with_client
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.install import install_crds, uninstall_crds
@@ -43,7 +44,7 @@ _module = click.option(
 def install(*, module: str | None, kubeconfig: str | None, context: str | None, wait: float) -> None:
     definitions = _definitions(module)
     for name in with_client(kubeconfig, context, lambda client: install_crds(client, *definitions, wait=wait)):
-        click.echo(f"installed {name}")
+        say(f"installed {name}")
 
 
 @click.command(help=_UNINSTALL)
@@ -54,7 +55,7 @@ def uninstall(*, module: str | None, kubeconfig: str | None, context: str | None
     definitions = _definitions(module)
     with_client(kubeconfig, context, lambda client: uninstall_crds(client, *definitions))
     for definition in definitions:
-        click.echo(f"uninstalled {definition['metadata']['name']}")
+        say(f"uninstalled {definition['metadata']['name']}")
 
 
 def _definitions(module: str | None) -> list[Document]:

@@ -11,7 +11,9 @@ import click
 from typing_extensions import override
 
 from ctrlruntime.cli.lazy import Command, LazyGroup
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import CtrlError
+from ctrlruntime.terminal import escaped
 
 __all__ = ["ctrl"]
 
@@ -56,8 +58,11 @@ class _Program(LazyGroup):
         except CtrlError as error:
             if ctx.params["traceback"]:
                 raise
-            click.echo(f"error: {error}", err=True)
+            say(f"error: {error}", err=True)
             ctx.exit(1)
+        except click.ClickException as error:
+            error.message = escaped(error.message)  # type: ignore[misc]  # it can hold what stands in a file
+            raise
 
 
 def _version() -> str:

@@ -10,6 +10,7 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
+from ctrlruntime.cli.output import say
 from ctrlruntime.generate.options import Options
 from ctrlruntime.generate.rbac import ROLE_NAME
 from ctrlruntime.project.manifests import CRD_FOLDER, Choice
@@ -113,7 +114,7 @@ def manifests(
         return
     tree.write(changes)
     for change in changes:
-        click.echo(f"{'created' if change.before is None else 'changed'} {change.path}")
+        say(f"{'created' if change.before is None else 'changed'} {change.path}")
     if files and not changes:
         _say_current(len(files), folder)
 
@@ -140,23 +141,23 @@ def _of_project(folder: Path | None, options: Options, *, check: bool, diff: boo
         return
     found.apply()
     for line in found.lines():
-        click.echo(line)
+        say(line)
     if not found.stale:
         _say_current(found.files, found.tree.folder)
 
 
 def _say_current(files: int, folder: Path) -> None:
-    click.echo(f"{files} file{'s' if files > 1 else ''} in {folder}: up to date")
+    say(f"{files} file{'s' if files > 1 else ''} in {folder}: up to date")
 
 
 def _show(diffs: Iterable[str], stale: Sequence[Path], *, fail: bool) -> None:
     for diff in diffs:
-        click.echo(diff, nl=False)
+        say(diff, nl=False)
     if stale and fail:
         command = click.get_current_context().command_path
-        click.echo(f"error: stale: {', '.join(map(str, stale))}; run {command} without --check", err=True)
+        say(f"error: stale: {', '.join(map(str, stale))}; run {command} without --check", err=True)
         click.get_current_context().exit(1)
 
 
 def _warn(text: str) -> None:
-    click.echo(f"warning: {text}", err=True)
+    say(f"warning: {text}", err=True)

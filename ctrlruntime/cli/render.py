@@ -9,9 +9,11 @@ from typing import Any
 
 import click
 
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.kustomize import differences, read_documents, written
 from ctrlruntime.project.kustomize import render as rendered
+from ctrlruntime.project.kustomize.files import check_name
 from ctrlruntime.project.tree import Tree
 
 __all__ = ["render"]
@@ -46,7 +48,7 @@ def render(*, folder: Path, output: str | None, as_json: bool, other: str | None
     if other is not None:
         _compare(objects, other)
     elif output is None:
-        click.echo(_text(objects, as_json=as_json), nl=False)
+        say(_text(objects, as_json=as_json), nl=False)
     else:
         _write(objects, output, as_json=as_json)
 
@@ -60,7 +62,7 @@ def _compare(objects: Sequence[Mapping[str, Any]], other: str) -> None:
     is_same = True
     for line in differences(given, objects, given_name="standard input" if other == "-" else other):
         is_same = False
-        click.echo(line, nl=False)
+        say(line, nl=False)
     if not is_same:
         click.get_current_context().exit(1)
 
@@ -82,7 +84,7 @@ def _write(objects: Sequence[Mapping[str, Any]], output: str, *, as_json: bool) 
         tree = Tree(path.parent)
         files = {path.name: _text(objects, as_json=as_json)}
     tree.write(tree.changes(files))
-    click.echo(f"{len(objects)} objects in {path}")
+    say(f"{len(objects)} objects in {path}")
 
 
 def _one(each: Mapping[str, Any], *, as_json: bool) -> str:
@@ -98,4 +100,6 @@ def _file_name(each: Mapping[str, Any]) -> str:
         metadata.get("namespace"),
         metadata["name"],
     )
-    return "_".join(str(part).lower() for part in parts if part).replace("/", "_").replace(":", "-")
+    name = "_".join(str(part).lower() for part in parts if part).replace("/", "_").replace(":", "-")
+    check_name(f"{name}.yaml", f"{each['kind']} {str(metadata['name'])[:100]}")
+    return name

@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 
 from ctrlruntime.cli.connection import cluster_options, configuration, project_here, with_client
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError, CtrlError
 from ctrlruntime.project.package import with_source
 from ctrlruntime.project.running import Operator, install_definitions, source_folder
@@ -88,7 +89,7 @@ def run(
 
         def prepare() -> None:
             if (embedded or install) and _has_kinds(settings):
-                click.echo(install_definitions(package, flags, folder=folder, environ=environ), nl=False, err=True)
+                say(install_definitions(package, flags, folder=folder, environ=environ), nl=False, err=True)
 
         operator = Operator(
             [sys.executable, "-m", package, *flags, *more, *arguments],
@@ -106,7 +107,7 @@ def run(
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    say(text, err=True)
 
 
 def _done() -> bool:

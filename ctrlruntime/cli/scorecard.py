@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import click
 
+from ctrlruntime.cli.output import Coloured, say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.bundle import read_bundle
 from ctrlruntime.olm.scorecard import (
@@ -74,9 +75,9 @@ def scorecard(
     outcomes = [Outcome(test, None) for test in tests] if only_list else run(found, tests)
     match output:
         case "json":
-            click.echo(json.dumps(documents(outcomes), indent=2))
+            say(json.dumps(documents(outcomes), indent=2))
         case "xunit":
-            click.echo(junit(outcomes), nl=False)
+            say(junit(outcomes), nl=False)
         case "text":
             _print(outcomes)
     if any(each.is_bad for each in outcomes):
@@ -90,15 +91,15 @@ def _print(outcomes: Sequence[Outcome]) -> None:
         result = each.result
         if result is None:
             labels = ",".join(f"{key}={value}" for key, value in sorted(each.test.labels.items()))
-            click.echo(f"{each.test.name:<{width}}  {labels}".rstrip())
+            say(f"{each.test.name:<{width}}  {labels}".rstrip())
             continue
         counts[result.state] += 1
-        click.echo(f"{each.test.name:<{width}}  {click.style(result.state.value, fg=_COLOURS[result.state])}")
+        say(f"{each.test.name:<{width}}  ", Coloured(result.state.value, _COLOURS[result.state]))
         # Of a test that ran, the log says nothing that a person would miss.
         told: list[Any] = [result.log] if result.state is State.NOT_RUN else []
         told += [*result.errors, *(f"suggestion: {text}" for text in result.suggestions)]
         for text in told:
-            click.echo(f"  {text}")
+            say(f"  {text}")
     if counts:
         said = ", ".join(f"{counts[state]} {word}" for state, word in _COUNTED.items() if counts[state])
-        click.echo(f"{len(outcomes)} test{'' if len(outcomes) == 1 else 's'}: {said}")
+        say(f"{len(outcomes)} test{'' if len(outcomes) == 1 else 's'}: {said}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ctrlruntime.cli.connection import cluster_options, with_client
+from ctrlruntime.cli.output import say
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.project.storage import PAGE, Migration
 from ctrlruntime.project.storage import migrate as migrate_objects
@@ -37,13 +38,13 @@ def migrate(*, kind: str, kubeconfig: str | None, context: str | None, dry_run: 
     done = with_client(kubeconfig, context, work)
     would = "would be " if dry_run else ""
     gone = f", {done.gone} were deleted meanwhile" if done.gone else ""
-    click.echo(f"{done.definition}: {done.written} objects {would}stored in {done.storage_version}{gone}")
+    say(f"{done.definition}: {done.written} objects {would}stored in {done.storage_version}{gone}")
     if dry_run:
-        click.echo(f"stored versions: {', '.join(done.before)}; {done.storage_version} would be left")
+        say(f"stored versions: {', '.join(done.before)}; {done.storage_version} would be left")
     else:
-        click.echo(f"stored versions: {', '.join(done.before)} before, {', '.join(done.after)} now")
+        say(f"stored versions: {', '.join(done.before)} before, {', '.join(done.after)} now")
 
 
 def _tell(migration: Migration) -> None:
     left = "" if migration.remaining is None else f", about {migration.remaining} left"
-    click.echo(f"{migration.written} objects{left}", err=True)
+    say(f"{migration.written} objects{left}", err=True)

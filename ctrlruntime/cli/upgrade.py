@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from ctrlruntime.cli.output import Coloured, say
 from ctrlruntime.project.settings import Settings, find_project, read_settings
 from ctrlruntime.project.upgrade import Outcome, Upgrade, apply, check_work_tree, plan
 
@@ -56,13 +57,13 @@ def newest_files(settings: Settings) -> dict[str, str]:
 
 def _print(planned: Upgrade, *, dry_run: bool) -> None:
     for step in planned.steps:
-        outcome = click.style(f"{step.outcome:<9}", fg=_COLORS.get(step.outcome))
-        click.echo(f"{outcome}  {step.path}{f' ({step.note})' if step.note else ''}")
+        outcome = Coloured(f"{step.outcome:<9}", _COLORS.get(step.outcome))
+        say(outcome, f"  {step.path}{f' ({step.note})' if step.note else ''}")
     counts = Counter(step.outcome for step in planned.steps)
-    click.echo(", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no files")
+    say(", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no files")
     if dry_run:
-        click.echo("nothing was written")
+        say("nothing was written")
     elif planned.conflicts:
-        click.echo("settle what stands between <<<<<<< and >>>>>>>, then run ctrl manifests and the tests", err=True)
+        say("settle what stands between <<<<<<< and >>>>>>>, then run ctrl manifests and the tests", err=True)
     elif planned.texts:
-        click.echo(f"the project is of {planned.now} now; run ctrl manifests and the tests, and commit")
+        say(f"the project is of {planned.now} now; run ctrl manifests and the tests, and commit")

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import click
 import msgspec
 
+from ctrlruntime.cli.output import say
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.text import lines
@@ -49,7 +50,7 @@ def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -
     query = {"kind": kind, "namespace": namespace, "name": last, "controller": controller}
     body = fetch(address, f"/debug/ctrlruntime/why?{urlencode(query)}")
     if as_json:
-        click.echo(body.decode().rstrip("\n"))
+        say(body.decode().rstrip("\n"))
         return
     try:
         answer = msgspec.json.decode(body, type=facts.Why)
@@ -58,7 +59,7 @@ def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -
             f"{address} answers, but not as an operator of this version does ({error}); is it its debug address?"
         ) from error
     for line in lines(answer):
-        click.echo(line)
+        say(line)
 
 
 def fetch(address: str, path: str) -> bytes:

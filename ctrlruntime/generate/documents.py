@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
+from ctrlruntime.api.yaml_nodes import MeaningError, compose
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.generate.text import dump
@@ -29,8 +30,6 @@ _FLOAT = re.compile(
 _DATE = re.compile(r"\d{4}-\d\d-\d\d$")
 _LONGEST = 100
 """Digits beyond which a number is no whole one of 64 bits, in any base."""
-_LARGEST = 1_000_000
-"""Values that a text with aliases may come to: ten lines of them can stand for more than any memory holds."""
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -39,14 +38,16 @@ def read_documents(text: str, where: str) -> list[Any]:
     import yaml
 
     try:
-        trees = [tree for tree in yaml.load_all(text, _loader()) if tree is not None]
-        if "*" in text and "&" in text and _values(trees, {}) > _LARGEST:
-            raise ConfigError(f"{where}: written out, its aliases come to more than {_LARGEST} values")
-        return trees
+        resolver, constructor = _tools()
+        nodes = list(compose(text, resolve=resolver().resolve))
+        trees = [constructor().construct_document(node) for node in nodes]
+        return [tree for tree in trees if tree is not None]
+    except MeaningError as error:
+        raise ConfigError(f"{where}, line {error.line}: {error.problem}") from error
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ConfigError(f"{where}{line}: {error.problem or 'this is no YAML'}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{where}: this is no YAML: {' '.join(str(error).split())}") from error
 
 
@@ -92,17 +93,6 @@ def written(objects: Iterable[Mapping[str, Any]]) -> str:
     return "---\n".join(dump(each).removeprefix("---\n") for each in objects)
 
 
-def _values(tree: Any, known: dict[int, int]) -> int:
-    """Count the values below a tree, those that aliases share at each place. A list inside itself is refused."""
-    if not isinstance(tree, dict | list):
-        return 1
-    if id(tree) not in known:
-        known[id(tree)] = _LARGEST + 1  # until it is counted: only a list inside itself meets it
-        parts: Iterable[Any] = tree.values() if isinstance(tree, dict) else tree
-        known[id(tree)] = 1 + sum(_values(part, known) for part in parts)
-    return known[id(tree)]
-
-
 def _int(text: str) -> int | float | str:
     bare = text.replace("_", "").lower()
     sign, digits = (-1, bare[1:]) if bare.startswith("-") else (1, bare.removeprefix("+"))
@@ -126,24 +116,24 @@ def _float(text: str) -> float | int | str:
 
 
 @cache
-def _loader() -> Any:
-    import yaml
+def _tools() -> tuple[Any, Any]:
+    """Return a resolver and a safe constructor that start without PyYAML's own ideas of plain scalars."""
+    from yaml.constructor import SafeConstructor
+    from yaml.resolver import BaseResolver
 
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    # A safe loader that starts without PyYAML's own ideas of plain scalars.
-    made: Any = type("Loader", (base,), {"yaml_implicit_resolvers": {}})
-    made.add_implicit_resolver(f"{_TAG}merge", re.compile(r"<<$"), None)
-    made.add_implicit_resolver(f"{_TAG}bool", _BOOL, None)
-    made.add_implicit_resolver(f"{_TAG}null", _NULL, None)
-    made.add_implicit_resolver(f"{_TAG}int", _INT, None)
-    made.add_implicit_resolver(f"{_TAG}float", _FLOAT, None)
-    made.add_implicit_resolver(f"{_TAG}timestamp", _DATE, None)
-    made.add_constructor(f"{_TAG}int", lambda loader, node: _int(loader.construct_scalar(node)))
-    made.add_constructor(f"{_TAG}float", lambda loader, node: _float(loader.construct_scalar(node)))
-    made.add_constructor(f"{_TAG}timestamp", _moment)
-    made.add_constructor(f"{_TAG}map", _mapping)
-    return made
+    resolver: Any = type("Resolver", (BaseResolver,), {})
+    constructor: Any = type("Constructor", (SafeConstructor,), {})
+    resolver.add_implicit_resolver(f"{_TAG}merge", re.compile(r"<<$"), None)
+    resolver.add_implicit_resolver(f"{_TAG}bool", _BOOL, None)
+    resolver.add_implicit_resolver(f"{_TAG}null", _NULL, None)
+    resolver.add_implicit_resolver(f"{_TAG}int", _INT, None)
+    resolver.add_implicit_resolver(f"{_TAG}float", _FLOAT, None)
+    resolver.add_implicit_resolver(f"{_TAG}timestamp", _DATE, None)
+    constructor.add_constructor(f"{_TAG}int", lambda loader, node: _int(loader.construct_scalar(node)))
+    constructor.add_constructor(f"{_TAG}float", lambda loader, node: _float(loader.construct_scalar(node)))
+    constructor.add_constructor(f"{_TAG}timestamp", _moment)
+    constructor.add_constructor(f"{_TAG}map", _mapping)
+    return resolver, constructor
 
 
 def _moment(loader: Any, node: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from ctrlruntime.cel.failures import MissingLibraryError
 from ctrlruntime.cel.patterns import compile_pattern
 
 __all__ = ["json_type", "misfit"]
@@ -67,10 +68,10 @@ def _text(value: str, schema: Mapping[str, Any]) -> Iterator[str]:
     pattern = schema.get("pattern")
     if pattern is not None:
         try:
-            found = compile_pattern(pattern).search(value)
-        except ValueError:
+            fits = compile_pattern(pattern).matches(value)
+        except (ValueError, MissingLibraryError):
             return  # the pattern itself is judged elsewhere
-        if found is None:
+        if not fits:
             yield f"it does not match {pattern!r}"
 
 

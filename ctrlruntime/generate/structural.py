@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
+from ctrlruntime.cel.failures import MissingLibraryError
 from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.generate.marks import RULES
 from ctrlruntime.generate.options import Place, Warn
@@ -134,6 +135,8 @@ def _form(schema: Mapping[str, Any], place: Place, warn: Warn) -> None:
             compile_pattern(pattern)
         except ValueError as error:
             raise place.error(f"the pattern {pattern!r} is none the server can read: {error}") from error
+        except MissingLibraryError as error:
+            warn(f"{place}: the pattern was not checked: {error}")
     for low, high in (("minimum", "maximum"), *((f"min{x}", f"max{x}") for x in ("Length", "Items", "Properties"))):
         if low in schema and high in schema and schema[low] > schema[high]:
             raise place.error(f"{low} {schema[low]} is above {high} {schema[high]}: nothing fits")

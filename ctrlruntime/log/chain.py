@@ -25,6 +25,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from ctrlruntime.log.options import DEBUG, ERROR, INFO, LOG_LEVELS, WARN, Options, TimeEncoding
 from ctrlruntime.log.values import describe, on_one_line, plain, text, word
+from ctrlruntime.terminal import escaped
 
 SAMPLED_FIRST: Final = 100
 """Equal lines (same level and message) of one second that are all written in production; then every `SAMPLED_EVERY`th."""
@@ -74,7 +75,7 @@ class Chain:
         try:
             _Line(self.door(name), self.processors, context).write(_METHODS.get(level, "debug"), event)
         except Exception as error:  # noqa: BLE001 - see above
-            self._print(f"a line could not be written: {event!r}: {describe(error)}")
+            self._print(f"a line could not be written: {event!r}: {escaped(describe(error))}")
 
     def door(self, name: object = "", *_: object) -> Door:
         """Return the end of the chain for the loggers of this name: structlog's logger factory."""
@@ -265,8 +266,8 @@ def _as_text(_logger: WrappedLogger, _method: str, event_dict: EventDict) -> Eve
     if "logger" in event_dict:
         event_dict["logger"] = on_one_line(text(event_dict["logger"]))
     for key in ("exception", "stack"):  # a user's processor may have made a tree of them
-        if key in event_dict and not isinstance(event_dict[key], str):
-            event_dict[key] = word(event_dict[key])
+        if (said := event_dict.get(key)) is not None:
+            event_dict[key] = escaped(said) if isinstance(said, str) else word(said)
     return event_dict
 
 

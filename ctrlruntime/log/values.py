@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final, cast
 
+from ctrlruntime.terminal import escaped
+
 
 def describe(error: BaseException) -> str:
     """Return an exception in one line, as a user wants to read it: type and message, and of what it was caused."""
@@ -55,12 +57,12 @@ def word(value: object) -> str:
         case str():
             return _quoted(value)
         case _:
-            return json.dumps(value, ensure_ascii=False)
+            return escaped(json.dumps(value, ensure_ascii=False))
 
 
 def _quoted(line: str) -> str:
     is_word = line.isprintable() and line and not any(character in line for character in ' "=')
-    return line if is_word else json.dumps(line, ensure_ascii=False)
+    return line if is_word else escaped(json.dumps(line, ensure_ascii=False))
 
 
 def text(value: object) -> str:
@@ -73,7 +75,7 @@ def text(value: object) -> str:
 
 def on_one_line(line: str) -> str:
     """Return text with its line breaks and control characters escaped: a message cannot forge a second line."""
-    return line if line.isprintable() else json.dumps(line, ensure_ascii=False)[1:-1]
+    return line if line.isprintable() else escaped(json.dumps(line, ensure_ascii=False)[1:-1])
 
 
 def _key(namespace: object, name: object) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctrlruntime import log
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.terminal import escaped
 
 if TYPE_CHECKING:
     from ctrlruntime.cache.options import CacheOptions
@@ -60,7 +61,7 @@ class Flags:
         try:
             return get_config(self.kubeconfig, self.context)
         except ConfigError as error:
-            sys.stderr.write(f"error: {error}\n")
+            sys.stderr.write(f"error: {escaped(str(error))}\n")
             sys.exit(1)
 
     def election(self, options: LeaderElection | None) -> LeaderElection | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from ctrlruntime import log
 from ctrlruntime.errors import CtrlError
+from ctrlruntime.terminal import escaped
 
 if TYPE_CHECKING:
     from ctrlruntime.manager.manager import Manager
@@ -138,4 +139,4 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 def _tell(error: BaseException) -> None:
     for each in _leaves(error):
-        sys.stderr.write(f"error: {each}\n")
+        sys.stderr.write(f"error: {escaped(str(each))}\n")

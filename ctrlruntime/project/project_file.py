@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ctrlruntime.api.kind import guess_plural
+from ctrlruntime.api.yaml_nodes import load
 from ctrlruntime.errors import ConfigError
 
 __all__ = ["PROJECT", "table_of"]
@@ -21,8 +22,8 @@ def table_of(text: str, where: str) -> dict[str, Any]:
     import yaml
 
     try:
-        tree = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        tree = load(text)
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{where} is no YAML: {' '.join(str(error).split())}") from error
     if not isinstance(tree, Mapping) or str(tree.get("version")) != "3":
         raise ConfigError(f"{where} is no PROJECT file of version 3; run `ctrl init` for a project of ours")
@@ -43,6 +44,11 @@ def table_of(text: str, where: str) -> dict[str, Any]:
     for place, entry in enumerate(resources):
         if not isinstance(entry, Mapping) or not all(entry.get(key) for key in ("version", "kind")):
             raise ConfigError(f"{where}: resources[{place}] has to have a version and a kind")
+        for key in ("api", "webhooks"):
+            if not isinstance(entry.get(key) or {}, Mapping):
+                raise ConfigError(f"{where}: resources[{place}].{key} has to be a map")
+        if not isinstance((entry.get("webhooks") or {}).get("spoke") or [], list):
+            raise ConfigError(f"{where}: resources[{place}].webhooks.spoke has to be a list")
         table["resources"].append(_resource(entry))
     return table
 

@@ -192,13 +192,26 @@ def read_settings(folder: Path) -> Settings:
         names.project_name(settings.project_name)
         for part in settings.package.split("."):
             names.package(part)
+        for resource in settings.resources:
+            _check_resource(resource)
     except ConfigError as error:
         raise ConfigError(f"{where}: {str(error).partition(';')[0]}") from error
-    if not settings.source or PurePath(settings.source).is_absolute():
+    source = PurePath(settings.source)
+    if not settings.source or source.is_absolute() or ".." in source.parts or not settings.source.isprintable():
         raise ConfigError(
             f"{where} source has to be a folder relative to the project's, like src, not {settings.source!r}"
         )
     return replace(settings, image=settings.image or f"{settings.project_name}:latest")
+
+
+def _check_resource(resource: Resource) -> None:
+    """Check what paths, modules and objects are named after. Raises: ConfigError."""
+    if resource.group:
+        names.group(resource.group)
+    for version in (resource.version, *resource.spokes):
+        names.version(version)
+    names.kind(resource.kind)
+    names.plural(resource.plural)
 
 
 def write_settings(text: str, settings: Settings) -> str:

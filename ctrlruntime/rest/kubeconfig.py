@@ -157,6 +157,8 @@ def _entries(whole: Entry, section: str, key: str) -> dict[str, Entry]:
 def _read(file: str) -> Mapping[str, Any]:
     import yaml
 
+    from ctrlruntime.api import yaml_nodes
+
     try:
         with Path(file).open("rb") as opened:
             raw = opened.read(MAX_SIZE + 1)
@@ -168,7 +170,7 @@ def _read(file: str) -> Mapping[str, Any]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"kubeconfig {file} is not text ({error.reason})") from error
     try:
-        content = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
+        content = yaml_nodes.load(text)
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
         raise ConfigError(f"kubeconfig {file} is not YAML{_yaml_problem(error)}") from None
     if content is None:
@@ -184,6 +186,10 @@ def _yaml_problem(error: Exception) -> str:
     """Say what is wrong and where, without what the file holds: other errors of YAML quote it, and a password may look like a tag."""
     from yaml import parser, scanner
 
+    from ctrlruntime.api.yaml_nodes import MeaningError
+
+    if isinstance(error, MeaningError):
+        return f": {error.problem} in line {error.line}"
     mark = getattr(error, "problem_mark", None)
     where = f" in line {mark.line + 1}" if mark is not None else ""
     problem = getattr(error, "problem", None) if isinstance(error, scanner.ScannerError | parser.ParserError) else None

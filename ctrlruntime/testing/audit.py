@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple, Self, cast
 
 from ctrlruntime.api.kind import GroupVersionKind, guess_plural
 from ctrlruntime.api.object import Object
+from ctrlruntime.api.yaml_nodes import FILE
 from ctrlruntime.api.yaml_text import read_documents
 from ctrlruntime.client.observers import Call, witnesses
 from ctrlruntime.errors import ConfigError
@@ -157,7 +158,7 @@ def read_roles(paths: Iterable[str | Path]) -> list[Mapping[str, Any]]:
     roles: list[Mapping[str, Any]] = []
     for path in map(Path, paths):
         try:
-            documents: list[Any] = list(read_documents(path.read_text(encoding="utf-8")))
+            documents: list[Any] = list(read_documents(path.read_text(encoding="utf-8"), bounds=FILE))
         except FileNotFoundError as error:
             raise ConfigError(f"there is no file {path} with roles; make it with: ctrl manifests --module …") from error
         except (OSError, ValueError, yaml.YAMLError) as error:

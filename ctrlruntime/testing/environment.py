@@ -106,8 +106,7 @@ class Environment:
         """
         if self._server is not None:
             raise ConfigError("the environment is running; stop() it before another start()")
-        import yaml
-
+        from ctrlruntime.api.yaml_nodes import load
         from ctrlruntime.testing import definitions
         from ctrlruntime.testing.connection import Connection
 
@@ -117,7 +116,7 @@ class Environment:
         self._server = server
         try:
             self._kubeconfig = server.kubeconfig()
-            self._connection = Connection(yaml.safe_load(self._kubeconfig))
+            self._connection = Connection(load(self._kubeconfig))
             self._connection.request("GET", "/version")  # an existing cluster must answer now, not in the first test
             self._folder = tempfile.TemporaryDirectory(prefix="ctrlruntime-environment-")
             self.kubeconfig_path.touch(mode=0o600)

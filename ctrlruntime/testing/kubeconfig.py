@@ -54,9 +54,11 @@ def to_text(config: Mapping[str, Any]) -> str:
 def _read(path: Path) -> dict[str, Any]:
     import yaml
 
+    from ctrlruntime.api.yaml_nodes import load
+
     try:
-        config = yaml.safe_load(path.read_text()) or {}
-    except (OSError, yaml.YAMLError) as error:
+        config = load(path.read_text()) or {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"the kubeconfig {path} cannot be read: {error}") from error
     if not isinstance(config, dict):
         raise ConfigError(f"the kubeconfig {path} holds no mapping")

@@ -56,6 +56,7 @@ class Frames:
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self._response = response
         self.code = response.status
+        self.server = response.headers.get("Server")
 
     def next(self) -> dict[str, Any] | None:
         """The next frame; None when the watch has ended."""

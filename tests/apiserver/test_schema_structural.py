@@ -172,8 +172,8 @@ def test_patterns_that_re2_does_not_have_are_refused(pattern):
 
 
 def test_a_dollar_is_the_very_end():
-    assert compile_pattern("^a$").search("a")
-    assert not compile_pattern("^a$").search("a\n")
+    assert compile_pattern("^a$").matches("a")
+    assert not compile_pattern("^a$").matches("a\n")
 
 
 @pytest.mark.parametrize(

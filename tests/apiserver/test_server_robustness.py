@@ -254,6 +254,20 @@ def test_a_huge_body_is_refused(api):
     assert (answer.code, answer.reason) == (413, "RequestEntityTooLarge")
 
 
+@pytest.mark.parametrize(("length", "is_read"), [(1_000, True), (1_500_000, False)])
+def test_a_selector_of_megabytes_in_a_review_is_not_parsed(api, monkeypatch, length, is_read):
+    from ctrlruntime.apiserver.http import reviews
+
+    parsed = []
+    monkeypatch.setattr(reviews, "parse_labels", parsed.append)
+    asked = {"verb": "list", "resource": "pods", "labelSelector": {"rawSelector": "a," * length + "a"}}
+
+    answer = api.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {"resourceAttributes": asked}})
+
+    assert answer.code == 201
+    assert any(len(text) > length for text in parsed) == is_read
+
+
 class Raw:
     """A TLS connection that sends what it is told."""
 
@@ -366,3 +380,38 @@ def test_a_watcher_that_never_reads_is_cut_and_holds_no_memory(api, raw, ns, mak
         for subscription in table._subscriptions
         if not subscription.closed and subscription.size > 68_000_000
     ]
+
+
+def handshake(api, ciphers: str, version: ssl.TLSVersion) -> tuple[str, str]:
+    context = ssl.create_default_context(cadata=api.server.ca_pem.decode())
+    context.minimum_version = context.maximum_version = version
+    context.set_ciphers(ciphers)
+    with (
+        socket.create_connection(("127.0.0.1", api.server.port), timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as tls,
+    ):
+        name, protocol, _ = tls.cipher()
+        return name, protocol
+
+
+@pytest.mark.parametrize(
+    "ciphers", ["ECDHE+AES:!AESGCM:!AESCCM", "AES128-SHA", "AES128-SHA256", "AES256-GCM-SHA384", "DHE+AESGCM"]
+)
+def test_suites_with_cbc_or_without_forward_secrecy_are_refused(api, ciphers):
+    with pytest.raises((ssl.SSLError, OSError)):
+        handshake(api, f"{ciphers}:@SECLEVEL=0", ssl.TLSVersion.TLSv1_2)
+
+
+@pytest.mark.parametrize("ciphers", ["ECDHE+AESGCM", "ECDHE+CHACHA20"])
+def test_suites_with_authenticated_encryption_are_taken(api, ciphers):
+    assert handshake(api, ciphers, ssl.TLSVersion.TLSv1_2)[1] == "TLSv1.2"
+    assert handshake(api, ciphers, ssl.TLSVersion.TLSv1_3)[1] == "TLSv1.3"
+
+
+def test_no_answer_names_a_version_of_what_serves_it(api, raw):
+    answers = [api.get("/version"), api.get("/none"), api.request("POST", CONFIG_MAPS, b"{")]
+
+    assert [answer.headers.get("Server") for answer in answers] == [None] * 3
+    assert b"aiohttp" not in raw.exchange(b"nonsense\r\n\r\n")
+    with api.watch("/api/v1/namespaces") as frames:
+        assert frames.server is None

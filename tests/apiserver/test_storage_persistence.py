@@ -109,6 +109,37 @@ def test_after_a_clean_end_there_is_one_file_and_only_its_owner_reads_it(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
+def test_a_file_that_others_could_read_is_closed_to_them(tmp_path):
+    path = tmp_path / "data"
+    DataFile(path).close(1)
+    for name in ("data", "data-wal", "data-journal"):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(0o664)
+    tmp_path.chmod(0o750)
+
+    file = DataFile(path)
+    modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    file.close()
+
+    assert modes["data"] == 0o600
+    assert set(modes.values()) == {0o600}
+    assert tmp_path.stat().st_mode & 0o777 == 0o750  # the folder is the user's
+
+
+def test_a_mode_that_cannot_be_changed_is_an_error(tmp_path, monkeypatch):
+    path = tmp_path / "data"
+    DataFile(path).close(1)
+    path.chmod(0o644)
+
+    def refuse(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(type(path), "chmod", refuse)
+
+    with pytest.raises(ConfigError, match=r"others can read the data file .* chmod 600"):
+        DataFile(path)
+
+
 def test_closing_twice_does_nothing(tmp_path):
     file = DataFile(tmp_path / "data")
     file.close()

@@ -642,3 +642,17 @@ def test_lines_follow_a_replaced_stderr(capsys, monkeypatch):
 
     assert json.loads(capsys.readouterr().err)["msg"] == "before"
     assert replaced.json[0]["msg"] == "after"
+
+
+@pytest.mark.parametrize("control", ["\x1b[2J", "\x07", "\x7f", "\x9b31m", "\u202e", "\u2066", "\u200f", "\u061c"])
+def test_a_control_character_of_others_does_not_reach_the_console(lines, control):
+    log.setup(log.Options(devel=True), stream=lines)
+    text = f"a{control}b"
+    try:
+        raise ValueError(text)
+    except ValueError:
+        log.get_logger(text).exception(text, word=text, words=f"a {text}", tree={"a": [text]})
+
+    assert "Traceback" in lines.getvalue()
+    assert control not in lines.getvalue()
+    assert control[0] not in lines.getvalue()

@@ -241,6 +241,10 @@ def _go_path(path: Document) -> Document:
     return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
 
 
+_LONGEST_SELECTOR = 65536
+"""Characters of a selector in a review: as many as a request's line may have. A body of 3 MiB would keep the parser busy for seconds."""
+
+
 def _selector_problem(asked: Document) -> str:
     """Return what an access review says of a selector it cannot use: it decides as if there were none."""
     problems: list[str] = []
@@ -250,8 +254,11 @@ def _selector_problem(asked: Document) -> str:
     ):
         selector: Document = asked.get(name) or {}
         is_broken = any(one.get("operator") not in operators for one in selector.get("requirements") or ())
+        raw = selector.get("rawSelector", "")
         try:
-            (parse_fields if name == "fieldSelector" else parse_labels)(selector.get("rawSelector", ""))
+            is_broken = is_broken or len(raw) > _LONGEST_SELECTOR
+            if not is_broken:
+                (parse_fields if name == "fieldSelector" else parse_labels)(raw)
         except ValueError:
             is_broken = True
         if is_broken:

@@ -14,7 +14,9 @@ from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_s
 from ctrlruntime.apiserver.schema.formats import recognized
 from ctrlruntime.apiserver.schema.rule_checks import check_rules
 from ctrlruntime.apiserver.schema.rules import RULES, children, has_rules
-from ctrlruntime.apiserver.schema.structural import Structural, compile_pattern, compile_schema
+from ctrlruntime.apiserver.schema.structural import Structural, compile_schema
+from ctrlruntime.cel.failures import MissingLibraryError
+from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import StatusCause
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -309,6 +311,8 @@ def _values(schema: Mapping[str, Any], path: str, *, skips: set[str]) -> Iterato
         except ValueError as error:
             text = f"must be a valid regular expression, but isn't: {error}"
             yield invalid_value(f"{path}.pattern", schema["pattern"], text)
+        except MissingLibraryError as error:
+            yield StatusCause("InternalError", f"Internal error: {error}", f"{path}.pattern")
     for below, child in _value_children(schema):
         inner = {skip.removeprefix(below) for skip in skips if skip.startswith(f"{below}.")}
         is_named = below.partition("[")[0] in skips

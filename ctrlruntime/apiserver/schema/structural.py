@@ -26,7 +26,7 @@ from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.schema.formats import is_valid
 from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules
 from ctrlruntime.apiserver.schema.typed import Misfit, object_meta
-from ctrlruntime.cel import patterns
+from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.generate.fitting import json_type
 
@@ -435,7 +435,7 @@ class Structural:
             causes.append(too_long(path, self.max_length))
         if self.min_length is not None and len(value) < self.min_length:
             causes.append(invalid_value(path, value, f"{path} in body should be at least {self.min_length} chars long"))
-        if self.pattern is not None and not self.pattern.search(value):
+        if self.pattern is not None and not self.pattern.matches(value):
             causes.append(invalid_value(path, value, f"{path} in body should match '{self.pattern_text}'"))
         if self.format and not is_valid(self.format, value):
             text = f'{path} in body must be of type {self.format}: "{value}"'
@@ -482,11 +482,6 @@ def compile_schema(schema: Mapping[str, Any]) -> Structural:
     compiled = Structural(schema)
     compiled.rules = compile_rules(schema, is_resource=True)
     return compiled
-
-
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a Go (RE2) pattern as Python's. Raises: ValueError with Go's words."""
-    return patterns.compile_pattern(pattern)
 
 
 _LAST = "\x7f"

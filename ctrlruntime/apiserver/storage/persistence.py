@@ -34,6 +34,9 @@ _LOCK_WAIT: Final = 1.0
 """Seconds to wait for a server that is just ending."""
 _RETRY: Final = 1.0
 """Seconds until a failed transaction is tried again."""
+_OURS: Final = stat.S_IRUSR | stat.S_IWUSR
+_FURTHER: Final = ("-wal", "-shm", "-journal")
+"""What SQLite adds to the names of the files it keeps beside a database."""
 _TABLES: Final = """
 CREATE TABLE objects (
     api_group TEXT NOT NULL, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
@@ -70,7 +73,7 @@ class DataFile:
     """An open data file. `note` writes from one thread, the loop's; close it once."""
 
     def __init__(self, path: str | os.PathLike[str], *, delay: float = 0.02) -> None:
-        """Open the file, or make it (readable by this user alone).
+        """Open the file, or make it; either way it is closed to other users from then on (mode 0600).
 
         `delay` is the seconds for which writes are gathered into one transaction.
 
@@ -252,11 +255,28 @@ class DataFile:
         if not self.path.exists():
             # Keys and Secrets will lie in it. SQLite gives its further files the same mode.
             try:
-                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, _OURS))
             except OSError as error:
                 raise ConfigError(f"cannot make the data file {self.path}: {error.strerror}") from error
         elif not os.access(self.path, os.R_OK | os.W_OK):
             raise ConfigError(f"the data file {self.path} cannot be read and written by this user")
+        else:
+            self._close_to_others()
+
+    def _close_to_others(self) -> None:
+        """Take from others what an older version, a copy or a careless hand gave them; the further files SQLite left, too."""
+        for path in (self.path, *(self.path.with_name(f"{self.path.name}{end}") for end in _FURTHER)):
+            try:
+                mode = stat.S_IMODE(path.stat().st_mode)
+                if mode & ~_OURS:
+                    path.chmod(mode & _OURS)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise ConfigError(
+                    f"others can read the data file {path}, which holds keys and Secrets, and its mode cannot be changed "
+                    f"({error.strerror}); make it yours with: chown and chmod 600"
+                ) from error
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         # The lock is taken with the first statement below and kept: a second server finds the file locked.

@@ -6,7 +6,6 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
-from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -329,10 +328,9 @@ def _strings() -> Iterator[Declared]:
 
 
 def _matches(text: str, pattern: str) -> bool:
-    return compiled(pattern).search(text) is not None
+    return compiled(pattern).matches(text)
 
 
-@cache
 def compiled(pattern: str) -> patterns.Pattern:
     """Return a compiled RE2 pattern. Raises: EvaluationError."""
     try:

@@ -110,13 +110,11 @@ def _substring(text: str, start: int, end: int) -> str:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _compiled(pattern).search(text)
-    return "" if found is None else found[0]
+    return _compiled(pattern).find(text) or ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [match[0] for match in _compiled(pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
+    return _compiled(pattern).find_all(text, limit)
 
 
 def _compiled(pattern: str) -> Pattern:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
+from ctrlruntime.api.yaml_nodes import compose
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.documents import read_one
 from ctrlruntime.generate.options import Document
@@ -93,7 +94,7 @@ def _set_in_text(text: str, keys: Keys, value: Any, wanted: Any) -> str:
     """Return the text with one value set. `wanted`: the whole tree as it shall be in the end."""
     import yaml
 
-    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    node: Any = next(compose(text))
     for depth, key in enumerate(keys):
         if not isinstance(node, yaml.MappingNode) or node.flow_style or not node.value:
             raise _UnfitError

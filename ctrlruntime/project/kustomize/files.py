@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Final
 
 from ctrlruntime.errors import ConfigError
 
-__all__ = ["read_bytes", "read_text"]
+__all__ = ["check_name", "read_bytes", "read_text"]
+
+_LONGEST_NAME: Final = 255
+"""Bytes of one name on the file systems of Linux and macOS."""
 
 
 def read_bytes(folder: Path, name: str, where: str) -> bytes:
@@ -14,16 +19,26 @@ def read_bytes(folder: Path, name: str, where: str) -> bytes:
     path = folder / name
     if "://" in name:
         raise ConfigError(f"{where}: {name} is remote, and nothing is fetched here; `kubectl kustomize` can")
-    if path.is_dir():
-        raise ConfigError(f"{where}: {name} is a folder where a file is expected")
-    if not path.is_file():
-        raise ConfigError(f"{where}: {name} does not exist in {folder}")
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise ConfigError(f"{where}: {name} lies outside of {folder}; move it in, or make its folder a kustomization")
+    check_name(name, where)
     try:
+        if path.is_dir():
+            raise ConfigError(f"{where}: {name} is a folder where a file is expected")
+        if not path.is_file():
+            raise ConfigError(f"{where}: {name} does not exist in {folder}")
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise ConfigError(
+                f"{where}: {name} lies outside of {folder}; move it in, or make its folder a kustomization"
+            )
         return path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{where}: {name} cannot be read: {error.strerror or error}") from error
+
+
+def check_name(name: str, where: str) -> None:
+    """Refuse what can name no file, before a system call fails with it. Raises: ConfigError."""
+    is_text = name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+    if "\0" in name or not is_text or any(len(os.fsencode(part)) > _LONGEST_NAME for part in name.split("/")):
+        raise ConfigError(f"{where}: {name[:100]!r} can be no name of a file")
 
 
 def read_text(folder: Path, name: str, where: str) -> str:

@@ -15,7 +15,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.documents import plain, read_documents
 from ctrlruntime.generate.options import Document
 from ctrlruntime.project.kustomize.configuration import Configuration, with_files
-from ctrlruntime.project.kustomize.files import read_text
+from ctrlruntime.project.kustomize.files import check_name, read_text
 from ctrlruntime.project.kustomize.generators import generated, hashed
 from ctrlruntime.project.kustomize.order import in_order
 from ctrlruntime.project.kustomize.patches import apply_deprecated_json, apply_deprecated_merges, apply_patches
@@ -70,6 +70,7 @@ def _gather(folder: Path, said: Entry, into: _Gathered, inside: tuple[Path, ...]
 
 def _resource(folder: Path, name: str, said: Entry, into: _Gathered, inside: tuple[Path, ...]) -> None:
     where = f"{said.where}: resources"
+    check_name(name, where)
     path = folder / name
     if not path.exists():
         if any(sign in name for sign in _REMOTE):
@@ -89,6 +90,7 @@ def _resource(folder: Path, name: str, said: Entry, into: _Gathered, inside: tup
 
 def _base(folder: Path, name: str, said: Entry, inside: tuple[Path, ...]) -> Path:
     """The folder of another kustomization. Raises: ConfigError for none, and for one that this one is part of."""
+    check_name(name, said.where)
     base = folder / name
     if not base.is_dir() and any(sign in name for sign in _REMOTE):
         raise ConfigError(f"{said.where}: {name} is remote, and nothing is fetched here; `kubectl kustomize` can")
@@ -129,6 +131,9 @@ def _checked(document: Document, path: Path) -> Document:
         raise ConfigError(f"{path}: an object has no kind")
     if not isinstance(metadata, dict) or not metadata.get("name") or isinstance(metadata["name"], dict | list):
         raise ConfigError(f"{path}: {document['kind']} has no metadata.name")
+    for part in ("labels", "annotations"):
+        if not isinstance(metadata.get(part) or {}, dict):
+            raise ConfigError(f"{path}: {document['kind']} {metadata['name']}: metadata.{part} has to be a map")
     return document
 
 

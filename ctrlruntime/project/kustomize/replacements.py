@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.documents import plain, read_one, scalar
 from ctrlruntime.project.kustomize.files import read_text
@@ -199,10 +200,17 @@ def _where(node: Any, step: str, rest: Sequence[str], made: Callable[[], Any] | 
 
 def _has(item: Any, key: str, value: str) -> bool:
     if not key:
-        return not isinstance(item, dict | list) and re.search(value, plain(item)) is not None
+        return not isinstance(item, dict | list) and _matches(value, plain(item))
     if not isinstance(item, dict) or key not in item or isinstance(item[key], dict | list):
         return False
-    return re.search(value, plain(item[key])) is not None
+    return _matches(value, plain(item[key]))
+
+
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return compile_pattern(pattern).matches(text)
+    except ValueError as error:
+        raise ConfigError(f"{pattern!r} in a replacement's path is no regular expression: {error}") from error
 
 
 def _inside(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
+from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.kustomize.resources import Id, Kind, Resource
 from ctrlruntime.selector import parse_labels
@@ -38,7 +37,7 @@ class Selector:
             (self.name, one.name),
             (self.namespace, one.effective_namespace),
         ]
-        return all(not wanted or _pattern(wanted).match(found) is not None for wanted, found in pairs)
+        return all(not wanted or _matches(wanted, found) for wanted, found in pairs)
 
     def _equals(self, one: Id) -> bool:
         if not self.kind.selects(one.kind) or self.name not in {"", one.name}:
@@ -58,12 +57,11 @@ class Selector:
         return ((name, text) for name, text in said.items() if text)
 
 
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
+def _matches(wanted: str, found: str) -> bool:
     try:
-        return re.compile(rf"^(?:{text})\Z")
-    except re.error as error:
-        raise ConfigError(f"{text!r} in a patch's target is no regular expression: {error}") from error
+        return compile_pattern(wanted).matches_all(found)
+    except ValueError as error:
+        raise ConfigError(f"{wanted!r} in a patch's target is no regular expression: {error}") from error
 
 
 def _selects(text: str, marks: dict[str, str] | None) -> bool:

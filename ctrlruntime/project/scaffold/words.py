@@ -11,6 +11,7 @@ from typing import Final
 
 from ctrlruntime.api.groups import MODULES
 from ctrlruntime.api.kind import GroupVersionKind, guess_plural
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.names import label
 from ctrlruntime.project.settings import Resource, Settings
 from ctrlruntime.scheme import Scheme
@@ -156,8 +157,14 @@ class Words:
 
     @property
     def _builtin(self) -> tuple[str, str]:
-        """The package and the name of the module with a kind of Kubernetes."""
-        package, _, version = MODULES[self.group, self.version].rpartition(".")
+        """The package and the name of the module with a kind of Kubernetes. Raises: ConfigError when it is none."""
+        module = MODULES.get((self.group, self.version))
+        if module is None:
+            raise ConfigError(
+                f"{self.group}/{self.version} {self.resource.kind} is external and no kind of Kubernetes, so there is no class to "
+                "import; write one with `ctrl import`, and take `external` out of the project's settings"
+            )
+        package, _, version = module.rpartition(".")
         return package, version
 
     @property

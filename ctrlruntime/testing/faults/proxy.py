@@ -141,11 +141,10 @@ class FaultProxy:
 
         Its user gets a token that the proxy exchanges for the credential, since a client certificate ends where TLS does.
         """
-        import yaml
-
+        from ctrlruntime.api.yaml_nodes import load
         from ctrlruntime.testing.connection import Connection
 
-        tree = cast("dict[str, Any]", yaml.safe_load(kubeconfig))
+        tree = cast("dict[str, Any]", load(kubeconfig))
         upstream = Upstream.of(Connection(tree))
         anonymous = Upstream.of(Connection({**tree, "users": [{**user, "user": {}} for user in tree["users"]]}))
         token = f"fault-proxy-{secrets.token_hex(16)}"

@@ -1,0 +1,26 @@
+"""Texts of others on a terminal: control characters are written out, so that none of them takes effect.
+
+A manifest, an error of the API or a bundle can hold sequences that move the cursor, recolour or hide text, set the window's
+title, or turn the order of letters around (Unicode TR36, section 3).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["escaped"]
+
+# C0 but tab and newline, DEL, C1; marks, embeddings and isolates that change the direction of text; halves of surrogate pairs,
+# which no stream can encode.
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def escaped(text: str) -> str:
+    r"""Return a text with its control characters as `\x1b` or `\u202e`; tabs and newlines stay."""
+    return _CONTROL.sub(_code, text)
+
+
+def _code(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
