@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 import tempfile
@@ -50,6 +51,8 @@ async def _main() -> None:
         server = WebhookServer(ctrl.WebhookOptions(host="127.0.0.1", port=0, cert_dir=folder), metrics=metrics)
         server.register(PATH, ctrl.Admission(_validate))
         await server.start()
+        gc.collect()
+        gc.freeze()  # as ctrl.run does
         print(server.port, flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         numbers = {

@@ -44,7 +44,7 @@ _HEAD_END: Final = b"\r\n\r\n"
 _SWEEP: Final = 0.5  # seconds between two looks at deadlines
 _GOODBYE: Final = 0.3  # seconds connections get to close with TLS's goodbye when the server stops
 _QUIET: Final = 10.0  # seconds between two log lines about one limit
-_ACCEPTED: Final = 8  # connections accepted in one turn of the loop
+_ACCEPTED: Final = 1  # connections accepted in one turn of the loop: a TLS handshake takes a millisecond
 _BACKLOG: Final = 1024  # connections the kernel keeps for the turns to come
 _TLS_BUFFER: Final = 20 * 1024  # a record of TLS and some more
 
@@ -95,9 +95,13 @@ class Listener:
             connection = self._admit(raw, State.HEADER if tls is None else State.HANDSHAKE)
             if connection is None:
                 return None
-            caller = _Caller(self, connection, raw, _Protocol(server, loop=loop, **HTTP_OPTIONS))
-            self._callers[connection] = self._by_protocol[caller.inner] = caller
+            caller = self._callers[connection] = _Caller(self, connection, raw, new_protocol)
             return caller if tls is None else _TLS(loop, caller, tls)
+
+        def new_protocol(caller: _Caller) -> web.RequestHandler:
+            inner = _Protocol(server, loop=loop, **HTTP_OPTIONS)
+            self._by_protocol[inner] = caller
+            return inner
 
         # asyncio accepts as many connections at a time as the backlog has: a thousand would stop the loop for long.
         self._server = await loop.create_server(lambda: _Door(made), sock=listening, backlog=_ACCEPTED)
@@ -184,7 +188,6 @@ class Listener:
             raise _too_large(limit)
         parts: list[bytes] = []
         size = 0
-        is_whole = False
         try:
             async for part in request.content.iter_any():
                 size += len(part)
@@ -196,12 +199,10 @@ class Listener:
                         "the server has too many bytes of unanswered requests; try again, or raise ServerLimits.body_bytes",
                     )
                 parts.append(part)
-            is_whole = True
         except (ConnectionError, web.PayloadAccessError, web.RequestPayloadError) as error:
-            raise BodyRefusedError(400, f"the connection ended inside the body: {error}") from error
-        finally:
-            if not is_whole:
-                parts.clear()  # aiohttp keeps the error, whose traceback would keep this until the garbage collector comes
+            # aiohttp keeps the error, and its traceback would keep what was read until the garbage collector comes.
+            error.with_traceback(None)
+            raise BodyRefusedError(400, f"the connection ended inside the body: {error}") from None
         if caller is not None:
             caller.is_read()
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -225,11 +226,12 @@ class Listener:
             self._callers[victim].abort()
         return victim is not connection
 
-    def gone(self, connection: Connection, inner: asyncio.Protocol) -> None:
+    def gone(self, connection: Connection, inner: asyncio.Protocol | None) -> None:
         """Forget a connection that ended."""
         self.connections.remove(connection)
         self._callers.pop(connection, None)
-        self._by_protocol.pop(inner, None)
+        if inner is not None:
+            self._by_protocol.pop(inner, None)
         self.changed()
 
     def changed(self) -> None:
@@ -279,13 +281,18 @@ class _Caller(asyncio.Protocol):
     """
 
     def __init__(
-        self, listener: Listener, connection: Connection, raw: asyncio.Transport, inner: web.RequestHandler
+        self,
+        listener: Listener,
+        connection: Connection,
+        raw: asyncio.Transport,
+        new_protocol: Callable[[_Caller], web.RequestHandler],
     ) -> None:
-        self.inner = inner
         self.is_refused = False
         self._listener = listener
         self._connection = connection
         self._raw = raw
+        self._new_protocol = new_protocol
+        self._inner: web.RequestHandler | None = None  # made when TLS stands: most hostile connections never get there
         self._transport: asyncio.Transport | None = None
         self._head = bytearray()
         self._is_handling = False
@@ -298,39 +305,45 @@ class _Caller(asyncio.Protocol):
         """Note that the transport is closed."""
         self._is_gone = True
         if not self._is_handling:
-            self._listener.gone(self._connection, self.inner)
+            self._listener.gone(self._connection, self._inner)
+            self._inner = self._transport = None
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._move(State.HEADER)
-        self.inner.connection_made(transport)
+        self._inner = self._new_protocol(self)
+        self._inner.connection_made(transport)
 
     @override
     def data_received(self, data: bytes) -> None:
         if not self._is_last and not self._count(data):
             self.abort()
-            return
-        self.inner.data_received(data)
+        elif self._inner is not None:
+            self._inner.data_received(data)
 
     @override
     def eof_received(self) -> None:
-        self.inner.eof_received()
+        if self._inner is not None:
+            self._inner.eof_received()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._transport is not None:
-            self.inner.connection_lost(exc)
-        if self._transport is self._raw:
+        is_outermost = self._transport is self._raw
+        if self._inner is not None:
+            self._inner.connection_lost(exc)
+        if is_outermost:
             self.gone()
 
     @override
     def pause_writing(self) -> None:
-        self.inner.pause_writing()
+        if self._inner is not None:
+            self._inner.pause_writing()
 
     @override
     def resume_writing(self) -> None:
-        self.inner.resume_writing()
+        if self._inner is not None:
+            self._inner.resume_writing()
 
     def _count(self, data: bytes) -> bool:
         """Take bytes into account; return False when the connection has to end for them."""
