@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="of the callers all kinds at once only, for ten seconds")
     parser.add_argument("--seconds", type=float, default=20.0, help="seconds for each row of the callers")
     parser.add_argument(
-        "--again", type=float, default=1.0, help="seconds before a closed hostile connection comes back"
+        "--again", type=float, default=5.0, help="seconds before a closed hostile connection comes back"
     )
     options = parser.parse_args()
     what = options.what or ["callers", "answers"]

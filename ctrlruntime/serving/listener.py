@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import ssl
 import time
 from asyncio.sslproto import SSLProtocol
@@ -41,6 +42,8 @@ HTTP_OPTIONS: Final[dict[str, Any]] = {
 """What aiohttp's servers get."""
 
 _HEAD_END: Final = b"\r\n\r\n"
+_LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n", re.IGNORECASE)
+_CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 _SWEEP: Final = 0.5  # seconds between two looks at deadlines
 _GOODBYE: Final = 0.3  # seconds connections get to close with TLS's goodbye when the server stops
 _QUIET: Final = 10.0  # seconds between two log lines about one limit
@@ -361,11 +364,15 @@ class _Caller(asyncio.Protocol):
         return connection.state is State.BODY  # then the handler answers that it is refused
 
     def _read_head(self, connection: Connection, data: bytes) -> bool:
-        """Look for the end of the headers; return False when they are too long."""
+        """Look for the end of the headers; return False when they are too long, or another request came with this one."""
         connections, head = self._listener.connections, self._head
         begin = max(0, len(head) - len(_HEAD_END))
         head += data if head else data.lstrip(b"\r\n")  # empty lines may come before a request (RFC 9112, 2.2)
-        if head.find(_HEAD_END, begin) >= 0:
+        end = head.find(_HEAD_END, begin)
+        if end >= 0:
+            if _is_followed(head, end):
+                connections.exceeds("pipelining", connection)
+                return False
             head.clear()
             self._move(State.BODY)
         elif len(head) > connections.limits.header_bytes:
@@ -462,7 +469,9 @@ class _TLS(SSLProtocol):
     @override
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
-        self._caller.gone()
+        asyncio.get_running_loop().call_soon(
+            self._caller.gone
+        )  # after the protocol above, which is told in the next turn
 
 
 class _Protocol(web.RequestHandler):
@@ -485,6 +494,14 @@ class _Protocol(web.RequestHandler):
             response.force_close()
         response.headers["Server"] = "ctrlruntime"
         return response
+
+
+def _is_followed(data: bytearray, end: int) -> bool:
+    """Say whether more came than a request whose headers are over at `end`: it costs less than to have all of it parsed."""
+    length = _LENGTH.search(data, 0, end + 2)
+    if length is None and _CHUNKED.search(data, 0, end + 2):
+        return False
+    return len(data) - end - len(_HEAD_END) > (0 if length is None else int(length[1]))
 
 
 def _too_large(limit: int) -> BodyRefusedError:

@@ -260,19 +260,41 @@ async def test_a_body_that_has_no_room_beside_those_in_work_is_told_so():
         assert served.listener.connections.held == 0
 
 
-@pytest.mark.parametrize("is_late", [False, True], ids=["with the first", "while the first is handled"])
-async def test_a_request_before_the_answer_to_another_ends_the_connection(is_late):
+async def test_a_request_before_the_answer_to_another_ends_the_connection():
     async with Served().running() as served:
         caller = await served.connect()
-        caller.send(post("/slow") if is_late else post("/slow") + post())
+        caller.send(post("/slow"))
         await eventually(lambda: served.begun)
-        if is_late:
-            caller.send(post())
-        served.may_end.set()
+        caller.send(post())
 
         assert await caller.is_closed()
         assert served.limited == {"pipelining": 1}
+        served.may_end.set()
         assert len(served.begun) == 1
+
+
+@pytest.mark.parametrize("first", [post(), GET, post().replace(b"Content-Length: 4", b"content-length:4  ")])
+async def test_two_requests_at_once_are_not_even_read(first):
+    async with Served().running() as served:
+        caller = await served.connect()
+        caller.send(first + post())
+
+        assert await caller.is_closed()
+        assert served.limited == {"pipelining": 1}
+        assert served.begun == []
+
+
+async def test_a_second_request_behind_a_body_in_chunks_is_not_answered():
+    chunked = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"
+    async with Served().running() as served:
+        caller = await served.connect()
+        caller.send(chunked)
+        assert (await caller.answer()).endswith(b"4 bytes")
+        caller.send(chunked + post())
+
+        assert (await caller.answer()).endswith(b"4 bytes")
+        assert await caller.is_closed()
+        assert served.limited == {"pipelining": 1}
 
 
 async def test_a_caller_that_hangs_up_counts_until_its_handler_ends():
@@ -289,6 +311,20 @@ async def test_a_caller_that_hangs_up_counts_until_its_handler_ends():
 
         await served.has(0)
         assert served.listener.connections.held == 0
+
+
+@pytest.mark.parametrize("does", [silence, half_a_head, half_a_body, one_request])
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+async def test_a_connection_that_ended_leaves_nothing(does, tls):
+    async with Served(tls=tls).running() as served:
+        before = asyncio.all_tasks()
+        caller = await served.connect()
+        await served.has(1)
+        await does(served, caller)
+        caller.writer.transport.abort()
+
+        await served.has(0)
+        await eventually(lambda: asyncio.all_tasks() <= before)
 
 
 async def test_the_newest_connection_is_refused_when_all_others_are_at_work():
