@@ -197,7 +197,7 @@ def read_settings(folder: Path) -> Settings:
     except ConfigError as error:
         raise ConfigError(f"{where}: {str(error).partition(';')[0]}") from error
     source = PurePath(settings.source)
-    if not settings.source or source.is_absolute() or ".." in source.parts or not settings.source.isprintable():
+    if not settings.source or source.is_absolute() or not settings.source.isprintable():
         raise ConfigError(
             f"{where} source has to be a folder relative to the project's, like src, not {settings.source!r}"
         )
