@@ -511,9 +511,9 @@ def _auth_provider(provider: files.Entry, now: Callable[[], float]) -> Credentia
 
 def _impersonation(user: files.Entry) -> Impersonation | None:
     name, uid, groups = user.text("as"), user.text("as-uid"), user.items("as-groups")
-    extra = user.section("as-user-extra") or {}
+    extra = files.Entry(user.name, user.section("as-user-extra") or {}, user.file)
     if not name:
-        if uid or groups or extra:
+        if uid or groups or extra.fields:
             raise ConfigError(
                 f"{user.file}: user {user.name!r} has as-uid, as-groups or as-user-extra without `as`; add it"
             )
@@ -522,7 +522,7 @@ def _impersonation(user: files.Entry) -> Impersonation | None:
         user=name,
         groups=tuple(str(group) for group in groups),
         uid=uid,
-        extra={str(key): tuple(str(value) for value in values or ()) for key, values in extra.items()},
+        extra={str(key): tuple(map(str, extra.items(key))) for key in extra.fields},
     )
 
 

@@ -322,6 +322,7 @@ def test_a_context_without_a_user_is_anonymous(world):
         ),
         (kubeconfig(user={"auth-provider": {"name": "oidc"}}), "needs idp-issuer-url and client-id"),
         (kubeconfig(user={"as-groups": ["g"]}), "without `as`"),
+        (kubeconfig(user={"as": "jane", "as-user-extra": {"a": 1.5}}), "a of .* must be a list, not float"),
     ],
 )
 def test_what_is_wrong_is_said(world, content, message):
