@@ -13,6 +13,7 @@ import ssl
 import time
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from aiohttp import web
@@ -151,6 +152,11 @@ class Listener:
             caller.note_written()
         for connection in self.connections.overdue():
             self._callers[connection].abort()
+
+    def make_room_for(self, body_limit: int) -> None:
+        """Raise `body_bytes` if need be, so that one body of this size fits beside its headers."""
+        limits = self.connections.limits
+        self.connections.limits = replace(limits, body_bytes=max(limits.body_bytes, body_limit + limits.header_bytes))
 
     # --- requests ---------------------------------------------------------------------------------------------------
 

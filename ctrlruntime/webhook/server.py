@@ -13,7 +13,7 @@ import ssl
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -155,7 +155,8 @@ class WebhookServer:
         info = None if target is None else kind_of(target)
         self._registrations[path] = Registration(path=path, kind=endpoint.kind, rule=webhook, target=info)
         self._log.debug("webhook registered", path=path)
-        if self._runner is not None:
+        if self._listener is not None:
+            self._listener.make_room_for(endpoint.body_limit)
             self._await_reads(endpoint)
 
     def register_conversion(self, conversion: Conversion[Any]) -> None:
@@ -239,7 +240,7 @@ class WebhookServer:
         assert self._listener is not None
         await self._listener.stop(self.options.shutdown_timeout)
         await runner.cleanup()
-        self._address = None
+        self._listener = self._address = None
 
     async def started_checker(self) -> None:
         """A health check: the server answers TLS, and what its webhooks read is in the cache. Raises: what is wrong."""
@@ -260,11 +261,10 @@ class WebhookServer:
 
         from ctrlruntime.serving.listener import Listener
 
-        largest = max((endpoint.body_limit for endpoint in self._endpoints.values()), default=0)
-        limits = self.options.limits
-        limits = replace(limits, body_bytes=max(limits.body_bytes, largest + limits.header_bytes))
         metrics = None if self._metrics is None else self._metrics.server("webhook")
-        listener = Listener("webhook", limits, metrics=metrics, clock=self._clock)
+        listener = Listener("webhook", self.options.limits, metrics=metrics, clock=self._clock)
+        for endpoint in self._endpoints.values():
+            listener.make_room_for(endpoint.body_limit)
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:
             return await listener.answer(request, self._handle)

@@ -291,6 +291,25 @@ async def test_a_handler_gets_the_time_the_api_server_waits(folder, authority):
         assert json.loads(body)["response"]["status"]["code"] == 504
 
 
+@pytest.mark.parametrize("is_late", [False, True], ids=["before the start", "after the start"])
+async def test_one_body_of_the_largest_limit_always_fits(folder, authority, is_late):
+    large = ctrl.Admission(allow, body_limit=300_000)
+    webhooks = WebhookServer(
+        ctrl.WebhookOptions(host="127.0.0.1", port=0, cert_dir=folder, limits=ctrl.ServerLimits(body_bytes=1000))
+    )
+    if not is_late:
+        webhooks.register("/large", large)
+    await webhooks.start()
+    if is_late:
+        webhooks.register("/large", large)
+    async with client(authority) as session:
+        status, body = await post(session, webhooks, "/large", review(object=game(image="x" * 290_000)))
+    await webhooks.stop()
+
+    assert status == 200
+    assert json.loads(body)["response"]["allowed"]
+
+
 async def test_a_stop_lets_reviews_finish_and_takes_no_new_ones(folder, authority):
     begun, may_end = asyncio.Event(), asyncio.Event()
 
