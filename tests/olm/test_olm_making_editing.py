@@ -163,9 +163,15 @@ def test_what_no_yaml_holds_is_refused(text):
         with_values(text, {("spec", "a"): "Gr\udcf6\udcdfe"}, "base.yaml")
 
 
+def test_a_number_beyond_64_bits_is_refused():
+    with pytest.raises(ConfigError, match=r"base\.yaml cannot hold what is to be set"):
+        with_values("spec: {}\n", {("spec", "a"): -(2**63) - 1}, "base.yaml")
+
+
 words = st.text("ab#:- \n'", min_size=1, max_size=8)
 keys = st.sampled_from(["a", "b", "c", "d"])
-values = st.one_of(words, st.integers(), st.lists(words, max_size=2), st.dictionaries(keys, words, max_size=2))
+whole = st.integers(-(2**63), 2**63 - 1)  # what JSON of Kubernetes holds; others are refused
+values = st.one_of(words, whole, st.lists(words, max_size=2), st.dictionaries(keys, words, max_size=2))
 trees = st.dictionaries(keys, st.one_of(values, st.dictionaries(keys, values, max_size=3)), min_size=1, max_size=4)
 
 
