@@ -357,6 +357,8 @@ class _Caller(asyncio.Protocol):
     def _count(self, data: bytes) -> bool:
         """Take bytes into account; return False when the connection has to end for them."""
         connection = self._connection
+        if connection.state is State.ANSWER and not self._unsent:
+            self._move(State.IDLE)  # it has the whole answer, and we did not look yet
         if connection.state is State.IDLE:
             self._move(State.HEADER)
         if connection.state is State.HEADER and not self._read_head(connection, data):

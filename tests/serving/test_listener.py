@@ -25,6 +25,7 @@ from ctrlruntime.serving.server import Address, HTTPServer
 from ctrlruntime.testing import eventually
 
 LIMITS = ServerLimits(connections=3, connections_per_client=3, header_bytes=2000, body_bytes=40_000)
+SIZES = {"/several": 60_000, "/large": 50_000_000}
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -51,8 +52,8 @@ class Served:
             return web.Response(status=error.status, text=str(error))
         if request.path == "/slow":
             await self.may_end.wait()
-        if request.path == "/large":
-            return web.Response(body=b"x" * 50_000_000)
+        if request.path in SIZES:
+            return web.Response(body=b"x" * SIZES[request.path])
         return web.Response(text=f"{len(body)} bytes")
 
     @contextlib.asynccontextmanager
@@ -63,6 +64,8 @@ class Served:
         await runner.setup()
         assert runner.server is not None
         listening = socket.create_server(("127.0.0.1", 0))
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            listening.setsockopt(socket.SOL_SOCKET, buffer, 4096)
         self.port = listening.getsockname()[1]
         shown = ShownCertificate()
         shown.show(make_authority("test").server(["127.0.0.1"]))
@@ -271,6 +274,17 @@ async def test_a_request_before_the_answer_to_another_ends_the_connection():
         assert served.limited == {"pipelining": 1}
         served.may_end.set()
         assert len(served.begun) == 1
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+async def test_the_next_request_may_come_right_after_a_large_answer(tls):
+    async with Served(tls=tls).running() as served:
+        caller = await served.connect()
+        for _ in range(20):
+            caller.send(post("/several"))  # more than the sockets hold: the handler ends before all of it is sent
+            assert len(await caller.answer()) > 60_000
+
+        assert served.limited == {}
 
 
 @pytest.mark.parametrize("first", [post(), GET, post().replace(b"Content-Length: 4", b"content-length:4  ")])
