@@ -228,3 +228,11 @@ def test_loops_that_never_seem_to_end_are_stopped():
     assert program.evaluate(l=list(range(50))) is True
     with pytest.raises(cel.CostError, match="actual cost limit exceeded"):
         program.evaluate(l=list(range(100)))
+
+
+@pytest.mark.parametrize("rule", ["null[[list]]", "self[?'a']", "self[?true]", "dyn(1)[?0]", "dyn(null)[?[1]]"])
+def test_an_optional_index_into_what_has_none_is_no_overload(rule):
+    program = cel.compile(rule, variables={"self": types.DYN})
+
+    with pytest.raises(cel.EvaluationError, match="no such overload"):
+        program.evaluate(self=[1, 2])

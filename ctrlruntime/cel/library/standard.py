@@ -220,7 +220,10 @@ def _optional_index(items: Any, index: Any) -> Optional:
     if isinstance(items, dict):
         key = find_key(items, index)
         return NOTHING if key is None else Optional(items[key[0]])
-    return Optional(items[index]) if 0 <= index < len(items) else NOTHING
+    if not isinstance(items, list):
+        raise EvaluationError("no such overload")
+    is_number = isinstance(index, int) and not isinstance(index, bool)
+    return NOTHING if is_number and not 0 <= index < len(items) else Optional(at_index(items, index))
 
 
 # Conversions
