@@ -169,7 +169,7 @@ async def _main(arguments: list[str]) -> None:
         case ["honest", port, rate, seconds]:
             print(json.dumps(await honest(int(port), float(rate), float(seconds))), flush=True)
         case ["hostile", port, connections, sources, again, *kinds]:
-            os.nice(19)  # they are on other machines: they get what the server and the honest client leave of this one
+            os.nice(5)  # they are on other machines
             each = int(connections) // len(kinds)
             await asyncio.gather(*(hostile(int(port), kind, each, sources.split(","), float(again)) for kind in kinds))
         case _:

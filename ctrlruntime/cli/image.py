@@ -89,10 +89,10 @@ def pin(*, digest: str | None) -> None:
         digest = Registries(os.environ).digests_of([base])[base].rpartition("@")[2]
     pinned = with_base(text, digest)
     if pinned == text:
-        click.echo(f"{path}: up to date")
+        say(f"{path}: up to date")
         return
     write({path: pinned})
-    click.echo(f"changed {path}: BASE is {base}@{digest}")
+    say(f"changed {path}: BASE is {base}@{digest}")
 
 
 def _print(wanted: Build, tool: Tool) -> None:
