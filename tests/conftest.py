@@ -13,12 +13,19 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from failures import FailuresAtOnce, Rerun
 from guard import Guard
 from servers import embedded_server, real_server
+
+from ctrlruntime.testing import eventually
 
 __all__ = ["embedded_server", "real_server"]
 
 _numbers = itertools.count()
+
+# One bound for every wait for a process or a server: a wait that succeeds costs nothing, however loaded the machine is.
+assert eventually.__kwdefaults__ is not None
+eventually.__kwdefaults__["timeout"] = 120.0
 
 # A loaded machine must not fail a test: no limit in time, and the same examples in every run. `--all` tries more, and others each time.
 hypothesis.settings.register_profile(
@@ -36,6 +43,9 @@ hypothesis.settings.register_profile(
 
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run the tests marked `thorough`, too")
+    parser.addoption(
+        "--rerun", action="store_true", help="with --last-failed: print the tests that pass now as unstable"
+    )
 
 
 def pytest_configure(config):
@@ -44,6 +54,10 @@ def pytest_configure(config):
         guard = Guard()
         guard.start()
         config.add_cleanup(guard.stop)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(config))
+        if config.getoption("--rerun"):
+            config.pluginmanager.register(Rerun(config))
 
 
 def pytest_collection_modifyitems(config, items):
@@ -76,6 +90,24 @@ if os.environ.get("CTRLRUNTIME_TEST_LOOP") == "uvloop":
 
     def pytest_asyncio_loop_factories(config, item):
         return {"uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture(autouse=True)
+def _same_folder():
+    """Fails a test that leaves another current folder than it found, and changes back: the tests after it do not depend on it."""
+    before = Path.cwd()
+    yield
+    after = _current_folder()
+    if after != before:
+        os.chdir(before)
+        pytest.fail(f"the test left the current folder at {after or 'a folder that was deleted'}")
+
+
+def _current_folder():
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
 
 
 @pytest.fixture

@@ -15,6 +15,21 @@ class ByFileAndServer(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
 
+    def remove_node(self, node):
+        """Return the test in which a worker died. It counts as done: the scheduler of xdist would run it in the next worker, and so on.
+
+        The scheduler of xdist would also give out the finished units again. A worker that gets no test from a unit hangs: it starts its
+        last test only when it gets another one, or when the run ends.
+        """
+        units = self.assigned_work[node]
+        open_tests = ((unit, test) for unit in units.values() for test, is_done in unit.items() if not is_done)
+        unit, died_in = next(open_tests, ({}, None))
+        if died_in is not None:
+            unit[died_in] = True
+            self.assigned_work[node] = {name: unit for name, unit in units.items() if not all(unit.values())}
+        super().remove_node(node)
+        return died_in
+
 
 def unit_of(nodeid: str) -> str:
     """Return the file of a test, and the server it runs on where it names one."""

@@ -116,7 +116,7 @@ def test_many_watchers_ask_for_an_event_once(api, kind):
     for thread in threads:
         thread.start()
     for _ in threads:
-        assert ready.acquire(timeout=10)
+        assert ready.acquire(timeout=120)
     kind.calls()
 
     kind.create("v1", "b")

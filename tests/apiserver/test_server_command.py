@@ -45,7 +45,7 @@ def test_a_taken_port_is_one_line_and_exit_1(tmp_path):
             [*COMMAND, "--kubeconfig", str(tmp_path / "c"), "--port", str(port)],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
             check=False,
         )
 

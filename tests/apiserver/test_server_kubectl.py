@@ -38,7 +38,7 @@ def kubectl(environment, ns):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         assert done.returncode == code, done.stderr

@@ -273,7 +273,7 @@ class Raw:
 
     def __init__(self, api) -> None:
         context = ssl.create_default_context(cadata=api.server.ca_pem.decode())
-        plain = socket.create_connection(("127.0.0.1", api.server.port), timeout=10)
+        plain = socket.create_connection(("127.0.0.1", api.server.port), timeout=120)
         self.socket = context.wrap_socket(plain, server_hostname="127.0.0.1")
 
     def exchange(self, text: bytes) -> bytes:
@@ -387,7 +387,7 @@ def handshake(api, ciphers: str, version: ssl.TLSVersion) -> tuple[str, str]:
     context.minimum_version = context.maximum_version = version
     context.set_ciphers(ciphers)
     with (
-        socket.create_connection(("127.0.0.1", api.server.port), timeout=20) as plain,
+        socket.create_connection(("127.0.0.1", api.server.port), timeout=120) as plain,
         context.wrap_socket(plain, server_hostname="127.0.0.1") as tls,
     ):
         name, protocol, _ = tls.cipher()

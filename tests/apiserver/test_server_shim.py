@@ -656,7 +656,7 @@ def test_the_linked_kubectl_speaks_to_them(programs, tmp_path):
             [Path(programs, "kubectl"), "--kubeconfig", environment.kubeconfig_path, "get", "namespaces", "-o", "name"],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=True,
             env={**os.environ, "HOME": str(tmp_path)},
         )

@@ -607,7 +607,7 @@ def test_what_was_answered_outlives_a_kill(tmp_path):
         port = int(process.stdout.readline().rpartition(":")[2])
         config = json.loads((tmp_path / "config").read_text())
         context = ssl.create_default_context(cadata=first_authority(config))
-        connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
+        connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=120)
         body = json.dumps({"metadata": {"name": "kept"}})
         headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}", "Content-Type": "application/json"}
         connection.request("POST", f"{CORE}/configmaps", body, headers)

@@ -87,7 +87,7 @@ def test_help_comes_without_what_only_the_work_needs():
         [sys.executable, "-c", LOADED_BY_HELP, " ".join(HEAVY), *sorted(COMMANDS)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

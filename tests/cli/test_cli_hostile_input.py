@@ -158,6 +158,12 @@ def inside(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return scratch
 
 
+@pytest.fixture(autouse=True)
+def _same_folder_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`fresh` changes the current folder; this changes it back after the test."""
+    monkeypatch.chdir(Path.cwd())
+
+
 def fresh(scratch: Path) -> Path:
     """Empty the place, make it the current folder and return it."""
     os.chdir(scratch)

@@ -275,7 +275,7 @@ def process(*arguments: str, cwd: Path = ROOT, **environ: str) -> subprocess.Com
         env={**os.environ, **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

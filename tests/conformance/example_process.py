@@ -46,7 +46,7 @@ class Operator:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 
@@ -64,12 +64,12 @@ class Operator:
 
     async def says(self, text: str) -> None:
         """Wait until the log has a text."""
-        await eventually(lambda: text in self.log.read_text(), timeout=20)
+        await eventually(lambda: text in self.log.read_text())
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=120)
 
     def assert_a_clean_end(self) -> None:
         assert self.stop() == 0

@@ -155,14 +155,14 @@ class InCluster:
             self._route(self.port)
 
     async def says(self, text: str) -> None:
-        await eventually(lambda: text in self.log.read_text(), timeout=30)
+        await eventually(lambda: text in self.log.read_text())
 
     def stop(self) -> int:
         if self.process is None:
             return 0
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=120)
 
     def _deployment(self) -> dict[str, Any]:
         return self.request(

@@ -786,7 +786,7 @@ def kubectl(server: Environment, namespace: str) -> Callable[..., tuple[int, str
             input="" if manifest is None else json.dumps(manifest),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         return done.returncode, done.stdout + done.stderr

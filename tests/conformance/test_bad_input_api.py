@@ -131,7 +131,7 @@ async def test_a_definition_that_is_missing_at_the_start(server, make, namespace
                 f"/apis/{GROUP}/v1/namespaces/{namespace}/gadgets",
                 {"apiVersion": f"{GROUP}/v1", "kind": "Gadget", "metadata": {"name": "late"}},
             )
-            await eventually(lambda: "late" in gadgets.names, timeout=20)
+            await eventually(lambda: "late" in gadgets.names)
         finally:
             await asyncio.to_thread(server.uninstall_crds, [f"gadgets.{GROUP}"])
 
@@ -169,7 +169,7 @@ async def test_a_right_that_is_missing(server, make, namespace, logs, tmp_path):
                 "roleRef": {"kind": "Role", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"},
             },
         )
-        await eventually(lambda: "any" in seen.names, timeout=20)
+        await eventually(lambda: "any" in seen.names)
 
     assert len([line for line in logs if "not permitted" in line["event"]]) == 1
 

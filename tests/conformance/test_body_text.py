@@ -52,7 +52,7 @@ def connection(server):
     config = yaml.safe_load(server.kubeconfig)
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
-    connection = http.client.HTTPSConnection(cluster["server"].removeprefix("https://"), context=context, timeout=20)
+    connection = http.client.HTTPSConnection(cluster["server"].removeprefix("https://"), context=context, timeout=120)
 
     def send(method, path, body, content_type):
         headers = {"Authorization": f"Bearer {user['token']}", "Content-Type": content_type}

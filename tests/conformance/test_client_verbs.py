@@ -713,7 +713,7 @@ async def test_a_kind_that_went_away_is_no_match(server, client, namespace):
             return True
         return False
 
-    await eventually(is_gone, timeout=20)
+    await eventually(is_gone)
     await client.create(widget(namespace))  # the others of its group go on
 
 

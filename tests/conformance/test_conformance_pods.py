@@ -41,7 +41,7 @@ async def test_a_deployment_gets_ready_pods_on_the_node(server, namespace):
         found = (await request(server, "GET", f"{path}/web"))["status"]
         return found if found.get("readyReplicas") == 2 else None
 
-    ready = await eventually(status, timeout=15)
+    ready = await eventually(status)
 
     assert ready["availableReplicas"] == 2
     conditions = {c["type"]: c["status"] for c in ready["conditions"]}
@@ -63,14 +63,14 @@ async def test_pods_go_with_their_deployment(server, namespace):
     async def has_two_pods() -> bool:
         return len(await pods(server, namespace)) == 2
 
-    await eventually(has_two_pods, timeout=15)
+    await eventually(has_two_pods)
 
     await request(server, "DELETE", f"{path}/web")
 
     async def is_empty() -> bool:
         return not await pods(server, namespace)
 
-    await eventually(is_empty, timeout=15)
+    await eventually(is_empty)
     with pytest.raises(NotFound):
         await request(server, "GET", f"{path}/web")
 
@@ -85,7 +85,7 @@ async def test_a_pod_of_another_scheduler_stays_pending(server, namespace):
     async def is_running() -> bool:
         return (await request(server, "GET", f"{path}/ours"))["status"]["phase"] == "Running"
 
-    assert await eventually(is_running, timeout=15)
+    assert await eventually(is_running)
     other = await request(server, "GET", f"{path}/other")
     assert other["status"]["phase"] == "Pending"
     assert "nodeName" not in other["spec"]

@@ -112,7 +112,7 @@ class Kind:
         def run() -> None:
             connection = self.bench.server.connection
             parts = urlsplit(connection.url)
-            opened = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=connection.tls, timeout=30)
+            opened = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=connection.tls, timeout=120)
             opened.request(
                 "GET", f"{self.at(version)}?watch=1&timeoutSeconds={seconds}", headers=dict(connection.headers)
             )

@@ -106,7 +106,7 @@ def said(old: Bundle, new: Bundle, **options: Any) -> dict[str, Level]:
 
 async def ask(server: Environment, method: str, path: str, body: Any = None) -> Any:
     """Send a request that is to succeed. A real server answers 429 for a moment when a definition has changed."""
-    return await eventually(lambda: server.connection.request(method, path, body), timeout=30)
+    return await eventually(lambda: server.connection.request(method, path, body))
 
 
 async def stored(client: ctrl.Client, group: str) -> list[str]:
@@ -117,7 +117,7 @@ async def stored(client: ctrl.Client, group: str) -> list[str]:
 def answer(server: Environment, path: str) -> tuple[int, list[str]]:
     """The status of a read, and the warnings that come with it."""
     address = server.connection.url.removeprefix("https://")
-    connection = http.client.HTTPSConnection(address, context=server.connection.tls, timeout=30)
+    connection = http.client.HTTPSConnection(address, context=server.connection.tls, timeout=120)
     try:
         connection.request("GET", path, headers=dict(server.connection.headers))
         found = connection.getresponse()
@@ -162,8 +162,8 @@ async def test_a_version_is_added_stored_deprecated_and_removed(server, client, 
     assert said(storing, warning) == {"version-deprecated": Level.HARMLESS}
     await ctrl.install_crds(client, warned)
     text = f'299 - "{group}/v1alpha1 Valve is deprecated; use {group}/v1 Valve"'
-    await eventually(lambda: answer(server, path("v1alpha1")) == (200, [text]), timeout=30)
-    await eventually(lambda: answer(server, path("v1")) == (200, []), timeout=30)
+    await eventually(lambda: answer(server, path("v1alpha1")) == (200, [text]))
+    await eventually(lambda: answer(server, path("v1")) == (200, []))
 
     # It cannot go while objects are stored in it: the server says so, and so do we, by what the server lists.
     gone = definition(group, "v1", stored="v1")
@@ -184,7 +184,7 @@ async def test_a_version_is_added_stored_deprecated_and_removed(server, client, 
     hiding = release(hidden)
     assert said(warning, hiding, stored=there) == {"version-not-served": Level.BREAKING}
     await ctrl.install_crds(client, hidden)
-    await eventually(lambda: answer(server, path("v1alpha1"))[0] == 404, timeout=30)
+    await eventually(lambda: answer(server, path("v1alpha1"))[0] == 404)
 
     # And it goes. `ctrl crd diff` reads the server's own definition, and agrees.
     installed = await client.get(CustomResourceDefinition, ctrl.NamespacedName("", f"valves.{group}"))
@@ -205,9 +205,9 @@ async def test_a_version_that_was_never_deprecated_goes_without_a_warning(server
     found = said(release(both), release(hidden))
 
     assert found == {"version-not-served": Level.BREAKING, "version-not-deprecated": Level.RISKY}
-    await eventually(lambda: answer(server, path) == (200, []), timeout=30)
+    await eventually(lambda: answer(server, path) == (200, []))
     await ctrl.install_crds(client, hidden)
-    await eventually(lambda: answer(server, path)[0] == 404, timeout=30)
+    await eventually(lambda: answer(server, path)[0] == 404)
     with pytest.raises(NotFound):
         server.connection.request("POST", path, valve(group, "v1alpha1", "late", turns=1))
 
@@ -245,7 +245,7 @@ async def test_objects_that_do_not_fit_the_next_definition_are_named(server, cli
         ("object-pruned", "object Valve/lidded spec.lid"),
     }
     await ctrl.install_crds(client, after)
-    await eventually(lambda: "lid" not in server.connection.request("GET", f"{path}/lidded")["spec"], timeout=30)
+    await eventually(lambda: "lid" not in server.connection.request("GET", f"{path}/lidded")["spec"])
     with pytest.raises(Invalid, match=r"spec\.turns: Invalid value: 10"):
         server.connection.request("POST", f"{path}?dryRun=All", valve(group, "v1", "again", turns=10))
     await ask(server, "POST", f"{path}?dryRun=All", valve(group, "v1", "again", turns=9))

@@ -25,7 +25,7 @@ pytestmark = needs_kubectl
 async def test_a_definition_is_applied_without_a_warning_and_the_second_time_nothing_changes(server, example):
     def kubectl(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = ["kubectl", "--kubeconfig", str(server.kubeconfig_path), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
 
     name, field = KINDS[example]
     apply = ("apply", "--server-side", "--force-conflicts", "-f", str(EXAMPLES / example / "config" / "crd" / "bases"))
@@ -42,7 +42,7 @@ async def test_a_definition_is_applied_without_a_warning_and_the_second_time_not
 
     def explained() -> bool:
         command = ["kubectl", "--kubeconfig", str(server.kubeconfig_path), "explain", f"{name}.{field}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         return done.returncode == 0 and f"FIELD: {field.rpartition('.')[2]}" in done.stdout
 
-    await eventually(explained, timeout=30, interval=0.5)
+    await eventually(explained, interval=0.5)

@@ -90,7 +90,7 @@ def kubectl(server: Environment, tmp_path) -> Callable[..., str]:
         ]
         arguments += [f"--api-version={api_version}"] if api_version else []
         arguments += ["--recursive"] if recursive else []
-        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

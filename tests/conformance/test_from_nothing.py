@@ -127,7 +127,7 @@ async def test_sidecarset_from_nothing(shell, operator):
         done = shell.try_run(["kubectl", "create", "-f", "-", "--dry-run=server"], stdin=json.dumps(refused))
         return "spec.selector: Required value" in done.stderr
 
-    await eventually(refusal, timeout=20)
+    await eventually(refusal)
     shell.kubectl("apply", "-f", "-", stdin=json.dumps(sidecars))
     pod = {
         "apiVersion": "v1",
@@ -140,13 +140,13 @@ async def test_sidecarset_from_nothing(shell, operator):
         made = shell.kubectl("create", "-f", "-", "--dry-run=server", "-o", "json", stdin=json.dumps(pod))
         return [each["name"] for each in json.loads(made)["spec"]["containers"]] == ["main", "logs"]
 
-    await eventually(injected, timeout=20, interval=0.2)
+    await eventually(injected, interval=0.2)
     shell.kubectl("create", "-f", "-", stdin=json.dumps(pod))
 
     def counted():
         return shell.kubectl("get", "sidecarset", "mine", "--no-headers").split() == ["mine", "1", "1", "1"]
 
-    await eventually(counted, timeout=30, interval=0.3)
+    await eventually(counted, interval=0.3)
     shell.kubectl("delete", "pod", "with-sidecar", "-n", "default", "--grace-period", "0", "--force")
 
     assert "forbidden" not in running.log.read_text()  # the generated roles are enough
@@ -181,7 +181,7 @@ async def test_game_from_nothing(shell, operator):
     def applied():
         return shell.try_run(["kubectl", "apply", "-f", "-"], stdin=json.dumps(game)).returncode == 0
 
-    await eventually(applied, timeout=20, interval=0.2)
+    await eventually(applied, interval=0.2)
     refused = shell.try_run(["kubectl", "apply", "-f", "-"], stdin=json.dumps(game | {"spec": {"host": "*.x"}}))
     assert "must not contain *" in refused.stderr
 
@@ -189,9 +189,9 @@ async def test_game_from_nothing(shell, operator):
         row = shell.kubectl("get", "games.myapp.qingwave.github.io", "blocks", "-n", "default", "--no-headers").split()
         return row[1:-1] == ["Running", "blocks.default.mygame.io", *[str(replicas)] * 3]
 
-    await eventually(lambda: runs(1), timeout=30, interval=0.3)
+    await eventually(lambda: runs(1), interval=0.3)
     shell.kubectl("scale", "games.myapp.qingwave.github.io", "blocks", "-n", "default", "--replicas", "2")
-    await eventually(lambda: runs(2), timeout=30, interval=0.3)
+    await eventually(lambda: runs(2), interval=0.3)
 
     assert "forbidden" not in running.log.read_text()
     shell.ctrl("undeploy", "--yes")

@@ -40,7 +40,7 @@ async def mgr(request, server, namespace, nodes) -> AsyncIterator[ctrl.Manager]:
     await ctrl.install_crds(mgr.cluster.unfenced_client(), CONFIG / "crd")
     setup(mgr, long_way=request.param == "long way")
     async with running(mgr):
-        await eventually(lambda: host_is_refused(mgr, namespace), timeout=10)
+        await eventually(lambda: host_is_refused(mgr, namespace))
         yield mgr
 
 
@@ -70,7 +70,7 @@ async def runs(mgr: ctrl.Manager, game: Game, count: int) -> Game:
         status = found.status
         return found if (status.phase, status.replicas, status.ready_replicas) == ("Running", count, count) else None
 
-    return await eventually(look, timeout=15)
+    return await eventually(look)
 
 
 async def test_a_game_gets_three_children_it_controls(mgr, game):
@@ -127,7 +127,7 @@ async def test_edited_children_are_mended(mgr, game):
             and present[2].spec.rules[0].host == game.spec.host
         )
 
-    await eventually(are_as_before, timeout=10)
+    await eventually(are_as_before)
     await runs(mgr, game, 2)
 
 
@@ -154,7 +154,7 @@ async def test_spec_changes_are_followed(mgr, game):
         ingress = await mgr.api_reader.get(networking.Ingress, ctrl.key(game))
         return deployment.spec.template.spec.containers[0].image == "nginx" and ingress.spec.rules[0].host == "b.io"
 
-    await eventually(is_followed, timeout=10)
+    await eventually(is_followed)
 
 
 async def test_a_host_with_a_star_is_refused_at_create_and_update(mgr, namespace):
@@ -198,4 +198,4 @@ async def test_a_deleted_game_takes_its_children_with_it(mgr, game, namespace):
         return not any([len(await mgr.api_reader.list(kind, namespace=namespace)) for kind in kinds])
 
     # kube-controller-manager's collector looks for new kinds every 30 s; a definition installed a moment ago may have to wait for that.
-    await eventually(all_gone, timeout=60)
+    await eventually(all_gone)

@@ -40,7 +40,7 @@ async def operator(request: pytest.FixtureRequest, start: Starter) -> Operator:
     flags = ["--long-way"] if long_way else []
     operator = start.on(backend, request, *flags, real=("--webhooks", "development"))
     await operator.says("starting workers")
-    await eventually(lambda: "must not contain" in operator.refusal(game(host="*.io")), timeout=20)
+    await eventually(lambda: "must not contain" in operator.refusal(game(host="*.io")))
     return operator
 
 
@@ -52,7 +52,7 @@ def row(operator: Operator) -> list[str]:
 
 async def runs(operator: Operator, count: int) -> None:
     wanted = ["mine", "Running", HOST, *[str(count)] * 3]
-    await eventually(lambda: row(operator) == wanted, timeout=20, interval=0.2)
+    await eventually(lambda: row(operator) == wanted, interval=0.2)
 
 
 async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> None:
@@ -76,9 +76,7 @@ async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> No
 
     edit = {"spec": {"replicas": 4}}
     operator.kubectl("patch", "deployment", "mine", "-n", "default", "--type", "merge", "-p", json.dumps(edit))
-    await eventually(
-        lambda: operator.table("deployment", "mine", "-n", "default", "--no-headers")[0][1] == "2/2", timeout=20
-    )
+    await eventually(lambda: operator.table("deployment", "mine", "-n", "default", "--no-headers")[0][1] == "2/2")
     await runs(operator, 2)
 
     assert operator.refusal({**game(host="a*.io"), "metadata": {"name": "other", "namespace": "default"}}) == (
@@ -94,7 +92,7 @@ async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> No
         ]
 
     # kube-controller-manager's collector learns of a new kind within 30 s.
-    await eventually(lambda: left() == [], timeout=60, interval=0.5)
+    await eventually(lambda: left() == [], interval=0.5)
     operator.assert_a_clean_end()
 
 

@@ -34,7 +34,7 @@ class Requests:
         self._connection = server.connection
         parts = urlsplit(self._connection.url)
         self._http = http.client.HTTPSConnection(
-            parts.hostname or "", parts.port, context=self._connection.tls, timeout=40
+            parts.hostname or "", parts.port, context=self._connection.tls, timeout=120
         )
 
     def __call__(self, method: str, path: str, body: Any = None, kind: str = "application/json"):
@@ -69,7 +69,7 @@ async def test_a_generated_definition_is_taken_without_a_warning(requests: Reque
     try:
         assert (code, warned) == (201, []), first
         path = f"{DEFINITIONS}/{definition['metadata']['name']}"
-        await eventually(lambda: _is_established(requests, path), timeout=20)
+        await eventually(lambda: _is_established(requests, path))
         before = requests("GET", path)[1]
         code, again, warned = requests.apply(definition)
         assert (code, warned) == (200, [])

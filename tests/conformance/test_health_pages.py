@@ -17,7 +17,7 @@ def page(server):
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
     host = cluster["server"].removeprefix("https://")
-    connection = http.client.HTTPSConnection(host, context=context, timeout=20)
+    connection = http.client.HTTPSConnection(host, context=context, timeout=120)
 
     def get(path, method="GET"):
         connection.request(method, path, headers={"Authorization": f"Bearer {user['token']}"})

@@ -57,7 +57,7 @@ async def test_a_chart_is_installed_upgraded_and_uninstalled(chart, client, serv
     def helm(command: str, *flags: str) -> str:
         done = subprocess.run(
             [HELM, "--kubeconfig", str(server.kubeconfig_path), "--namespace", namespace, command, "mine", *flags],
-            capture_output=True, text=True, check=False, timeout=60,
+            capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -32,7 +32,7 @@ async def client(server) -> AsyncIterator[ctrl.Client]:
     cluster = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)))
     yield cluster.unfenced_client()
     await ctrl.uninstall_crds(cluster.unfenced_client(), definition())
-    await eventually(lambda: is_gone(cluster.unfenced_client()), timeout=10)
+    await eventually(lambda: is_gone(cluster.unfenced_client()))
     await cluster.close()
 
 
@@ -88,7 +88,7 @@ async def config_of(client: ctrl.Client) -> dict[str, Any]:
 async def test_a_second_installation_writes_nothing(client, conversion):
     wanted = definition(conversion=conversion, labels={"a": "1"}, names={"shortNames": ["lv"]})
     await ctrl.install_crds(client, wanted)
-    await eventually(lambda: is_established(client), timeout=10)
+    await eventually(lambda: is_established(client))
     first = await read(client)
 
     await ctrl.install_crds(client, wanted)

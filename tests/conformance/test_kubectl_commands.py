@@ -122,7 +122,7 @@ class Kubectl:
             input=None if stdin is None else json.dumps(stdin),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         return Answer(done.returncode, self._plain(done.stdout), self._plain(done.stderr))

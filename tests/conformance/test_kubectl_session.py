@@ -66,7 +66,7 @@ class Session:
     def run(self, command: str) -> str:
         arguments = [word.replace("{ns}", self._namespace) for word in words(command)]
         done = subprocess.run(
-            [*self._base, *arguments], cwd=FOLDER, capture_output=True, text=True, timeout=90, check=False
+            [*self._base, *arguments], cwd=FOLDER, capture_output=True, text=True, timeout=120, check=False
         )
         out = self._plain(done.stdout)
         if command == "api-versions":  # what other tests have installed

@@ -53,7 +53,7 @@ async def mgr(server, namespace) -> AsyncIterator[ctrl.Manager]:
         async def is_asked() -> bool:
             return (await mgr.client.create(probe.deep_copy(), dry_run=True)).spec.image == "default"
 
-        await eventually(is_asked, timeout=10)
+        await eventually(is_asked)
         yield mgr
 
 

@@ -48,7 +48,7 @@ async def ready_nodes(mgr: ctrl.Manager, memcached: Memcached, count: int) -> Me
         is_ready = deployment is not None and deployment.status.ready_replicas == deployment.spec.replicas == count
         return found if is_ready and len(found.status.nodes) == count else None
 
-    return await eventually(look, timeout=10)
+    return await eventually(look)
 
 
 async def test_a_memcached_gets_its_deployment_and_the_names_of_its_pods(mgr, memcached, namespace):
@@ -100,4 +100,4 @@ async def test_deleting_the_memcached_removes_all_of_it(mgr, memcached, namespac
         return not any([len(await mgr.api_reader.list(kind, namespace=namespace)) for kind in kinds])
 
     # kube-controller-manager's collector looks for new kinds every 30 s; a definition installed a moment ago may have to wait for that.
-    await eventually(all_gone, timeout=60)
+    await eventually(all_gone)

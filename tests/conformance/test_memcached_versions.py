@@ -89,15 +89,15 @@ async def test_objects_of_the_old_version_are_converted_migrated_and_outlive_it(
         async def is_converted() -> bool:
             return (await client.get(MemcachedV1beta1, keys[2])).spec.replicas == 2
 
-        await eventually(is_converting, timeout=15)
-        await eventually(is_converted, timeout=15)
+        await eventually(is_converting)
+        await eventually(is_converted)
         migrated = await asyncio.to_thread(
             subprocess.run,
             [
                 sys.executable, "-m", "ctrlruntime", "storage", "migrate", f"memcacheds.{GROUP}",
                 "--kubeconfig", str(server.kubeconfig_path),
             ],
-            cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+            cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         assert (migrated.returncode, migrated.stdout.splitlines()) == (
             0,

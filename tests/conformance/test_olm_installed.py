@@ -146,7 +146,7 @@ async def test_metrics_are_for_whom_the_bundles_role_permits(install, server, ad
             headers={"Authorization": f"Bearer {config['users'][0]['user']['token']}"},
         )
         try:
-            with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=10) as answer:
+            with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=120) as answer:
                 return answer.status
         except urllib.error.HTTPError as refused:
             refused.close()

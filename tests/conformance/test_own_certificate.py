@@ -63,7 +63,7 @@ def call(operator, client, body):
     """Post a review as the API server does: to the Service's name, trusting nothing but the bundle of this webhook."""
     service = client["service"]
     context = ssl.create_default_context(cadata=base64.b64decode(client["caBundle"]).decode())
-    plain = socket.create_connection(("127.0.0.1", operator.port), timeout=10)
+    plain = socket.create_connection(("127.0.0.1", operator.port), timeout=120)
     name = f"{service['name']}.{service['namespace']}.svc"
     with context.wrap_socket(plain, server_hostname=name) as tls:
         connection = http.client.HTTPConnection(name)

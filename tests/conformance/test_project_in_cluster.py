@@ -246,7 +246,7 @@ def wait_until_down(request_, shop: Shop) -> None:
     def is_down() -> bool:
         return not request_("GET", of_deployment(shop))["status"].get("availableReplicas")
 
-    asyncio.run(eventually(is_down, timeout=20))
+    asyncio.run(eventually(is_down))
 
 
 def test_undeploying_asks_before_objects_go(run, deployed, request_):
@@ -300,7 +300,7 @@ def test_webhooks_come_after_the_operator_and_the_doctor_compares_their_certific
         return bool(request_("PUT", path, configuration))
 
     hurried = run("deploy", "--wait", "2")
-    injector = threading.Thread(target=lambda: asyncio.run(eventually(lambda: inject(other.pem), timeout=20)))
+    injector = threading.Thread(target=lambda: asyncio.run(eventually(lambda: inject(other.pem))))
     request_("DELETE", path)
     injector.start()
     done = run("deploy")

@@ -124,7 +124,7 @@ def test_reads_of_a_deprecated_kind_warn(server, namespace, query) -> None:
 
 def warnings(server: Environment, path: str) -> list[str]:
     address = server.connection.url.removeprefix("https://")
-    connection = http.client.HTTPSConnection(address, context=server.connection.tls, timeout=30)
+    connection = http.client.HTTPSConnection(address, context=server.connection.tls, timeout=120)
     try:
         connection.request("GET", path, headers=dict(server.connection.headers))
         answer = connection.getresponse()

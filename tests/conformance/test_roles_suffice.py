@@ -87,7 +87,7 @@ async def test_the_operator_works_with_its_roles_alone(admin, config, namespace)
             nodes = (await admin.get(Memcached, key)).status.nodes
             return deployment is not None and deployment.spec.replicas == size and len(nodes) == size
 
-        await eventually(is_there, timeout=30)
+        await eventually(is_there)
 
     async with running(mgr):
         await admin.create(Memcached(metadata={"name": "mine", "namespace": namespace}, spec={"size": 1}))
@@ -155,4 +155,4 @@ async def test_a_rule_for_one_secret_leaves_the_owned_ones_writable(admin, grant
         return copied is not None and copied.data == {"a": b"b"}
 
     async with running(mgr):
-        await eventually(is_copied, timeout=30)
+        await eventually(is_copied)

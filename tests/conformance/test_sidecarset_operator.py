@@ -39,7 +39,7 @@ async def mgr(server, namespace, nodes) -> AsyncIterator[ctrl.Manager]:
     await ctrl.install_crds(mgr.cluster.unfenced_client(), CONFIG / "crd")
     setup(mgr, requeue_after=0.2)
     async with running(mgr):
-        await eventually(lambda: is_asked(mgr, namespace), timeout=10)
+        await eventually(lambda: is_asked(mgr, namespace))
         yield mgr
         await mgr.client.delete_all_of(SidecarSet)
 
@@ -86,7 +86,7 @@ async def sidecar_set(mgr, namespace) -> SidecarSet:
         # On the real server the Pod webhook may be heard of later than the others.
         return HASH in (await mgr.client.create(new_pod(namespace, "probe"), dry_run=True)).metadata.annotations
 
-    await eventually(is_known, timeout=10)
+    await eventually(is_known)
     return created
 
 
@@ -97,7 +97,7 @@ async def counts(mgr: ctrl.Manager, name: str, *wanted: int) -> None:
         status = (await mgr.api_reader.get(SidecarSet, ctrl.NamespacedName("", name))).status
         return status is not None and (status.matched_pods, status.updated_pods, status.ready_pods) == wanted
 
-    await eventually(look, timeout=15)
+    await eventually(look)
 
 
 async def test_a_pod_gets_the_containers_and_the_hash(mgr, sidecar_set, namespace):
@@ -149,7 +149,7 @@ async def test_the_status_is_written_only_when_it_changes(mgr, sidecar_set, name
     before = await mgr.api_reader.get(SidecarSet, ctrl.key(sidecar_set))
     reconciles = reconciled(mgr)
 
-    await eventually(lambda: reconciled(mgr) >= reconciles + 3, timeout=10)
+    await eventually(lambda: reconciled(mgr) >= reconciles + 3)
 
     after = await mgr.api_reader.get(SidecarSet, ctrl.key(sidecar_set))
     assert after.metadata.resource_version == before.metadata.resource_version

@@ -47,7 +47,7 @@ def start(tmp_path: Path) -> Iterator[Starter]:
 async def operator(request: pytest.FixtureRequest, start: Starter) -> Operator:
     operator = start.on(request.param, request, real=("--webhooks", "development"))
     await operator.says("starting workers")
-    await eventually(lambda: "spec.selector" in operator.refusal(sidecar_set(selector={})), timeout=60)
+    await eventually(lambda: "spec.selector" in operator.refusal(sidecar_set(selector={})))
     return operator
 
 
@@ -73,12 +73,12 @@ def hash_of_the_set(operator: Operator) -> str:
 async def counts(operator: Operator, *wanted: int) -> None:
     row = ["mine", *map(str, wanted)]
     # The operator looks again every 5 s.
-    await eventually(lambda: row in operator.table("sidecarset", "--no-headers"), timeout=60, interval=0.2)
+    await eventually(lambda: row in operator.table("sidecarset", "--no-headers"), interval=0.2)
 
 
 async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> None:
     operator.apply(sidecar_set())
-    found = await eventually(lambda: injected(operator, "one"), timeout=60)
+    found = await eventually(lambda: injected(operator, "one"))
     first = hash_of_the_set(operator)
     assert found == {
         "image": "busybox:1",
@@ -94,7 +94,7 @@ async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> No
     assert hash_of_the_set(operator) != first
     await counts(operator, 2, 0, 2)
 
-    await eventually(lambda: (injected(operator, "three") or {}).get("image") == "busybox:2", timeout=60)
+    await eventually(lambda: (injected(operator, "three") or {}).get("image") == "busybox:2")
     operator.apply(pod("three"))
     await counts(operator, 3, 1, 3)
 

@@ -41,7 +41,7 @@ async def group(client) -> AsyncIterator[str]:
             async def gone(key=key) -> bool:  # the next test must not meet two kinds of one name
                 return await client.find(CustomResourceDefinition, key) is None
 
-            await eventually(gone, timeout=30)
+            await eventually(gone)
 
 
 def versions(group: str, stored: str, *, also: str = "", required: tuple[str, ...] = ()):
@@ -266,7 +266,7 @@ def test_the_command_says_what_it_did(server, group, stored_before):
 
     done = subprocess.run(
         [sys.executable, *arguments, "--kubeconfig", str(server.kubeconfig_path)],
-        cwd=ROOT, env={**os.environ}, capture_output=True, text=True, timeout=60, check=False,
+        cwd=ROOT, env={**os.environ}, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
     assert (done.returncode, done.stdout.splitlines()) == (

@@ -197,7 +197,7 @@ async def registered(mgr: ctrl.Manager, namespace: str) -> None:
             return False  # it still asks where nobody answers any more
         return False
 
-    await eventually(is_asked, timeout=30)
+    await eventually(is_asked)
 
     async def is_converted() -> bool:
         """The definition's webhook is read by another part of the server, which may still hold the address of a process that is gone."""
@@ -207,7 +207,7 @@ async def registered(mgr: ctrl.Manager, namespace: str) -> None:
             return False
         return True
 
-    await eventually(is_converted, timeout=30)
+    await eventually(is_converted)
 
     async def is_asked_about_pods() -> bool:
         pod = new_pod(namespace, "probe")
@@ -217,7 +217,7 @@ async def registered(mgr: ctrl.Manager, namespace: str) -> None:
             return False
         return "games" in pod.metadata.annotations
 
-    await eventually(is_asked_about_pods, timeout=30)
+    await eventually(is_asked_about_pods)
 
 
 def new_game(namespace: str, name: str, **spec: Any) -> Game:
@@ -368,7 +368,7 @@ async def test_objects_are_converted_both_ways(mgr, namespace):
         found = await mgr.api_reader.get(OldGame, ctrl.NamespacedName(namespace, "new"))
         return found.spec.size == 3
 
-    await eventually(converted, timeout=10)
+    await eventually(converted)
     stored = await mgr.api_reader.get(Game, ctrl.NamespacedName(namespace, "old"))
     listed = await mgr.api_reader.list(OldGame, namespace=namespace)
 
@@ -388,7 +388,7 @@ async def test_a_conversion_that_fails_says_which_object_and_why(mgr, namespace)
             return str(error)
         return ""
 
-    text = await eventually(failure, timeout=10)
+    text = await eventually(failure)
     assert f"Game {namespace}/bad: the image is unconvertible" in text
 
 
@@ -412,7 +412,7 @@ async def test_the_registration_goes_with_the_manager(mgr, server, namespace, ma
         back = (await other.api_reader.get(CustomResourceDefinition, definition))["spec"]["conversion"]
         return not any(found) and back == {"strategy": "None"}
 
-    await eventually(is_gone, timeout=10)
+    await eventually(is_gone)
     await other.close()
 
 

@@ -87,7 +87,7 @@ class Bench:
     ) -> tuple[http.client.HTTPResponse, bytes]:
         connection = self.server.connection
         parts = urlsplit(connection.url)
-        opened = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=connection.tls, timeout=40)
+        opened = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=connection.tls, timeout=120)
         try:
             headers = dict(connection.headers)
             if body is not None:

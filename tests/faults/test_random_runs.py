@@ -364,12 +364,11 @@ async def test_a_new_leader_whose_watch_is_late_creates_nothing_twice(server):
                         parent.wanted = 2
                         metadata = meta.ObjectMeta(name=parent.name, namespace=namespace)
                         await client.create(core.ConfigMap(metadata=metadata, data={"replicas": "2"}))
-                    await eventually(lambda: len(history.versions) >= 2 * len(parents), timeout=20)
+                    await eventually(lambda: len(history.versions) >= 2 * len(parents))
                     leaders.managers[first].stop()
                     await leaders.tasks.pop(first)
                     await eventually(
                         lambda: any(mgr.elected.is_set() for mgr in leaders.managers.values() if not mgr.is_stopping),
-                        timeout=30,
                     )
                     await asyncio.sleep(1.0)  # time to do it wrong, with a cache that shows no child
                 wrong = await _settled(client, namespace, parents, history)

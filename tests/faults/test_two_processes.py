@@ -110,7 +110,7 @@ async def test_after_sigterm_the_other_one_writes_at_once(pair):
 
     await pair.handed_over(since, within=3.0)
 
-    assert await pair.leading.ends(within=10) == 0
+    assert await pair.leading.ends(within=120) == 0
     assert pair.history.terms() == [pair.leader, pair.standby]
 
 
@@ -131,7 +131,7 @@ async def test_a_frozen_leader_writes_nothing_when_it_wakes_up(pair):
 
     thaw(pair.leading)
 
-    assert await pair.leading.ends(within=15) == 1
+    assert await pair.leading.ends(within=120) == 1
     assert "is lost" in pair.leading.text()
 
 
@@ -192,7 +192,7 @@ async def test_what_ignores_the_end_of_its_leadership_writes_nothing_after_it(pa
 
     await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 100, timeout=START)
 
-    assert await pair.leading.ends(within=20) == 1
+    assert await pair.leading.ends(within=120) == 1
 
 
 async def test_a_leader_that_blocks_its_loop_for_longer_than_the_lease(start, history):
@@ -249,7 +249,7 @@ async def test_who_cannot_renew_stops_writing_before_the_other_one_begins(far_pa
         took = await pair.handed_over(since, within=RENEW + LEASE + 3.0)
         before = len(pair.history.writes(by=pair.standby))
         await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 50, timeout=START)
-        assert await pair.leading.ends(within=20) == 1
+        assert await pair.leading.ends(within=120) == 1
 
     assert took > RENEW - RETRY
     assert pair.history.terms() == [pair.leader, pair.standby]

@@ -425,11 +425,11 @@ async def removed_kind(world: World) -> None:
         async with world.running():
             removed = time.monotonic()
             await asyncio.to_thread(world.server.uninstall_crds, names)
-            await world.proxy.wait_for(Match(resource="gizmos"), timeout=70, since=removed)
+            await world.proxy.wait_for(Match(resource="gizmos"), timeout=120, since=removed)
             changed = await world.change()
             await world.recovered(changed, kind=core.ConfigMap, within=5)
             world.assert_no_list(since=removed)
-            await eventually(lambda: _is_installed_again(world), timeout=20)
+            await eventually(lambda: _is_installed_again(world))
             await world.prepare(Gizmo)
             began = time.monotonic()
             await world.recovered(began)
@@ -490,7 +490,7 @@ async def _refused(world: World, since: float) -> None:
     async def is_refused() -> bool:
         return any(r.status == 403 for r in world.proxy.matching(world.requests(kind=core.Secret), since=since))
 
-    await eventually(is_refused, timeout=70)
+    await eventually(is_refused)
 
 
 # --- objects ---------------------------------------------------------------------------------------------------------
@@ -508,7 +508,7 @@ async def poisoned_object(world: World) -> None:
         with world.proxy.poison(reading, poison):
             began = await world.change()
             others = {"new-1", "gone-2", "gone-3"}
-            await eventually(lambda: others <= {n for n, v in world.first.reconciled.items() if v}, timeout=10)
+            await eventually(lambda: others <= {n for n, v in world.first.reconciled.items() if v})
         began = await world.change()
         await world.recovered(began)
         world.assert_no_list(since=began)
@@ -524,7 +524,7 @@ async def object_without_metadata(world: World) -> None:
     async with world.running():
         with world.proxy.poison(world.watches(), behead):
             await world.change()
-            await eventually(lambda: world.first.reconciled.get("gone-1", "") is None, timeout=10)
+            await eventually(lambda: world.first.reconciled.get("gone-1", "") is None)
         assert "new-1" not in world.first.reconciled
         await asyncio.to_thread(world.first.update, "new-1")
         began = await world.change()
@@ -542,7 +542,7 @@ async def object_of_another_kind(world: World) -> None:
     async with world.running():
         with world.proxy.poison(world.watches(), swap):
             await world.change()
-            await eventually(lambda: world.first.reconciled.get("gone-1", "") is None, timeout=10)
+            await eventually(lambda: world.first.reconciled.get("gone-1", "") is None)
         assert "new-1" not in world.first.reconciled
         await asyncio.to_thread(world.first.update, "new-1")
         began = await world.change()

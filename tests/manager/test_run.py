@@ -51,7 +51,7 @@ class Process:
             if between and number is signals[0]:
                 assert self.popen.stdout is not None
                 assert self.popen.stdout.readline().strip() == between
-        _, self.errors = self.popen.communicate(timeout=20)
+        _, self.errors = self.popen.communicate(timeout=120)
         return self.popen.returncode
 
 
@@ -217,7 +217,7 @@ async def take_away():
 mgr.add(take_away)
 ctrl.run(mgr)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(f"error: the lease {namespace}/lost is lost: another holds it")

@@ -200,7 +200,7 @@ def expected(on: set[str]) -> set[str]:
 def test_kubectl_renders_the_same(hooked, tmp_path, features, name):
     folder = tree(tmp_path, settings(hooked, **features)).parent / name
 
-    theirs = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=True, timeout=30)
+    theirs = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=True, timeout=120)
 
     assert list(differences(read_documents(theirs.stdout, "kubectl"), render(folder), given_name="kubectl")) == []
 

@@ -217,7 +217,7 @@ _OURS = {"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "helm.sh/
 def rendered(folder: Path, *flags: str, release: str = "shop", namespace: str = "shop-system"):
     done = subprocess.run(
         [HELM, "template", release, str(folder / "dist"), "--namespace", namespace, *flags],
-        capture_output=True, text=True, check=False, timeout=30,
+        capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return by_key(each for each in yaml.safe_load_all(done.stdout) if each)

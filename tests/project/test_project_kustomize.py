@@ -305,7 +305,7 @@ def kubectl():
 
     def kustomize(folder: Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [found, "kustomize", str(folder)], capture_output=True, text=True, timeout=60, check=False
+            [found, "kustomize", str(folder)], capture_output=True, text=True, timeout=120, check=False
         )
 
     return kustomize

@@ -258,7 +258,7 @@ async def test_the_memcached_example_uses_what_its_role_grants_and_nothing_else(
                 deployment = await client.find(apps.Deployment, key)
                 return len(memcached.status.nodes) == size and deployment.spec.replicas == size
 
-            await eventually(is_there, timeout=20)
+            await eventually(is_there)
 
         with Recorder() as recorder:
             setup(mgr)

@@ -50,7 +50,7 @@ def test_a_second_build_finds_the_first(real_programs):
     if not (find_programs(os.environ).etcd.parent / ".built-from").exists():
         pytest.skip("the binaries in use are not of our build")
 
-    done = subprocess.run([MODULE / "build"], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([MODULE / "build"], capture_output=True, text=True, timeout=120, check=True)
 
     assert done.stdout.startswith(f"control plane {KUBERNETES_VERSION}: /")
     assert done.stdout.count("\n") == 1
@@ -98,7 +98,7 @@ async def test_the_controller_manager_ends_namespaces(real):
             real.connection.request("GET", f"/api/v1/namespaces/{name}")
         return True
 
-    assert await eventually(gone, timeout=20)
+    assert await eventually(gone)
 
 
 def test_stop_leaves_no_process_and_no_file(real_programs):

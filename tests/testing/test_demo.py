@@ -295,7 +295,7 @@ with demo.cluster(flags, crds={str(CONFIG / "crd")!r}, samples={str(CONFIG / "sa
         assert process.stdout.readline() == "here\n"
 
         process.send_signal(number)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=120)
     finally:
         process.kill()
         process.communicate()

@@ -39,7 +39,7 @@ async def objects(api: kr8s.Api, namespace: str) -> None:
     kinds = [kind["name"] for kind in await api.api_resources()]
     assert {"pods", "deployments", "widgets"} <= set(kinds)
     await one.delete()
-    await one.wait("delete", timeout=10)
+    await one.wait("delete", timeout=120)
     print("objects")
 
 
@@ -72,7 +72,7 @@ async def workload(api: kr8s.Api, namespace: str) -> None:
     spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
     deployment = await Deployment({"metadata": {"name": "kr8s", "namespace": namespace}, "spec": spec}, api=api)
     await deployment.create()
-    await deployment.wait("condition=Available", timeout=60)
+    await deployment.wait("condition=Available", timeout=120)
     await deployment.scale(2)
     pods: list[Pod] = []
     for _ in range(600):

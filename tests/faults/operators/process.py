@@ -68,7 +68,7 @@ class Nursery:
             asked = {"program": program, "arguments": arguments, "output": str(output)}
             self._process.stdin.write(json.dumps(asked).encode() + b"\n")
             self._process.stdin.flush()
-            pid = self._pids.get(timeout=30)
+            pid = self._pids.get(timeout=120)
         return Process(pid, output, self.codes)
 
 
@@ -89,11 +89,11 @@ class Process:
         found = re.search(rf"^{re.escape(what)} (\d+\.\d+)$", self.text(), re.MULTILINE)
         return float(found[1]) if found else None
 
-    async def says(self, what: str, *, within: float = 30.0) -> float:
+    async def says(self, what: str, *, within: float = 120.0) -> float:
         """Wait until the process says this, and return when that was."""
         return await eventually(lambda: self.said(what), timeout=within)
 
-    async def prints(self, text: str, *, within: float = 30.0) -> None:
+    async def prints(self, text: str, *, within: float = 120.0) -> None:
         """Wait until this stands in the output."""
         await eventually(lambda: text in self.text(), timeout=within)
 

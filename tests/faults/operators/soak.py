@@ -185,7 +185,7 @@ class Soak:
     async def run(self) -> None:
         load = Load(self.client, self.namespace, self.rng)
         await load.fill()
-        await eventually(lambda: '"msg":"starting workers"' in self.process.text(), timeout=60)
+        await eventually(lambda: '"msg":"starting workers"' in self.process.text())
         warm = asyncio.create_task(load.run(5.0))
         await warm
         await self._equal(60)
@@ -203,7 +203,7 @@ class Soak:
         self.report.settled_in = time.monotonic() - began
         self.report.last = await self._calm_state()
         self.process.send(signal.SIGTERM)
-        self.report.exit_code = await self.process.ends(within=60)
+        self.report.exit_code = await self.process.ends(within=120)
         self._listen()
 
     async def _fail(self) -> None:
@@ -236,7 +236,7 @@ class Soak:
                 found = [line for line in output if line.startswith('{"versions"') and line.endswith("\n")]
             return found[-1] if found else ""
 
-        return json.loads(await eventually(answer, timeout=60))
+        return json.loads(await eventually(answer))
 
     async def _equal(self, within: float) -> list[str]:
         """Wait until the operator's cache is what the server has; return the differences that are left."""
