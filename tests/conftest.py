@@ -15,7 +15,9 @@ import hypothesis
 import pytest
 from failures import FailuresAtOnce, Rerun
 from guard import Guard
+from scheduling import Scheduling
 from servers import embedded_server, real_server
+from usage import Measure, Table
 
 from ctrlruntime.testing import eventually
 
@@ -46,6 +48,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--rerun", action="store_true", help="with --last-failed: print the tests that pass now as unstable"
     )
+    parser.addoption("--usage", metavar="FILE", help="write the seconds of each test file, as CSV")
 
 
 def pytest_configure(config):
@@ -54,7 +57,10 @@ def pytest_configure(config):
         guard = Guard()
         guard.start()
         config.add_cleanup(guard.stop)
+    config.pluginmanager.register(Scheduling(config))
+    config.pluginmanager.register(Measure())
     if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Table(config.getoption("--usage")))
         config.pluginmanager.register(FailuresAtOnce(config))
         if config.getoption("--rerun"):
             config.pluginmanager.register(Rerun(config))
@@ -75,14 +81,6 @@ def pytest_xdist_auto_num_workers(config):
     if config.option.keyword or (len(paths) == 1 and all(Path(path).is_file() for path in paths)):
         return 0
     return 2 * (os.cpu_count() or 1)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    from scheduling import ByFileAndServer
-
-    config.option.loadscopereorder = False  # in the order of the files, the slow ones (conformance, faults) start early
-    return ByFileAndServer(config, log)
 
 
 if os.environ.get("CTRLRUNTIME_TEST_LOOP") == "uvloop":

@@ -54,7 +54,7 @@ class Rerun:
     def pytest_runtest_logreport(self, report):
         if report.failed:
             self._failed.add(report.nodeid)
-        elif report.when == "teardown":
+        elif report.when == "call" and report.passed:
             self._unstable.add(report.nodeid)
 
     def pytest_sessionfinish(self, session):

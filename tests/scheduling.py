@@ -1,19 +1,102 @@
-"""Which tests of a parallel run stay together in one process, and in which order they start."""
+"""Which tests of a parallel run stay together in one process, and in which order they start.
+
+The first process has the real server: it runs all tests that use it, so the machine carries one kube-apiserver and not one for each
+process. The other processes run what needs no real server, and the first one helps them when it is done.
+
+Which tests use the real server is known by their fixtures (`uses_real_server`). Only the processes that run tests have these, and the one
+that schedules gets names alone. So they write the list to a file for it.
+"""
 
 from __future__ import annotations
 
-import re
+import json
+import os
+import tempfile
+from pathlib import Path
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-_SERVER = re.compile(r"\[(?:.*-)?(embedded|real)(?:-.*)?\]$")
+_FILE = "real_tests"  # in the input of a worker: the path of the list
+
+
+class Scheduling:
+    """A plugin of all processes of a run: tells the one that schedules which tests use the real server."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._worker: dict[str, str] | None = getattr(config, "workerinput", None)
+        if self._worker is None:
+            folder = tempfile.TemporaryDirectory(prefix="ctrlruntime-tests-")
+            config.add_cleanup(folder.cleanup)
+            self._file = Path(folder.name) / f"{_FILE}.json"
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node) -> None:
+        node.workerinput[_FILE] = str(self._file)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items) -> None:
+        if self._worker is None:
+            return
+        file = Path(self._worker[_FILE])
+        written = file.with_suffix(f".{self._worker['workerid']}")
+        written.write_text(json.dumps([item.nodeid for item in items if uses_real_server(item)]))
+        os.replace(written, file)  # noqa: PTH105 - every process writes the same
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config, log):
+        config.option.loadscopereorder = (
+            False  # in the order of the files, the slow ones (conformance, faults) start early
+        )
+        return ByFileAndServer(config, log, self._file)
+
+
+def uses_real_server(item: pytest.Item) -> bool:
+    """Tell whether a test starts the real server, or uses one that runs: by a fixture, or by a parameter that is "real"."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return "real_programs" in getattr(item, "fixturenames", ()) or "real" in parameters.values()
 
 
 class ByFileAndServer(LoadScopeScheduling):
     """A unit of work is the tests of one file on one server: they share their fixtures, and a process starts a server once."""
 
+    def __init__(self, config, log, real_tests: Path) -> None:
+        super().__init__(config, log)
+        self._real_tests = real_tests
+        self._real: frozenset[str] = frozenset()
+
+    def schedule(self) -> None:
+        self._real = frozenset(json.loads(self._real_tests.read_text()))
+        super().schedule()
+
     def _split_scope(self, nodeid: str) -> str:
-        return unit_of(nodeid)
+        file = nodeid.partition("::")[0]
+        return f"{file}{_REAL}" if nodeid in self._real else file
+
+    def _reschedule(self, node) -> None:
+        if node.shutting_down or self._pending_of(self.assigned_work[node]) > 2:  # noqa: PLR2004 - as in xdist
+            return
+        self._assign_work_unit(node)
+
+    def _assign_work_unit(self, node) -> None:
+        """Give a node its next unit, or tell it that there is none for it."""
+        unit = self._next_unit(node)
+        if unit is None:
+            node.shutdown()
+            return
+        self.workqueue.move_to_end(unit, last=False)
+        super()._assign_work_unit(node)
+
+    def _next_unit(self, node) -> str | None:
+        """Return the next unit with the real server for the node that has it, then the next one without."""
+        first = next(
+            each for each in self.nodes if not each.shutting_down
+        )  # when it dies, the next node has the real server
+        for is_real in (True, False) if node is first else (False,):
+            for unit in self.workqueue:
+                if unit.endswith(_REAL) is is_real:
+                    return unit
+        return None
 
     def remove_node(self, node):
         """Return the test in which a worker died. It counts as done: the scheduler of xdist would run it in the next worker, and so on.
@@ -31,8 +114,4 @@ class ByFileAndServer(LoadScopeScheduling):
         return died_in
 
 
-def unit_of(nodeid: str) -> str:
-    """Return the file of a test, and the server it runs on where it names one."""
-    file = nodeid.partition("::")[0]
-    found = _SERVER.search(nodeid)
-    return f"{file}[{found[1]}]" if found else file
+_REAL = "[real]"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -11,9 +12,12 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.testing import Environment
 from ctrlruntime.testing.controlplane import Programs, find_programs
 
-__all__ = ["embedded_server", "namespace", "real_programs", "real_server", "server"]
+__all__ = ["embedded_server", "namespace", "own_real_server", "real_programs", "real_server", "server"]
+
+START = 120.0  # seconds: a loaded machine starts the real server slowly
 
 
+@pytest.fixture(scope="session")
 def real_programs() -> Programs:
     """Return the programs of the real server. Without them the test is skipped; in CI it fails."""
     try:
@@ -31,10 +35,20 @@ def embedded_server() -> Iterator[Environment]:
 
 
 @pytest.fixture(scope="session")
-def real_server() -> Iterator[Environment]:
-    programs = real_programs()
-    with Environment(backend="real", controller_manager=programs.kube_controller_manager is not None) as environment:
+def real_server(real_programs: Programs) -> Iterator[Environment]:
+    """The one real server of a run. `scheduling` gives all tests that use it to one process."""
+    has_manager = real_programs.kube_controller_manager is not None
+    with Environment(backend="real", controller_manager=has_manager, start_timeout=START) as environment:
         yield environment
+
+
+@pytest.fixture(scope="session")
+def own_real_server(real_programs: Programs) -> Callable[..., Environment]:
+    """Make a real server for tests that need one to themselves, without controllers: `with own_real_server() as server`.
+
+    It takes what `Environment` takes: its definitions, or flags of kube-apiserver.
+    """
+    return functools.partial(Environment, backend="real", controller_manager=False, start_timeout=START)
 
 
 @pytest.fixture(params=["embedded", "real"], scope="session")

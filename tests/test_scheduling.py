@@ -7,41 +7,40 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pytest
 from failures import MOST
-from scheduling import unit_of
-
-
-@pytest.mark.parametrize(
-    ("test", "unit"),
-    [
-        ("tests/a/test_x.py::test_it", "tests/a/test_x.py"),
-        ("tests/a/test_x.py::test_it[real]", "tests/a/test_x.py[real]"),
-        ("tests/a/test_x.py::test_it[real-v1 Pod]", "tests/a/test_x.py[real]"),
-        ("tests/a/test_x.py::test_it[some case-embedded]", "tests/a/test_x.py[embedded]"),
-        ("tests/a/test_x.py::test_it[a real case]", "tests/a/test_x.py"),
-    ],
-)
-def test_tests_of_one_file_on_one_server_stay_together(test, unit):
-    assert unit_of(test) == unit
-
 
 CONFTEST = """
+import os
+import pytest
 from failures import FailuresAtOnce, Rerun
-from scheduling import ByFileAndServer
+from scheduling import Scheduling
 
 def pytest_addoption(parser):
     parser.addoption("--rerun", action="store_true")
 
 def pytest_configure(config):
+    config.pluginmanager.register(Scheduling(config))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
         if config.getoption("--rerun"):
             config.pluginmanager.register(Rerun(config))
 
-def pytest_xdist_make_scheduler(config, log):
-    config.option.loadscopereorder = False
-    return ByFileAndServer(config, log)
+@pytest.fixture
+def real_programs():
+    pass
+
+@pytest.fixture
+def real_server(real_programs):
+    pass
+
+@pytest.fixture(params=["embedded", "real"])
+def server(request):
+    pass
+
+@pytest.fixture(autouse=True)
+def log(request):
+    with open("log", "a") as log:
+        print(request.node.nodeid, os.environ.get("PYTEST_XDIST_WORKER"), file=log)
 """
 
 
@@ -92,6 +91,51 @@ def test_units_that_a_dead_worker_had_finished_are_not_given_out_again(tmp_path)
     assert done.stdout.splitlines()[-1].startswith("2 failed, 12 passed"), done.stdout + done.stderr
 
 
+def workers(folder) -> dict[str, str]:
+    """Return the worker in which each test ran."""
+    return dict(line.rsplit(" ", 1) for line in (folder / "log").read_text().splitlines())
+
+
+BOTH = "def test_1(server): pass\ndef test_2(server): pass\n"
+
+
+def test_one_worker_runs_what_uses_the_real_server(tmp_path):
+    real = "def test_1(real_server): pass\ndef test_2(real_programs): pass\n"
+
+    done = run(tmp_path, a=BOTH, b=BOTH, c=BOTH, d=real)
+
+    assert done.stdout.splitlines()[-1].startswith("14 passed"), done.stdout + done.stderr
+    with_real = {worker for test, worker in workers(tmp_path).items() if "[real]" in test or test.startswith("test_d")}
+    assert len(with_real) == 1
+
+
+def test_the_worker_with_the_real_server_helps_the_others(tmp_path):
+    waits = """
+        import time
+        from pathlib import Path
+        def test_1():
+            deadline = time.monotonic() + 100
+            while not Path("helped").exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        def test_2(): pass
+        def test_3(): pass
+        """  # three tests: with fewer, a worker gets the next unit beforehand
+    helps = "from pathlib import Path\ndef test_1(): Path('helped').touch()\n"
+
+    done = run(tmp_path, a=waits, b="def test_1(real_server): pass\n", c=helps)
+
+    assert done.stdout.splitlines()[-1].startswith("5 passed"), done.stdout + done.stderr
+
+
+def test_when_the_worker_with_the_real_server_dies_another_one_takes_over(tmp_path):
+    dies = "import os\ndef test_1(real_server): pass\ndef test_2(real_server): os._exit(1)\ndef test_3(real_server): pass\n"
+
+    done = run(tmp_path, a=dies, b=BOTH, c=BOTH)
+
+    assert done.stdout.splitlines()[-1].startswith("1 failed, 10 passed"), done.stdout + done.stderr
+
+
 def test_a_failure_is_named_when_it_happens(tmp_path):
     done = run(tmp_path, a='def test_1(): assert 1 == 2, "one is not two"\n')
 
@@ -140,6 +184,17 @@ def test_a_test_that_fails_alone_too_fails_the_run(tmp_path):
 
     assert again.returncode == 1
     assert "unstable" not in again.stdout
+
+
+def test_a_test_that_is_skipped_when_it_runs_again_fails_the_run(tmp_path):
+    skips = "import pytest\nfrom pathlib import Path\n"
+    skips += "def test_it():\n    if Path('ran').exists(): pytest.skip()\n    Path('ran').touch()\n    assert False\n"
+    run(tmp_path, a=skips)
+
+    again = run(tmp_path, *RERUN)
+
+    assert again.returncode == 1
+    assert "failed, and did not run again: test_a.py::test_it" in again.stdout
 
 
 def test_more_failures_than_allowed_do_not_run_again(tmp_path):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 from apply_sequences import GROUP, KINDS, Kind, Sequence, definition, normal, send
-from servers import real_programs
 
 from ctrlruntime.apiserver import Options
 from ctrlruntime.testing import Environment
@@ -17,12 +16,11 @@ LENGTH = 12
 
 
 @pytest.fixture(scope="module")
-def pair() -> Iterator[tuple[Environment, Environment]]:
+def pair(own_real_server) -> Iterator[tuple[Environment, Environment]]:
     """Both servers without controllers: nobody else writes."""
-    real_programs()
     with (
         Environment(backend="embedded", crds=definition(), embedded=Options(controllers=[])) as embedded,
-        Environment(backend="real", crds=definition(), controller_manager=False) as real,
+        own_real_server(crds=definition()) as real,
     ):
         for environment in (embedded, real):
             environment.connection.request("POST", "/api/v1/namespaces", {"metadata": {"name": "sequences"}})

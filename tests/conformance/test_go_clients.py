@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctrlruntime.testing import Environment
-from ctrlruntime.testing.controlplane import find_programs
+from ctrlruntime.testing.controlplane import Programs
 
 ROOT = Path(__file__).parents[2]
 PEERS = ROOT / "tests" / "peers"
@@ -47,9 +47,9 @@ def peers() -> Path:
 
 
 @pytest.fixture(scope="session")
-def real_assets(real_server: Environment) -> Path:
-    """The folder of the real binaries; `real_server` skips, or fails, where there are none."""
-    return find_programs(os.environ).kube_apiserver.parent
+def real_assets(real_programs: Programs) -> Path:
+    """The folder of the real binaries; `real_programs` skips, or fails, where there are none."""
+    return real_programs.kube_apiserver.parent
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import shutil
 import sys
 import warnings
@@ -22,7 +21,7 @@ from scenario import Golden, Run, Stages, is_known, judge, load, load_known, run
 from scenario.score import PAGE, page
 from scenario.stage import Backend
 
-from ctrlruntime.errors import ConfigError
+from ctrlruntime.testing.controlplane import Programs
 
 SCENARIOS = load()
 KNOWN = load_known()
@@ -54,13 +53,8 @@ def embedded_runs(request: pytest.FixtureRequest) -> dict[str, Run]:
 
 
 @pytest.fixture(scope="module")
-def real_runs(request: pytest.FixtureRequest) -> dict[str, Run]:
-    try:
-        return _run(request, "real", "test_real_server_answers_as_recorded")
-    except ConfigError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI runs on both servers: {error}")
-        pytest.skip("needs the real server: run tests/controlplane/build (needs Go), then again")
+def real_runs(request: pytest.FixtureRequest, real_programs: Programs) -> dict[str, Run]:
+    return _run(request, "real", "test_real_server_answers_as_recorded")
 
 
 @pytest.mark.parametrize("id", SCENARIOS)

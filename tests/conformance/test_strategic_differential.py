@@ -9,7 +9,6 @@ from random import Random
 
 import pytest
 from apply_sequences import STRATEGIC, normal, send
-from servers import real_programs
 from strategic_patches import BASES, PatchMaker
 
 from ctrlruntime.apiserver import Options
@@ -21,12 +20,11 @@ TRIES = 40
 
 
 @pytest.fixture(scope="module")
-def pair() -> Iterator[tuple[Environment, Environment]]:
+def pair(own_real_server) -> Iterator[tuple[Environment, Environment]]:
     """Both servers without controllers, and with the objects that are patched; dry runs leave them as they are."""
-    real_programs()
     with (
         Environment(backend="embedded", embedded=Options(controllers=[])) as embedded,
-        Environment(backend="real", controller_manager=False) as real,
+        own_real_server() as real,
     ):
         for environment in (embedded, real):
             environment.connection.request("POST", "/api/v1/namespaces", {"metadata": {"name": "patches"}})

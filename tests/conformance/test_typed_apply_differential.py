@@ -36,9 +36,10 @@ _numbers = itertools.count()
 def server(request):
     """A server without controllers: nobody else writes."""
     if request.param == "real":
-        request.getfixturevalue("real_server")  # skips where there is none
-    options = {"embedded": Options(controllers=[])} if request.param == "embedded" else {"controller_manager": False}
-    with Environment(backend=request.param, **options) as environment:
+        environment = request.getfixturevalue("own_real_server")()
+    else:
+        environment = Environment(backend="embedded", embedded=Options(controllers=[]))
+    with environment:
         yield environment
 
 

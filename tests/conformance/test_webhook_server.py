@@ -474,7 +474,7 @@ async def test_the_server_is_ready_when_it_answers(mgr):
     await writer.wait_closed()
 
 
-async def test_the_real_server_believes_what_our_token_webhook_says(real_server, tmp_path):
+async def test_the_real_server_believes_what_our_token_webhook_says(own_real_server, tmp_path):
     """The embedded server has no token webhooks: it is told its tokens."""
 
     async def authenticate(request: ctrl.webhook.TokenRequest) -> ctrl.webhook.TokenResponse:
@@ -503,7 +503,7 @@ async def test_the_real_server_believes_what_our_token_webhook_says(real_server,
         f"--authentication-token-webhook-config-file={tmp_path / 'webhook.json'}",
         "--authentication-token-webhook-version=v1",
     ]
-    environment = Environment(backend="real", controller_manager=False, apiserver_args=arguments)
+    environment = own_real_server(apiserver_args=arguments)
     try:
         await asyncio.to_thread(environment.start)
         connection = environment.connection

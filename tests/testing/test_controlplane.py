@@ -47,7 +47,7 @@ def test_the_version_is_the_one_the_module_pins():
 
 
 def test_a_second_build_finds_the_first(real_programs):
-    if not (find_programs(os.environ).etcd.parent / ".built-from").exists():
+    if not (real_programs.etcd.parent / ".built-from").exists():
         pytest.skip("the binaries in use are not of our build")
 
     done = subprocess.run([MODULE / "build"], capture_output=True, text=True, timeout=120, check=True)
@@ -67,42 +67,42 @@ def test_build_without_go_says_where_to_get_it(tmp_path):
     assert "Go is not installed; get it at" in done.stderr
 
 
-def test_the_version_of_the_server_is_the_pinned_one(real):
-    assert real.connection.request("GET", "/version")["gitVersion"] == KUBERNETES_VERSION
+def test_the_version_of_the_server_is_the_pinned_one(real_server):
+    assert real_server.connection.request("GET", "/version")["gitVersion"] == KUBERNETES_VERSION
 
 
-async def test_the_controller_manager_collects_garbage(real):
-    path = f"/api/v1/namespaces/{real.create_namespace()}/configmaps"
-    owner = real.connection.request("POST", path, {"metadata": {"name": "owner"}})
+async def test_the_controller_manager_collects_garbage(real_server):
+    path = f"/api/v1/namespaces/{real_server.create_namespace()}/configmaps"
+    owner = real_server.connection.request("POST", path, {"metadata": {"name": "owner"}})
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
-    real.connection.request("POST", path, {"metadata": {"name": "child", "ownerReferences": [reference]}})
+    real_server.connection.request("POST", path, {"metadata": {"name": "child", "ownerReferences": [reference]}})
 
-    real.connection.request("DELETE", f"{path}/owner")
+    real_server.connection.request("DELETE", f"{path}/owner")
 
     def gone() -> bool:
         with pytest.raises(NotFound):
-            real.connection.request("GET", f"{path}/child")
+            real_server.connection.request("GET", f"{path}/child")
         return True
 
     assert await eventually(gone)
 
 
-async def test_the_controller_manager_ends_namespaces(real):
-    name = real.create_namespace()
+async def test_the_controller_manager_ends_namespaces(real_server):
+    name = real_server.create_namespace()
 
-    real.delete_namespace(name)
-    real.delete_namespace(name)  # a second time is no error
+    real_server.delete_namespace(name)
+    real_server.delete_namespace(name)  # a second time is no error
 
     def gone() -> bool:
         with pytest.raises(NotFound):
-            real.connection.request("GET", f"/api/v1/namespaces/{name}")
+            real_server.connection.request("GET", f"/api/v1/namespaces/{name}")
         return True
 
     assert await eventually(gone)
 
 
-def test_stop_leaves_no_process_and_no_file(real_programs):
-    environment = Environment(backend="real", controller_manager=False).start()
+def test_stop_leaves_no_process_and_no_file(own_real_server):
+    environment = own_real_server().start()
     plane = environment._server._plane
     folder = str(plane.folder)
     assert len(holders(folder)) == 4  # two programs and their supervisors
