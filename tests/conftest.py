@@ -16,12 +16,12 @@ import pytest
 from failures import FailuresAtOnce, Rerun
 from guard import Guard
 from scheduling import Scheduling
-from servers import embedded_server, real_server
+from servers import embedded_server, own_real_server, real_programs, real_server
 from usage import Measure, Table
 
 from ctrlruntime.testing import eventually
 
-__all__ = ["embedded_server", "real_server"]
+__all__ = ["embedded_server", "own_real_server", "real_programs", "real_server"]
 
 _numbers = itertools.count()
 

@@ -74,7 +74,7 @@ class ByFileAndServer(LoadScopeScheduling):
         return f"{file}{_REAL}" if nodeid in self._real else file
 
     def _reschedule(self, node) -> None:
-        if node.shutting_down or self._pending_of(self.assigned_work[node]) > 2:  # noqa: PLR2004 - as in xdist
+        if node.shutting_down or self._pending_of(self.assigned_work[node]) > 2:
             return
         self._assign_work_unit(node)
 

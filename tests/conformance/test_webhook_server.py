@@ -18,7 +18,7 @@ from ctrlruntime.api import core, meta
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.install import CustomResourceDefinition
 from ctrlruntime.manager.manager import running
-from ctrlruntime.testing import Environment, eventually
+from ctrlruntime.testing import eventually
 
 GROUP = "games.webhooks.example.com"
 

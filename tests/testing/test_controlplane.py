@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from ctrlruntime.errors import NotFound, TransportError
-from ctrlruntime.testing import Environment, eventually
-from ctrlruntime.testing.controlplane import KUBERNETES_VERSION, ControlPlane, Programs, find_programs
+from ctrlruntime.testing import eventually
+from ctrlruntime.testing.controlplane import KUBERNETES_VERSION, ControlPlane, Programs
 
 MODULE = Path(__file__).parent.parent / "controlplane"
 
