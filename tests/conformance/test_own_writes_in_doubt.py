@@ -13,7 +13,7 @@ from ctrlruntime.errors import APIStatusError, NotFound, NotInCacheError, StaleR
 from ctrlruntime.testing.faults import FaultProxy, Match
 
 LIMIT = 60
-WAIT = 20.0  # seconds a read may wait: a read that ends much earlier did not wait for a bookmark
+WAIT = 240.0  # seconds a read may wait: a read that ends much earlier did not wait for a bookmark
 PROMPT = WAIT / 2
 WRITES = Match(verb={"create", "update", "patch", "delete", "deletecollection"}, resource="configmaps")
 

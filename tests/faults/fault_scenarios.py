@@ -35,14 +35,18 @@ from ctrlruntime.testing import Environment
 from ctrlruntime.testing.faults import FaultProxy, Match
 
 OWN_TIME = 1.0
-"""Seconds that a scaled bound has besides: what a loaded machine needs for handshakes and turns of its loop is not scaled."""
+"""Seconds that a scaled bound has besides: handshakes and turns of the event loop are not scaled."""
+
+PATIENCE = 120.0
+"""The same in the suite, where a loaded machine must not fail a test. `scripts/faults` measures how long a recovery takes."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """The default times, multiplied by `scale`."""
+    """The default times, multiplied by `scale`. A scaled bound has `own` seconds besides."""
 
     scale: float = 1.0
+    own: float = OWN_TIME
 
     @property
     def watch(self) -> ctrl.WatchOptions:
@@ -66,7 +70,7 @@ class Times:
         return replace(config, connect_timeout=config.connect_timeout * self.scale, timeout=config.timeout * self.scale)
 
     def bound(self, seconds: float, unscaled: float = 0.0) -> float:
-        return seconds if self.scale == 1.0 else seconds * self.scale + unscaled + OWN_TIME
+        return seconds if self.scale == 1.0 else seconds * self.scale + unscaled + self.own
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds * self.scale)

@@ -17,7 +17,7 @@ from ctrlruntime.testing import eventually
 from ctrlruntime.testing.faults import FaultProxy
 
 GRACE = 5.0
-MARGIN = 5.0  # seconds for the lease, the servers and the interpreter, on a loaded machine
+MARGIN = 120.0  # seconds for the lease, the servers and the interpreter, on a loaded machine
 RELEASE = 5.0  # seconds the release of the lease is tried for, when no answer comes
 STRICT = ("-X", "dev", "-W", "error")
 COUNT = int(os.environ.get("CTRLRUNTIME_MOMENTS", "40"))

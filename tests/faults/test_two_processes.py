@@ -1,7 +1,8 @@
 """Two processes, one lease: whatever happens to the one that leads, there are never two writers.
 
 The judge is the server: the order of its own versions of the Lease and of the object both processes write (see `operators.history`). The times
-of the lease are scaled down; with `CTRLRUNTIME_FAILOVER=defaults` they are the real ones, and there are 5,000 objects to take over.
+of the lease are scaled down; with `CTRLRUNTIME_FAILOVER=defaults` they are the real ones, there are 5,000 objects to take over, and how long
+that takes has a bound. With scaled times it has none but the two minutes of every wait: a loaded machine is not what is tested.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from ctrlruntime.testing.faults import FaultProxy, Match, freeze, thaw
 
 IS_FULL = os.environ.get("CTRLRUNTIME_FAILOVER") == "defaults"
 LEASE, RENEW, RETRY = (15.0, 10.0, 2.0) if IS_FULL else (2.0, 1.4, 0.2)
-START = 60.0 if IS_FULL else 40.0  # seconds a process may take to begin on a loaded machine
+START = 120.0  # seconds a process may take to begin on a loaded machine
+MARGIN = 3.0 if IS_FULL else START  # seconds a hand-over may take besides the times of the lease
 SECRETS = 5000 if IS_FULL else 500
 
 pytestmark = pytest.mark.slow
@@ -42,15 +44,26 @@ def nursery():
 
 
 @pytest.fixture
-def start(server, namespace, history, tmp_path, nursery):
+def times():
+    """Seconds of a lease, of the deadline of its renewal, and between two tries."""
+    return LEASE, RENEW, RETRY
+
+
+patient = pytest.mark.parametrize(
+    "times", [(LEASE, RENEW, RETRY) if IS_FULL else (LEASE * 10, RENEW * 10, RETRY)], ids=["patient"]
+)
+"""For a test in which the leader has to stay: with the scaled times, a machine that stops it for a second ends its leadership."""
+
+
+@pytest.fixture
+def start(server, namespace, history, tmp_path, nursery, times):
     """Starts a writer; none outlives the test, and then there must not have been two."""
     started: list[Process] = []
 
     def start(identity: str, *flags: str, kubeconfig: object = None) -> Process:
-        times = [str(seconds) for seconds in (LEASE, RENEW, RETRY)]
         process = nursery.start(
             "writer", tmp_path, "--kubeconfig", str(kubeconfig or server.kubeconfig_path), "--namespace", namespace,
-            "--identity", identity, "--times", *times, *flags,
+            "--identity", identity, "--times", *map(str, times), *flags,
         )  # fmt: skip
         started.append(process)
         return process
@@ -108,7 +121,7 @@ async def pair(start, history, request):
 async def test_after_sigterm_the_other_one_writes_at_once(pair):
     since = pair.leading.send(signal.SIGTERM)
 
-    await pair.handed_over(since, within=3.0)
+    await pair.handed_over(since, within=MARGIN)
 
     assert await pair.leading.ends(within=120) == 0
     assert pair.history.terms() == [pair.leader, pair.standby]
@@ -117,7 +130,7 @@ async def test_after_sigterm_the_other_one_writes_at_once(pair):
 async def test_after_sigkill_the_other_one_writes_when_the_lease_has_run_out(pair):
     since = pair.leading.send(signal.SIGKILL)
 
-    took = await pair.handed_over(since, within=LEASE + 3.0)
+    took = await pair.handed_over(since, within=LEASE + MARGIN)
 
     assert took > RENEW - RETRY  # nobody takes over before
 
@@ -125,7 +138,7 @@ async def test_after_sigkill_the_other_one_writes_when_the_lease_has_run_out(pai
 async def test_a_frozen_leader_writes_nothing_when_it_wakes_up(pair):
     since = time.monotonic()
     freeze(pair.leading)
-    await pair.handed_over(since, within=LEASE + 3.0)
+    await pair.handed_over(since, within=LEASE + MARGIN)
     before = len(pair.history.writes(by=pair.standby))
     await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 50, timeout=START)
 
@@ -135,9 +148,10 @@ async def test_a_frozen_leader_writes_nothing_when_it_wakes_up(pair):
     assert "is lost" in pair.leading.text()
 
 
+@patient
 async def test_a_short_freeze_costs_nothing(pair):
     freeze(pair.leading)
-    await asyncio.sleep(RETRY)
+    await asyncio.sleep(RENEW - RETRY)
     thaw(pair.leading)
     before = len(pair.history.writes())
 
@@ -186,7 +200,7 @@ async def test_what_ignores_the_end_of_its_leadership_writes_nothing_after_it(pa
     """Frozen until the lease is somebody else's; then it goes on as if nothing had happened."""
     since = time.monotonic()
     freeze(pair.leading)
-    await pair.handed_over(since, within=LEASE + 3.0)
+    await pair.handed_over(since, within=LEASE + MARGIN)
     thaw(pair.leading)
     before = len(pair.history.writes(by=pair.standby))
 
@@ -246,7 +260,7 @@ async def test_who_cannot_renew_stops_writing_before_the_other_one_begins(far_pa
     pair, since = far_pair, time.monotonic()
 
     with fault(proxies[pair.leader]):
-        took = await pair.handed_over(since, within=RENEW + LEASE + 3.0)
+        took = await pair.handed_over(since, within=RENEW + LEASE + MARGIN)
         before = len(pair.history.writes(by=pair.standby))
         await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 50, timeout=START)
         assert await pair.leading.ends(within=120) == 1
@@ -255,6 +269,7 @@ async def test_who_cannot_renew_stops_writing_before_the_other_one_begins(far_pa
     assert pair.history.terms() == [pair.leader, pair.standby]
 
 
+@patient
 async def test_renewals_that_are_late_but_in_time_cost_nothing(far_pair, proxies):
     pair, mark = far_pair, far_pair.history.mark()
 
@@ -264,6 +279,7 @@ async def test_renewals_that_are_late_but_in_time_cost_nothing(far_pair, proxies
     assert pair.history.terms() == [pair.leader]
 
 
+@patient
 async def test_single_refusals_and_lost_answers_cost_nothing(far_pair, proxies):
     """A renewal whose answer is lost has changed the Lease: the next one meets a version it does not know."""
     pair, proxy = far_pair, proxies[far_pair.leader]
@@ -294,7 +310,7 @@ def many(server, namespace):
         server.connection.request("POST", f"/api/v1/namespaces/{namespace}/secrets", body)
 
 
-@pytest.mark.parametrize(("number", "within"), [(signal.SIGTERM, 3.0), (signal.SIGKILL, LEASE + 3.0)])
+@pytest.mark.parametrize(("number", "within"), [(signal.SIGTERM, MARGIN), (signal.SIGKILL, LEASE + MARGIN)])
 async def test_the_first_reconcile_of_a_new_leader_comes_soon(many, pair, number, within):
     since = pair.leading.send(number)
 

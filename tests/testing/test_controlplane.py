@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import psutil
@@ -156,7 +155,7 @@ def test_a_program_that_ignores_the_request_to_end_is_killed(tmp_path):
         import signal, sys, time
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         print("ready", flush=True)
-        time.sleep(60)
+        time.sleep(3600)
     """
     stubborn = program(tmp_path, "stubborn", code)
     supervisor = Path(sys.modules[ControlPlane.__module__].__file__).with_name("_supervisor.py")
@@ -165,12 +164,10 @@ def test_a_program_that_ignores_the_request_to_end_is_killed(tmp_path):
     ) as process:
         assert process.stdout.readline() == b"ready\n"
 
-        begin = time.monotonic()
         process.stdin.write(b"\n")
         process.stdin.close()
 
-        assert process.wait(10) == 128 + signal.SIGKILL
-        assert time.monotonic() - begin < 5
+        assert process.wait(120) == 128 + signal.SIGKILL
         assert tmp_path.exists()  # the parent lives: it removes the folder itself
 
 

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -285,9 +284,8 @@ demo.add_flags(parser)
 flags = ctrl.parse_flags(["--embedded"], parser=parser)
 with demo.cluster(flags, crds={str(CONFIG / "crd")!r}, samples={str(CONFIG / "samples")!r}, shows="pods"):
     print("here", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
-    began = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -302,4 +300,3 @@ with demo.cluster(flags, crds={str(CONFIG / "crd")!r}, samples={str(CONFIG / "sa
 
     assert process.returncode == 0
     assert "Traceback" not in errors
-    assert time.monotonic() - began < 20
