@@ -1,6 +1,6 @@
 """A Python script imports this after the standard library: it starts the script again in `.venv`, which `scripts/environment` makes.
 
-A script that already runs in an environment of `scripts/environment` stays there.
+A script that already runs in an environment of `scripts/environment` stays there, and finds the programs of that environment first.
 """
 
 from __future__ import annotations
@@ -14,3 +14,4 @@ _RUN = 'source "$0" && environment .venv dev && cd "$OLDPWD" && exec python "$@"
 
 if not Path(sys.prefix, ".stamp").is_file():
     os.execvp("bash", ["bash", "-ec", _RUN, str(_ENVIRONMENT), str(Path(sys.argv[0]).resolve()), *sys.argv[1:]])
+os.environ["PATH"] = f"{Path(sys.prefix, 'bin')}{os.pathsep}{os.environ['PATH']}"

@@ -511,7 +511,7 @@ SERVICES = [
     Case("external name of a bad host", "v1/services", named(spec={"type": "ExternalName", "externalName": "Bad_Name"})),
     Case("external name with an address", "v1/services", named(spec={
         "type": "ExternalName", "externalName": "a.example.com", "clusterIP": "10.0.0.77"})),
-    Case("address of its own", "v1/services", service(clusterIP="10.0.0.211")),
+    Case("address of its own", "v1/services", service(clusterIP="10.0.0.12")),
     Case("address outside the range", "v1/services", service(clusterIP="10.1.0.1")),
     Case("address that is none", "v1/services", service(clusterIP="bogus")),
     Case("address of somebody else", "v1/services", service(clusterIP="10.0.0.1"), is_stored=True),
@@ -554,7 +554,7 @@ SERVICES = [
     Case("two families", "v1/services", service(ipFamilyPolicy="PreferDualStack")),
     Case("two families required", "v1/services", service(ipFamilyPolicy="RequireDualStack")),
     Case("bad selector", "v1/services", service(selector={"a b": "c d"})),
-    Case("service change of address", "v1/services", service(), {"spec": {"clusterIP": "10.0.0.201", "clusterIPs": ["10.0.0.201"]}}),
+    Case("service change of address", "v1/services", service(), {"spec": {"clusterIP": "10.0.0.11", "clusterIPs": ["10.0.0.11"]}}),
     Case("service change without an address", "v1/services", service(), {"spec": {"clusterIP": None, "clusterIPs": None}}),
     Case("service change to a node port", "v1/services", service(), {"spec": {"type": "NodePort"}}),
     Case("service change from a node port", "v1/services", service(type="NodePort"), {

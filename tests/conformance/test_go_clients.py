@@ -76,7 +76,7 @@ def run(peers: Path, *arguments: str) -> Outcome:
     """Run all checks; the limit is far beyond what they take."""
     environ = {name: value for name, value in os.environ.items() if not _chooses_server(name)}
     done = subprocess.run(
-        [str(peers), "-json", *arguments], env=environ, capture_output=True, text=True, timeout=600, check=False
+        [str(peers), "-json", *arguments], env=environ, capture_output=True, text=True, timeout=540, check=False
     )
     entries: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     results = [entry for entry in entries if "name" in entry]

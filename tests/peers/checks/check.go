@@ -112,7 +112,7 @@ const grace = 10 * time.Second
 func runOne(ctx context.Context, check Check, config *rest.Config, shared *sharedState) Result {
 	limit := check.Limit
 	if limit == 0 {
-		limit = 30 * time.Second
+		limit = 4 * time.Minute
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -48,7 +48,7 @@ func installFiles(t *T) {
 	t.noError(os.WriteFile(filepath.Join(folder, "things.yaml"), content, 0o600))
 	t.uninstallAtTheEnd(definition)
 
-	options := envtest.CRDInstallOptions{Paths: []string{folder}, ErrorIfPathMissing: true}
+	options := envtest.CRDInstallOptions{Paths: []string{folder}, ErrorIfPathMissing: true, MaxTime: eventually}
 	installed, err := envtest.InstallCRDs(t.newConfig(), options)
 	t.noError(err)
 	t.Expect(installed).To(HaveLen(1))

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	eventually   = 10 * time.Second
+	eventually   = 2 * time.Minute // a wait that succeeds costs nothing
 	pollInterval = 20 * time.Millisecond
 )
 
