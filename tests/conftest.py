@@ -16,7 +16,7 @@ import pytest
 from failures import FailuresAtOnce, Rerun
 from guard import Guard
 from scheduling import Scheduling
-from servers import embedded_server, own_real_server, real_programs, real_server
+from servers import LONGEST_WAIT, embedded_server, own_real_server, real_programs, real_server
 from usage import Measure, Table
 
 from ctrlruntime.testing import eventually
@@ -25,9 +25,8 @@ __all__ = ["embedded_server", "own_real_server", "real_programs", "real_server"]
 
 _numbers = itertools.count()
 
-# One bound for every wait for a process or a server: a wait that succeeds costs nothing, however loaded the machine is.
 assert eventually.__kwdefaults__ is not None
-eventually.__kwdefaults__["timeout"] = 120.0
+eventually.__kwdefaults__["timeout"] = LONGEST_WAIT
 
 # A loaded machine must not fail a test: no limit in time, and the same examples in every run. `--all` tries more, and others each time.
 hypothesis.settings.register_profile(

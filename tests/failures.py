@@ -1,11 +1,13 @@
 """Failed tests: named at once, and with CI=true run once more, alone (`scripts/test`).
 
 pytest names failures at the end only, and a run that is stopped does not reach its end. So `FailuresAtOnce` prints one line for each
-failure when it happens. It also keeps the failures in pytest's cache for `Rerun`: this plugin (`--rerun`) prints the tests that failed in
+failure when it happens, and the command that repeats the first of them at the end. It also keeps the failures in pytest's cache for `Rerun`: this plugin (`--rerun`) prints the tests that failed in
 the whole run and pass alone. Such a test is unstable. It does not fail the run, but more than `MOST` of them do.
 """
 
 from __future__ import annotations
+
+import shlex
 
 import pytest
 
@@ -32,6 +34,10 @@ class FailuresAtOnce:
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         terminal.line("")  # after the letters of the tests before
         terminal.write_line(f"failed: {report.nodeid}: {message[0]}")
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self._messages:
+            terminalreporter.write_line(f"To repeat: scripts/test -n 0 {shlex.join(list(self._messages)[:MOST])}")
 
     def pytest_sessionfinish(self):
         cache = getattr(self._config, "cache", None)

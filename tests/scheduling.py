@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+_REAL = "[real]"  # ends the names of the units of work that use the real server
 _FILE = "real_tests"  # in the input of a worker: the path of the list
 
 
@@ -46,7 +47,7 @@ class Scheduling:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config, log):
         config.option.loadscopereorder = (
-            False  # in the order of the files, the slow ones (conformance, faults) start early
+            False  # keep the order of the files: slow ones (conformance, faults) start early
         )
         return ByFileAndServer(config, log, self._file)
 
@@ -89,9 +90,7 @@ class ByFileAndServer(LoadScopeScheduling):
 
     def _next_unit(self, node) -> str | None:
         """Return the next unit with the real server for the node that has it, then the next one without."""
-        first = next(
-            each for each in self.nodes if not each.shutting_down
-        )  # when it dies, the next node has the real server
+        first = next(each for each in self.nodes if not each.shutting_down)  # when it dies, the next one is the first
         for is_real in (True, False) if node is first else (False,):
             for unit in self.workqueue:
                 if unit.endswith(_REAL) is is_real:
@@ -112,6 +111,3 @@ class ByFileAndServer(LoadScopeScheduling):
             self.assigned_work[node] = {name: unit for name, unit in units.items() if not all(unit.values())}
         super().remove_node(node)
         return died_in
-
-
-_REAL = "[real]"

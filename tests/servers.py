@@ -12,9 +12,10 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.testing import Environment
 from ctrlruntime.testing.controlplane import Programs, find_programs
 
-__all__ = ["embedded_server", "namespace", "own_real_server", "real_programs", "real_server", "server"]
+__all__ = ["LONGEST_WAIT", "embedded_server", "namespace", "own_real_server", "real_programs", "real_server", "server"]
 
-START = 120.0  # seconds: a loaded machine starts the real server slowly
+LONGEST_WAIT = 120.0
+"""Seconds for whatever comes for certain: a process, a server, an event. A wait that succeeds costs nothing, however loaded the machine is."""
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +39,7 @@ def embedded_server() -> Iterator[Environment]:
 def real_server(real_programs: Programs) -> Iterator[Environment]:
     """The one real server of a run. `scheduling` gives all tests that use it to one process."""
     has_manager = real_programs.kube_controller_manager is not None
-    with Environment(backend="real", controller_manager=has_manager, start_timeout=START) as environment:
+    with Environment(backend="real", controller_manager=has_manager, start_timeout=LONGEST_WAIT) as environment:
         yield environment
 
 
@@ -48,7 +49,7 @@ def own_real_server(real_programs: Programs) -> Callable[..., Environment]:
 
     It takes what `Environment` takes: its definitions, or flags of kube-apiserver.
     """
-    return functools.partial(Environment, backend="real", controller_manager=False, start_timeout=START)
+    return functools.partial(Environment, backend="real", controller_manager=False, start_timeout=LONGEST_WAIT)
 
 
 @pytest.fixture(params=["embedded", "real"], scope="session")

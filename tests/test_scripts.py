@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import subprocess
 import sys
@@ -90,3 +91,23 @@ def test_a_version_that_is_not_here_is_named(tmp_path):
     assert find_python("9.9", tmp_path, tmp_path).startswith(
         "environment: cannot find 9.9: neither the PATH nor pyenv has it"
     )
+
+
+@pytest.fixture
+def side_by_side(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    return importlib.import_module("side_by_side").side_by_side
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "printed"),
+    [
+        (["sh", "-c", "echo out; echo err >&2; exit 3"], 3, "out\nerr\n"),
+        (["no-such-program"], 127, "no-such-program cannot be started: No such file or directory\n"),
+        (["sh", "-c", "echo begun; exec sleep 100"], 124, "begun\n\nsh did not end within 1 s\n"),
+    ],
+)
+def test_a_step_that_fails_is_told_with_its_reason(side_by_side, command, code, printed):
+    [ended] = side_by_side({"step": command}, 1, longest=1)
+
+    assert (ended.name, ended.code, ended.printed) == ("step", code, printed)

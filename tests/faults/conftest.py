@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from fault_scenarios import OWN_TIME, PATIENCE, Outcome, Times
-from servers import namespace, server
+from fault_scenarios import OWN_TIME, Outcome, Times
+from servers import LONGEST_WAIT, namespace, server
 
 from ctrlruntime.log.options import WARN
 from ctrlruntime.log.output import sink
@@ -26,7 +26,7 @@ SCALE = float(os.environ.get(SCALE_VARIABLE, "0.05"))
 @pytest.fixture(scope="session")
 def times() -> Times:
     """The times of watches, scaled."""
-    return Times(SCALE, own=OWN_TIME if SCALE_VARIABLE in os.environ else PATIENCE)
+    return Times(SCALE, own=OWN_TIME if SCALE_VARIABLE in os.environ else LONGEST_WAIT)
 
 
 @pytest.fixture

@@ -35,10 +35,7 @@ from ctrlruntime.testing import Environment
 from ctrlruntime.testing.faults import FaultProxy, Match
 
 OWN_TIME = 1.0
-"""Seconds that a scaled bound has besides: handshakes and turns of the event loop are not scaled."""
-
-PATIENCE = 120.0
-"""The same in the suite, where a loaded machine must not fail a test. `scripts/faults` measures how long a recovery takes."""
+"""Seconds that a scaled bound has besides: handshakes and turns of the event loop are not scaled. `scripts/faults` measures with it. In the suite it is `LONGEST_WAIT`: a loaded machine must not fail a test."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ class Scenario:
     """Events that may be logged as errors."""
 
     unscaled: float = 0.0
-    """Seconds of the bound that come from constants and are not scaled."""
+    """Seconds of the bound that come from constants and are not scaled. `scripts/faults` measures with it. In the suite it is `LONGEST_WAIT`: a loaded machine must not fail a test."""
 
     options: dict[str, Any] = field(default_factory=dict)
     """Fields of WatchOptions that differ from the (scaled) defaults."""

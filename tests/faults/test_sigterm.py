@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 
 import pytest
 from operators.process import FOLDER, ROOT, Nursery, Process
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import eventually
 from ctrlruntime.testing.faults import FaultProxy
 
 GRACE = 5.0
-MARGIN = 120.0  # seconds for the lease, the servers and the interpreter, on a loaded machine
 RELEASE = 5.0  # seconds the release of the lease is tried for, when no answer comes
 STRICT = ("-X", "dev", "-W", "error")
 COUNT = int(os.environ.get("CTRLRUNTIME_MOMENTS", "40"))
@@ -90,9 +90,9 @@ class Run:
         self.was_caught = self.process.catches(signal.SIGTERM)
         self.process.send(signal.SIGTERM)
         try:
-            code = await self.process.ends(within=GRACE + MARGIN)
+            code = await self.process.ends(within=GRACE + LONGEST_WAIT)
         except AssertionError:
-            return self._report([f"it ran for more than {GRACE + MARGIN:g} s"])
+            return self._report([f"it ran for more than {GRACE + LONGEST_WAIT:g} s"])
         wrong = complaints(self.process.text())
         if code not in ({0} if self.was_caught else {0, -signal.SIGTERM}):
             wrong.insert(0, f"exit code {code}")
@@ -158,7 +158,7 @@ async def test_sigterm_after_the_server_has_stopped_to_answer(server, start, fau
             process.send(signal.SIGTERM)
 
             # The lease cannot be given back, and says so; the process ends all the same, and as planned.
-            assert await process.ends(within=1.0 + RELEASE + MARGIN) == 0
+            assert await process.ends(within=1.0 + RELEASE + LONGEST_WAIT) == 0
     assert "Traceback" not in process.text()
 
 
@@ -187,7 +187,7 @@ async def test_a_process_from_its_first_line_on_ends_cleanly(server, namespace, 
         await eventually(lambda: "starting workers" in output.read_text())
         process.send_signal(signal.SIGTERM)
 
-        assert await asyncio.wait_for(process.wait(), GRACE + MARGIN) == 0
+        assert await asyncio.wait_for(process.wait(), GRACE + LONGEST_WAIT) == 0
         assert complaints(output.read_text()) == []
     finally:
         if process.returncode is None:

@@ -15,14 +15,14 @@ import time
 import pytest
 from operators.history import History, Version
 from operators.process import Nursery, Process
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import eventually
 from ctrlruntime.testing.faults import FaultProxy, Match, freeze, thaw
 
 IS_FULL = os.environ.get("CTRLRUNTIME_FAILOVER") == "defaults"
 LEASE, RENEW, RETRY = (15.0, 10.0, 2.0) if IS_FULL else (2.0, 1.4, 0.2)
-START = 120.0  # seconds a process may take to begin on a loaded machine
-MARGIN = 3.0 if IS_FULL else START  # seconds a hand-over may take besides the times of the lease
+MARGIN = 3.0 if IS_FULL else LONGEST_WAIT  # seconds a hand-over may take besides the times of the lease
 SECRETS = 5000 if IS_FULL else 500
 
 pytestmark = pytest.mark.slow
@@ -93,10 +93,10 @@ class Pair:
             writes = self.history.writes(after=mark)
             return writes[-1].writer if writes and writes[-1].writer == self.history.holder() else ""
 
-        self.leader = await eventually(writing, timeout=START)
+        self.leader = await eventually(writing)
         self.standby = "b" if self.leader == "a" else "a"
         for process in self.processes.values():
-            await process.says("synced", within=START)
+            await process.says("synced", within=LONGEST_WAIT)
 
     @property
     def leading(self) -> Process:
@@ -140,7 +140,7 @@ async def test_a_frozen_leader_writes_nothing_when_it_wakes_up(pair):
     freeze(pair.leading)
     await pair.handed_over(since, within=LEASE + MARGIN)
     before = len(pair.history.writes(by=pair.standby))
-    await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 50, timeout=START)
+    await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 50)
 
     thaw(pair.leading)
 
@@ -155,7 +155,7 @@ async def test_a_short_freeze_costs_nothing(pair):
     thaw(pair.leading)
     before = len(pair.history.writes())
 
-    await eventually(lambda: len(pair.history.writes(by=pair.leader)) > before + 50, timeout=START)
+    await eventually(lambda: len(pair.history.writes(by=pair.leader)) > before + 50)
 
     assert pair.history.terms() == [pair.leader]
 
@@ -175,7 +175,7 @@ async def test_freezes_of_any_length_again_and_again(start, history):
             writes = history.writes(after=mark)
             return woken.exit_code is not None or (len(writes) > 200 and writes[-1].writer == pair.leader)
 
-        await eventually(goes_on, timeout=START)
+        await eventually(goes_on)
         if woken.exit_code is not None:
             pair.processes[pair.leader] = start(pair.leader)
 
@@ -186,13 +186,13 @@ def written_anew(leases: list[Version]) -> bool:
 
 async def test_a_lease_deleted_by_hand_makes_no_second_leader(pair, server, namespace):
     """A candidate that saw who led leaves it the time; one that comes later knows nothing, and cannot."""
-    await pair.processes[pair.standby].prints("another process leads", within=START)
+    await pair.processes[pair.standby].prints("another process leads", within=LONGEST_WAIT)
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/writer"
     for _ in range(5):
         mark = pair.history.mark()
         await asyncio.to_thread(server.connection.request, "DELETE", path)
-        await eventually(lambda mark=mark: written_anew(pair.history.leases(after=mark)), timeout=START)
-        await eventually(lambda mark=mark: len(pair.history.writes(after=mark)) > 20, timeout=START)
+        await eventually(lambda mark=mark: written_anew(pair.history.leases(after=mark)))
+        await eventually(lambda mark=mark: len(pair.history.writes(after=mark)) > 20)
 
 
 @pytest.mark.parametrize("pair", ["stubborn", "thread", "blocking"], indirect=True)
@@ -204,7 +204,7 @@ async def test_what_ignores_the_end_of_its_leadership_writes_nothing_after_it(pa
     thaw(pair.leading)
     before = len(pair.history.writes(by=pair.standby))
 
-    await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 100, timeout=START)
+    await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 100)
 
     assert await pair.leading.ends(within=120) == 1
 
@@ -212,12 +212,12 @@ async def test_what_ignores_the_end_of_its_leadership_writes_nothing_after_it(pa
 async def test_a_leader_that_blocks_its_loop_for_longer_than_the_lease(start, history):
     """It may stay the leader or lose the lease meanwhile; if it loses it, its next write is not begun."""
     blocking = start("a", "--mode", "blocking")
-    await blocking.says("blocked", within=START)
+    await blocking.says("blocked", within=LONGEST_WAIT)
     start("b")
 
-    woke = await blocking.says("unblocked", within=START)
+    woke = await blocking.says("unblocked", within=LONGEST_WAIT)
 
-    await eventually(lambda: history.writes()[-1].seen_at > woke + 1.0, timeout=START)
+    await eventually(lambda: history.writes()[-1].seen_at > woke + 1.0)
 
 
 # --- the network fails ------------------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ async def test_who_cannot_renew_stops_writing_before_the_other_one_begins(far_pa
     with fault(proxies[pair.leader]):
         took = await pair.handed_over(since, within=RENEW + LEASE + MARGIN)
         before = len(pair.history.writes(by=pair.standby))
-        await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 50, timeout=START)
+        await eventually(lambda: len(pair.history.writes(by=pair.standby)) > before + 50)
         assert await pair.leading.ends(within=120) == 1
 
     assert took > RENEW - RETRY
@@ -274,7 +274,7 @@ async def test_renewals_that_are_late_but_in_time_cost_nothing(far_pair, proxies
     pair, mark = far_pair, far_pair.history.mark()
 
     with proxies[pair.leader].delay(RENEWALS, RENEW / 3):
-        await eventually(lambda: len(pair.history.leases(after=mark)) > 5, timeout=START)
+        await eventually(lambda: len(pair.history.leases(after=mark)) > 5)
 
     assert pair.history.terms() == [pair.leader]
 
@@ -292,9 +292,9 @@ async def test_single_refusals_and_lost_answers_cost_nothing(far_pair, proxies):
     )
     for fault in faults * 3:
         with fault() as struck:
-            await eventually(lambda struck=struck: struck.hits, timeout=START)
+            await eventually(lambda struck=struck: struck.hits)
         mark = pair.history.mark()
-        await eventually(lambda mark=mark: len(pair.history.leases(after=mark)) > 1, timeout=START)
+        await eventually(lambda mark=mark: len(pair.history.leases(after=mark)) > 1)
 
     assert pair.history.terms() == [pair.leader]
 

@@ -16,8 +16,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from fault_scenarios import PATIENCE, Outcome, Scenario, World, run, scenario
+from fault_scenarios import Outcome, Scenario, World, run, scenario
 from loose_definitions import loose_definition
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api import apps, batch, coordination, core, meta, networking, rbac
 from ctrlruntime.api.object import Object
@@ -623,7 +624,7 @@ async def ordinary_reconnects(world: World) -> None:
         began = time.monotonic()
         while world.proxy.count(watches, since=began) < 100:
             assert not await world.unready()
-            assert time.monotonic() - began < PATIENCE
+            assert time.monotonic() - began < LONGEST_WAIT
             await asyncio.sleep(0.05)
         assert not world.proxy.count(Match(verb="list", namespace=world.namespace), since=began)
         await world.recovered(await world.change())

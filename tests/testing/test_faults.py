@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.errors import ConfigError, Expired, Forbidden, TooManyRequests, TransportError, Unauthorized
 from ctrlruntime.rest.config import get_config
@@ -27,7 +28,6 @@ from ctrlruntime.testing.faults.match import describe
 MAPS = Match(resource="configmaps")
 LISTS = Match(verb="list", resource="configmaps")
 WATCHES = Match(verb="watch", resource="configmaps")
-SOON = 120.0  # seconds, for what comes for certain: see eventually in tests/conftest.py
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -99,7 +99,7 @@ async def watching(transport, proxy, path, version="0"):
 
 
 async def next_of(queue):
-    return await asyncio.wait_for(queue.get(), SOON)
+    return await asyncio.wait_for(queue.get(), LONGEST_WAIT)
 
 
 @asynccontextmanager
@@ -188,7 +188,7 @@ def test_an_unchanged_answer_passes_without_headers_of_a_body(proxy):
     )
     parts = urlsplit(proxy.url)
     token = json.loads(proxy.kubeconfig)["users"][0]["user"]["token"]
-    connection = http.client.HTTPSConnection(parts.hostname, parts.port, context=context, timeout=SOON)
+    connection = http.client.HTTPSConnection(parts.hostname, parts.port, context=context, timeout=LONGEST_WAIT)
     headers = {"Authorization": f"Bearer {token}", "Accept": AGGREGATED}
     try:
         connection.request("GET", "/apis", headers=headers)
