@@ -6,6 +6,7 @@ Without `--all` a run leaves out the tests marked `thorough`: they prove recorde
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import sys
 import textwrap
@@ -13,12 +14,15 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import structlog
 from failures import FailuresAtOnce, Rerun
 from guard import Guard
+from process_state import ProcessState
 from scheduling import Scheduling
 from servers import LONGEST_WAIT, embedded_server, own_real_server, real_programs, real_server
 from usage import Measure, Table
 
+from ctrlruntime.log.output import sink
 from ctrlruntime.testing import eventually
 
 __all__ = ["embedded_server", "own_real_server", "real_programs", "real_server"]
@@ -47,6 +51,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--rerun", action="store_true", help="with --last-failed: print the tests that pass now as unstable"
     )
+    parser.addoption(
+        "--file-order", metavar="ORDER", default="", help="run the files in `reverse`, or in the random order of a seed"
+    )
     parser.addoption("--usage", metavar="FILE", help="write the seconds of each test file, as CSV")
 
 
@@ -56,6 +63,7 @@ def pytest_configure(config):
         guard = Guard()
         guard.start()
         config.add_cleanup(guard.stop)
+        config.pluginmanager.register(ProcessState(patience=LONGEST_WAIT))
     config.pluginmanager.register(Scheduling(config))
     config.pluginmanager.register(Measure())
     if not hasattr(config, "workerinput"):
@@ -89,22 +97,23 @@ if os.environ.get("CTRLRUNTIME_TEST_LOOP") == "uvloop":
         return {"uvloop": uvloop.new_event_loop}
 
 
-@pytest.fixture(autouse=True)
-def _same_folder():
-    """Fails a test that leaves another current folder than it found, and changes back: the tests after it do not depend on it."""
-    before = Path.cwd()
+@pytest.fixture
+def sets_up_log():
+    """For tests that set up the log of the process: puts it back."""
+    root = logging.getLogger()
+    output, level, handlers = sink.output, root.level, list(root.handlers)
     yield
-    after = _current_folder()
-    if after != before:
-        os.chdir(before)
-        pytest.fail(f"the test left the current folder at {after or 'a folder that was deleted'}")
+    sink.output = output
+    root.setLevel(level)
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
+    structlog.reset_defaults()
 
 
-def _current_folder():
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        return None
+@pytest.fixture
+def runs_main(sets_up_log, monkeypatch):
+    """For tests that run the `main` of a program in this process: puts back the log and `sys.path`."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
 
 
 @pytest.fixture

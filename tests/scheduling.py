@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,7 +38,9 @@ class Scheduling:
         node.workerinput[_FILE] = str(self._file)
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items) -> None:
+    def pytest_collection_modifyitems(self, config, items) -> None:
+        if order := config.getoption("--file-order", default=""):
+            items.sort(key=_place_in(order, items))
         if self._worker is None:
             return
         file = Path(self._worker[_FILE])
@@ -50,6 +54,17 @@ class Scheduling:
             False  # keep the order of the files: slow ones (conformance, faults) start early
         )
         return ByFileAndServer(config, log, self._file)
+
+
+def _place_in(order: str, items: list[pytest.Item]) -> Callable[[pytest.Item], int]:
+    """Return what gives the place of a test's file: "reverse", or any other text as the seed of a random order."""
+    files = list(dict.fromkeys(item.path for item in items))
+    if order == "reverse":
+        files.reverse()
+    else:
+        random.Random(order).shuffle(files)
+    places = {file: place for place, file in enumerate(files)}
+    return lambda item: places[item.path]
 
 
 def uses_real_server(item: pytest.Item) -> bool:

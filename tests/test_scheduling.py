@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
 from failures import MOST
 
 CONFTEST = """
@@ -17,6 +18,7 @@ from scheduling import Scheduling
 
 def pytest_addoption(parser):
     parser.addoption("--rerun", action="store_true")
+    parser.addoption("--file-order", default="")
 
 def pytest_configure(config):
     config.pluginmanager.register(Scheduling(config))
@@ -49,11 +51,10 @@ def run(folder, *arguments, **files):
     (folder / "conftest.py").write_text(CONFTEST)
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(textwrap.dedent(text))
-    options = ["-o", "asyncio_default_fixture_loop_scope=function", *arguments]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "2", "--rootdir", ".", *options],
+        [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-n", "2", "--rootdir", ".", *arguments],
         cwd=folder,
-        env={"PYTHONPATH": str(Path(__file__).parent)},
+        env={"PYTHONPATH": str(Path(__file__).parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -134,6 +135,15 @@ def test_when_the_worker_with_the_real_server_dies_another_one_takes_over(tmp_pa
     done = run(tmp_path, a=dies, b=BOTH, c=BOTH)
 
     assert done.stdout.splitlines()[-1].startswith("1 failed, 10 passed"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("order", "files"), [("reverse", "cba"), ("1", "acb"), ("2", "abc")])
+def test_files_run_in_the_order_that_is_asked_for(tmp_path, order, files):
+    two = "def test_1(): pass\ndef test_2(): pass\n"
+
+    run(tmp_path, "-n", "0", "--file-order", order, a=two, b=two, c=two)
+
+    assert list(workers(tmp_path)) == [f"test_{file}.py::test_{number}" for file in files for number in (1, 2)]
 
 
 def test_a_failure_is_named_when_it_happens(tmp_path):

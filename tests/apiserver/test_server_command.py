@@ -13,6 +13,8 @@ from ctrlruntime.apiserver import APIServer, Options, ServerThread
 from ctrlruntime.apiserver.command import main, options_from, parser
 from ctrlruntime.errors import ConfigError
 
+pytestmark = pytest.mark.usefixtures("runs_main")
+
 COMMAND = [sys.executable, "-m", "ctrlruntime.apiserver"]
 
 

@@ -27,6 +27,8 @@ from ctrlruntime.certificates import make_authority
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.testing import Environment
 
+pytestmark = pytest.mark.usefixtures("runs_main")
+
 TIME_LIMIT = 20.0
 
 

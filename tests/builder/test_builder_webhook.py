@@ -179,7 +179,10 @@ async def test_a_kind_must_be_in_the_scheme():
     assert mgr.webhook_server.registrations == ()
 
 
+@pytest.mark.usefixtures("sets_up_log")
 async def test_recovery_and_log_fields_are_the_builders_to_choose(mgr, capsys):
+    ctrl.log.setup(ctrl.log.Options(encoder="console"))
+
     class Broken:
         async def default(self, game: Game) -> None:
             ctrl.get_logger("test").info("asked")

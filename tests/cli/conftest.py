@@ -15,6 +15,11 @@ from ctrlruntime.testing import Environment
 sys.path.append(str(Path(__file__).parent.parent / "olm"))  # bundles.py: a good bundle, to be changed
 
 
+@pytest.fixture(autouse=True)
+def _runs_main(runs_main: None) -> None:
+    """`ctrl` runs in this process."""
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Environment]:
     with Environment(backend="embedded") as environment:

@@ -14,6 +14,8 @@ from ctrlruntime.project.kustomize import render
 from ctrlruntime.testing import demo
 from examples import webhook_flags
 
+pytestmark = pytest.mark.usefixtures("runs_main")
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"
 

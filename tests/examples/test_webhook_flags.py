@@ -9,6 +9,8 @@ import pytest
 import ctrlruntime as ctrl
 from examples import webhook_flags
 
+pytestmark = pytest.mark.usefixtures("runs_main")
+
 
 @pytest.fixture
 def options(monkeypatch, tmp_path):

@@ -19,18 +19,7 @@ from ctrlruntime.log.chain import Chain
 from ctrlruntime.log.output import sink
 from ctrlruntime.reconcile import Request
 
-
-@pytest.fixture(autouse=True)
-def restore():
-    """Leave the process's logging as it was."""
-    root = logging.getLogger()
-    output, level, handlers = sink.output, root.level, list(root.handlers)
-    yield
-    sink.output = output
-    root.setLevel(level)
-    for handler in set(root.handlers) - set(handlers):
-        root.removeHandler(handler)
-    structlog.reset_defaults()
+pytestmark = pytest.mark.usefixtures("sets_up_log")
 
 
 class Lines(io.StringIO):

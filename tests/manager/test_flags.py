@@ -10,18 +10,8 @@ import pytest
 import ctrlruntime as ctrl
 from ctrlruntime import log
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.log.output import sink
 
-
-@pytest.fixture(autouse=True)
-def _same_log():
-    """parse_flags sets up the log of the process; put it back."""
-    import logging
-
-    before, handlers, level = sink.output, list(logging.root.handlers), logging.root.level
-    yield
-    sink.output, logging.root.handlers = before, handlers
-    logging.root.setLevel(level)
+pytestmark = pytest.mark.usefixtures("sets_up_log")
 
 
 def flags(*argv, **options):

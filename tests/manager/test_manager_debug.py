@@ -97,7 +97,8 @@ async def test_they_stop_with_the_manager(operator):
         await asyncio.to_thread(fetch, address, "")
 
 
-async def test_the_flag_turns_them_on_and_the_argument_wins(config, logs):  # logs: takes back what the flags set up
+@pytest.mark.usefixtures("sets_up_log")
+async def test_the_flag_turns_them_on_and_the_argument_wins(config):
     flags = parse_flags(["--debug-bind-address", "0"], environ={})
     mgr = ctrl.new_manager(config, flags=flags, metrics_bind_address="0", debug_bind_address=LOCAL)
     async with running(mgr):

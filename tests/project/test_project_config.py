@@ -234,6 +234,7 @@ def test_the_pod_asks_for_nothing_a_restricted_namespace_refuses(shop, tmp_path)
     assert manager(objects)["resources"]["limits"]["memory"] == "256Mi"
 
 
+@pytest.mark.usefixtures("sets_up_log")
 def test_the_manager_understands_its_arguments(hooked, tmp_path):
     from ctrlruntime.manager.flags import parse_flags
 

@@ -240,8 +240,9 @@ async def test_writes_of_a_handler_need_no_leadership():
     assert not actors[0].fenced
 
 
+@pytest.mark.usefixtures("sets_up_log")
 async def test_log_lines_carry_the_request(capsys):
-    ctrl.log.setup(ctrl.log.Options(encoder="console"))  # whatever form an earlier test has chosen for the process
+    ctrl.log.setup(ctrl.log.Options(encoder="console"))
     log = ctrl.get_logger("test")
 
     async def handle(request):
