@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable
 
 from ctrlruntime.apiserver.options import Options
 from ctrlruntime.apiserver.server import APIServer
+from ctrlruntime.signals import handled_by_loop
 
 
 async def serve(options: Options, announce: Callable[[APIServer], None]) -> None:
     """Serve until SIGTERM or SIGINT; call `announce` when the server answers. Raises: ConfigError."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     server = APIServer(options)
-    await server.start()
-    try:
-        announce(server)
-        await stop.wait()
-    finally:
-        await server.stop()
+    with handled_by_loop(lambda _received: stop.set()):
+        await server.start()
+        try:
+            announce(server)
+            await stop.wait()
+        finally:
+            await server.stop()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from ctrlruntime import log
 from ctrlruntime.errors import CtrlError
+from ctrlruntime.signals import STOP, handled_by_loop
 from ctrlruntime.terminal import escaped
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ async def run_until_signal(manager: Manager, *, exit_now: Callable[[int], object
 
     A process whose event loop is blocked when the grace is over ends with code 1. Raises: what the manager raises.
     """
-    loop = asyncio.get_running_loop()
 
     def on_signal(received: signal.Signals) -> None:
         log.get_logger("manager").info("signal received, stopping", signal=received.name)
@@ -45,15 +45,10 @@ async def run_until_signal(manager: Manager, *, exit_now: Callable[[int], object
 
     insistence = _Insistence(manager.graceful_shutdown_timeout, exit_now)
     manager.on_stall = insistence.stalled
-    signals = (signal.SIGTERM, signal.SIGINT)
-    for number in signals:
-        loop.add_signal_handler(number, on_signal, number)
-        insistence.hear(number)
-    try:
+    with handled_by_loop(on_signal):
+        for number in STOP:
+            insistence.hear(number)
         await manager.start()
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
 
 
 class _Insistence:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from ctrlruntime.errors import ConfigError, CtrlError
+from ctrlruntime.signals import handled
 
 __all__ = ["Operator", "install_definitions", "source_folder"]
 
@@ -81,7 +81,7 @@ class Operator:
 
     def run(self) -> int:
         """Run, and return the exit code: the child's, 128 and the number for one that a signal killed. Raises: what `prepare` raises."""
-        with self._signals():
+        with handled(self._pass_on):
             while True:
                 files = self._files()
                 code = self._run_once(files)
@@ -149,21 +149,9 @@ class Operator:
         while not self._is_asked and self._files() == files:
             time.sleep(_POLL)
 
-    # Signals
-
-    @contextlib.contextmanager
-    def _signals(self) -> Generator[None]:
-        """Pass SIGINT and SIGTERM on to the child, and end with it."""
-
-        def pass_on(number: int, _frame: FrameType | None) -> None:
-            self._is_asked = True
-            if self._child is not None and self._child.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(self._child.pid, number)
-
-        before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _pass_on(self, number: int, _frame: FrameType | None) -> None:
+        """Pass a signal on to the child, and end with it."""
+        self._is_asked = True
+        if self._child is not None and self._child.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child.pid, number)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import signal
 import sys
 import tempfile
 from collections.abc import Generator
@@ -25,6 +24,7 @@ from ctrlruntime.generate.definitions import read_definitions
 from ctrlruntime.install import install_crds, served_kinds
 from ctrlruntime.rest.config import Config, NoConfigError, get_config
 from ctrlruntime.rest.redaction import shown_url
+from ctrlruntime.signals import handled
 
 if TYPE_CHECKING:
     from ctrlruntime.manager.flags import Flags
@@ -148,12 +148,8 @@ def _signals_end_it() -> Generator[None]:
     def end(_number: int, _frame: FrameType | None) -> NoReturn:
         sys.exit(0)
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
+    with handled(end):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _configured(flags: Flags) -> Config | None:
