@@ -4,7 +4,7 @@ honest.
 | fixture | what it is |
 |---|---|
 | ``server`` | the running `Environment`, once as ``embedded`` and once as ``real`` |
-| ``namespace`` | a fresh namespace on it |
+| ``namespace`` | a fresh namespace on it; ``new_namespace()`` makes more |
 | ``nodes`` | Pods run: by the simulator of `tests/controlplane/nodes.py` on the real server, by the embedded one itself |
 """
 
@@ -22,9 +22,9 @@ sys.path.append(str(Path(__file__).parent.parent / "controlplane"))
 sys.path.append(str(Path(__file__).parent.parent / "olm"))  # bundles, and what OLM makes of them
 
 from nodes import NodeSimulator
-from servers import namespace, server
+from servers import namespace, new_namespace, server
 
-__all__ = ["namespace", "server"]
+__all__ = ["namespace", "new_namespace", "server"]
 
 
 @pytest.fixture(scope="session")

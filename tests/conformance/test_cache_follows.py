@@ -208,28 +208,24 @@ async def test_a_crd_installed_late_is_found_and_read(server, namespace):
         assert isinstance(event, DeleteEvent)
 
 
-async def test_a_set_of_namespaces_holds_those_and_no_others(server, namespace):
-    second, third = [await asyncio.to_thread(server.create_namespace) for _ in range(2)]
-    try:
-        async with cluster(server, namespaces=[namespace, second]) as made:
-            for space in (namespace, second, third):
-                await made.api.create(config_map(space, "here"))
+async def test_a_set_of_namespaces_holds_those_and_no_others(server, namespace, new_namespace):
+    second, third = [await asyncio.to_thread(new_namespace) for _ in range(2)]
+    async with cluster(server, namespaces=[namespace, second]) as made:
+        for space in (namespace, second, third):
+            await made.api.create(config_map(space, "here"))
 
-            async def found():
-                return {item.key for item in (await made.cache.list(core.ConfigMap)).metas if item.name == "here"}
+        async def found():
+            return {item.key for item in (await made.cache.list(core.ConfigMap)).metas if item.name == "here"}
 
-            both = {NamespacedName(namespace, "here"), NamespacedName(second, "here")}
-            async with asyncio.timeout(SOON):
-                while await found() != both:
-                    await made.informer("ConfigMap").changed()
-            assert [item.name for item in (await made.cache.list(core.ConfigMap, namespace=second)).metas if item.name == "here"] == ["here"]  # fmt: skip
-            with pytest.raises(NotCachedError, match="outside the cache"):
-                await made.cache.get(core.ConfigMap, NamespacedName(third, "here"))
-            spaces = {item.name for item in (await made.cache.list(core.Namespace)).metas}
-            assert {namespace, second, third} <= spaces  # cluster-scoped kinds are held whole
-    finally:
-        for space in (second, third):
-            await asyncio.to_thread(server.delete_namespace, space)
+        both = {NamespacedName(namespace, "here"), NamespacedName(second, "here")}
+        async with asyncio.timeout(SOON):
+            while await found() != both:
+                await made.informer("ConfigMap").changed()
+        assert [item.name for item in (await made.cache.list(core.ConfigMap, namespace=second)).metas if item.name == "here"] == ["here"]  # fmt: skip
+        with pytest.raises(NotCachedError, match="outside the cache"):
+            await made.cache.get(core.ConfigMap, NamespacedName(third, "here"))
+        spaces = {item.name for item in (await made.cache.list(core.Namespace)).metas}
+        assert {namespace, second, third} <= spaces  # cluster-scoped kinds are held whole
 
 
 async def test_selectors_are_the_servers_and_an_object_that_leaves_them_is_gone(server, namespace):

@@ -15,11 +15,8 @@ LIMIT = 120
 
 
 @pytest.fixture
-def three(server):
-    names = [server.create_namespace() for _ in range(3)]
-    yield names
-    for name in names:
-        server.delete_namespace(name)
+def three(new_namespace):
+    return [new_namespace() for _ in range(3)]
 
 
 def manager(server, **options):

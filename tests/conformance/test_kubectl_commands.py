@@ -12,7 +12,6 @@ import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -160,15 +159,13 @@ class Both:
 
 
 @pytest.fixture
-def both(embedded_server: Environment, real_server: Environment, tmp_path) -> Iterator[Both]:
+def both(embedded_server: Environment, real_server: Environment, tmp_path) -> Both:
     namespace = f"kubectl-{secrets.token_hex(4)}"
     servers = (embedded_server, real_server)
     for server in servers:
         server.connection.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     folders = [str(tmp_path / name) for name in ("embedded", "real")]
-    yield Both(*(Kubectl(server, namespace, folder) for server, folder in zip(servers, folders, strict=True)))
-    for server in servers:
-        server.delete_namespace(namespace)
+    return Both(*(Kubectl(server, namespace, folder) for server, folder in zip(servers, folders, strict=True)))
 
 
 @pytest.fixture

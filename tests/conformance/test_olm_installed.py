@@ -74,12 +74,9 @@ async def install(server, admin, namespace, tmp_path):
 
 
 @pytest.fixture
-def namespaces(server):
+def namespaces(new_namespace):
     """Two more namespaces."""
-    names = [server.create_namespace() for _ in range(2)]
-    yield names
-    for name in names:
-        server.delete_namespace(name)
+    return [new_namespace() for _ in range(2)]
 
 
 def memcached(namespace, size=2):

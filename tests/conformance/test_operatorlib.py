@@ -157,21 +157,19 @@ async def test_of_replica_sets_those_without_pods_go(client, namespace):
     assert names(gone) == ["empty"]
 
 
-async def test_labels_and_the_namespace_bound_what_is_looked_at(client, server, namespace):
-    far = server.create_namespace()
-    for place, name, labels in ((namespace, "ours", LABELS), (namespace, "theirs", {}), (far, "elsewhere", LABELS)):
-        await client.create(core.ConfigMap(metadata=meta.ObjectMeta(name=name, namespace=place, labels=labels)))
+async def test_labels_and_the_namespace_bound_what_is_looked_at(client, new_namespace, namespace):
+    far = new_namespace()
+    labels = {"app": far}  # no other test has it
+    for place, name, its in ((namespace, "ours", labels), (namespace, "theirs", {}), (far, "elsewhere", labels)):
+        await client.create(core.ConfigMap(metadata=meta.ObjectMeta(name=name, namespace=place, labels=its)))
 
     def pruner(where):
-        options = {"namespace": where, "labels": LABELS, "is_prunable": lambda _: True}
+        options = {"namespace": where, "labels": labels, "is_prunable": lambda _: True}
         return Pruner(client, core.ConfigMap, list, **options)
 
-    try:
-        assert sorted(names(await pruner(None).prune(dry_run=True))) == ["elsewhere", "ours"]
-        assert names(await pruner(namespace).prune()) == ["ours"]
-        assert await left(client, core.ConfigMap, far) == ["elsewhere"]
-    finally:
-        server.delete_namespace(far)
+    assert sorted(names(await pruner(None).prune(dry_run=True))) == ["elsewhere", "ours"]
+    assert names(await pruner(namespace).prune()) == ["ours"]
+    assert await left(client, core.ConfigMap, far) == ["elsewhere"]
 
 
 async def test_what_is_being_deleted_already_is_no_longer_counted(client, namespace):

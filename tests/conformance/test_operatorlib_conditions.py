@@ -140,8 +140,10 @@ async def test_an_operator_condition_that_is_gone_is_not_found(client, namespace
         await gone.get()
 
 
-async def test_a_manager_that_looks_at_other_namespaces_reports_in_its_own(server, client, namespace, ours):
-    far = server.create_namespace()
+async def test_a_manager_that_looks_at_other_namespaces_reports_in_its_own(
+    server, client, namespace, new_namespace, ours
+):
+    far = new_namespace()
     config = ctrl.get_config(str(server.kubeconfig_path))
     mgr = ctrl.new_manager(config, cache=ctrl.CacheOptions(namespaces=[far]), metrics_bind_address="0")
 
@@ -149,16 +151,13 @@ async def test_a_manager_that_looks_at_other_namespaces_reports_in_its_own(serve
         await factory(mgr.client, namespace).condition("Upgradeable").set(True, reason="Fine")
 
     mgr.add(report)
-    try:
-        async with ctrl.running(mgr):
+    async with ctrl.running(mgr):
 
-            async def is_reported():
-                found = await client.get(OperatorCondition, ctrl.key(ours))
-                return [(each.type, each.reason) for each in found.spec.conditions] == [("Upgradeable", "Fine")]
+        async def is_reported():
+            found = await client.get(OperatorCondition, ctrl.key(ours))
+            return [(each.type, each.reason) for each in found.spec.conditions] == [("Upgradeable", "Fine")]
 
-            await eventually(is_reported)
-    finally:
-        server.delete_namespace(far)
+        await eventually(is_reported)
 
 
 async def test_outside_of_olm_it_says_so(client, tmp_path):

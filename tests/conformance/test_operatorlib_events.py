@@ -33,10 +33,8 @@ METRIC = "resource_created_at_seconds"
 
 
 @pytest.fixture
-def far(server):
-    name = server.create_namespace()
-    yield name
-    server.delete_namespace(name)
+def far(new_namespace):
+    return new_namespace()
 
 
 class Seen:

@@ -16,10 +16,8 @@ FINALIZER = "tracked-tests.example.com/children"
 
 
 @pytest.fixture
-def far(server):
-    name = server.create_namespace()
-    yield name
-    server.delete_namespace(name)
+def far(new_namespace):
+    return new_namespace()
 
 
 class Owner:

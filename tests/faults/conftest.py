@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 from fault_scenarios import OWN_TIME, Outcome, Times
-from servers import LONGEST_WAIT, namespace, server
+from servers import LONGEST_WAIT, namespace, new_namespace, server
 
 from ctrlruntime.log.options import WARN
 from ctrlruntime.log.output import sink
 
-__all__ = ["namespace", "server"]
+__all__ = ["namespace", "new_namespace", "server"]
 
 OUTCOMES = pytest.StashKey[list[Outcome]]()
 SCALE_VARIABLE = "CTRLRUNTIME_FAULT_SCALE"
