@@ -169,7 +169,7 @@ async def test_labels_and_the_namespace_bound_what_is_looked_at(client, new_name
 
     assert sorted(names(await pruner(None).prune(dry_run=True))) == ["elsewhere", "ours"]
     assert names(await pruner(namespace).prune()) == ["ours"]
-    assert await left(client, core.ConfigMap, far) == ["elsewhere"]
+    assert names(await client.list(core.ConfigMap, namespace=far, labels=labels)) == ["elsewhere"]
 
 
 async def test_what_is_being_deleted_already_is_no_longer_counted(client, namespace):
