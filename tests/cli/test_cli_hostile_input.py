@@ -202,7 +202,7 @@ def files_are_whole(folder: Path) -> None:
             case ".toml":
                 tomllib.loads(path.read_text())
             case ".yaml" | ".yml" if "templates" not in path.parts:
-                list(yaml.safe_load_all(path.read_text()))
+                list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
 
 
 # Names
