@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -17,6 +18,8 @@ from ctrlruntime.metrics.histogram import Histogram
 
 Sample: TypeAlias = tuple[Sequence[str], float]
 
+_VERSION: Final = re.compile(r"version\s*=\s*(?![0-9]+(\.[0-9]+)*$)", re.IGNORECASE)  # and then what is no number
+
 
 def make_registry() -> CollectorRegistry:
     """Return a registry with the metrics of the process, the interpreter and its garbage collector."""
@@ -28,8 +31,14 @@ def make_registry() -> CollectorRegistry:
 
 
 def render(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
-    encoder, content_type = choose_encoder(accept)
+    encoder, content_type = choose_encoder(_readable(accept))
     return encoder(registry), content_type
+
+
+def _readable(accept: str) -> str:
+    """Return an Accept header without quotes and without formats of a version that is no number: prometheus_client raises for both."""
+    formats = accept.replace('"', "").split(",")
+    return ",".join(each for each in formats if not any(_VERSION.match(part.strip()) for part in each.split(";")))
 
 
 class Collector(PrometheusCollector):

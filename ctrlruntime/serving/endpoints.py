@@ -128,7 +128,8 @@ def _scraper(metrics: Metrics) -> Handler:
 
     async def scrape(request: web.Request) -> web.StreamResponse:
         # In a thread: with many series the text takes tens of milliseconds to write.
-        body, content_type = await asyncio.to_thread(metrics.render, request.headers.get("Accept", ""))
+        accept = ",".join(request.headers.getall("Accept", []))
+        body, content_type = await asyncio.to_thread(metrics.render, accept)
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     return scrape

@@ -4,6 +4,8 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -212,11 +214,44 @@ def test_a_scrape_is_valid_prometheus_text():
     assert {"controller_runtime_reconcile", "workqueue_adds", "python_info", "process_cpu_seconds"} <= names
 
 
-def test_a_scrape_can_be_openmetrics():
-    body, content_type = Metrics().render("application/openmetrics-text; version=1.0.0")
+OPENMETRICS = "application/openmetrics-text"
+PLAIN = "text/plain"
 
-    assert content_type.startswith("application/openmetrics-text")
-    assert body.endswith(b"# EOF\n")
+
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [
+        ("", PLAIN),
+        ("*/*", PLAIN),
+        (f"{OPENMETRICS}", OPENMETRICS),
+        (f"{OPENMETRICS}; version=1.0.0", OPENMETRICS),
+        (f'{OPENMETRICS}; version="1.0.0"', OPENMETRICS),
+        (f'{OPENMETRICS}; charset="utf-8"; version="1.0.0";q=0.9, text/plain;q=0.1', OPENMETRICS),
+        (f"{OPENMETRICS};version=0.0.1,text/plain;version=0.0.4", PLAIN),
+        (f"{OPENMETRICS};version=abc", PLAIN),
+        (f"{OPENMETRICS};version=1.0.0-rc1", PLAIN),
+        (f"{OPENMETRICS};version=1..0", PLAIN),
+        (f"{OPENMETRICS};version=", PLAIN),
+        (f"{OPENMETRICS}; Version = x; version=1.0.0", PLAIN),
+        (f"{OPENMETRICS};version=\u0661.0", PLAIN),
+        ("text/plain;version=abc", PLAIN),
+        ("text/plain;version=1.0.0;escaping=allow-utf-8", PLAIN),
+        (f"{OPENMETRICS};version=abc,{OPENMETRICS};version=1.0.0", OPENMETRICS),
+        (f'{OPENMETRICS};version="1,0"', PLAIN),
+    ],
+)
+def test_a_scrape_has_the_format_that_is_asked_for_and_plain_text_if_that_cannot_be_read(accept, wanted):
+    body, content_type = Metrics().render(accept)
+
+    assert content_type.startswith(wanted)
+    assert body.endswith(b"# EOF\n") is (wanted == OPENMETRICS)
+
+
+@given(st.text(st.sampled_from('v=;,."1 a-'), max_size=12), st.sampled_from([OPENMETRICS, PLAIN]))
+def test_no_accept_header_fails_a_scrape(text, kind):
+    metrics = Metrics(CollectorRegistry())
+    for accept in (f"{kind};version={text}", f"{kind};{text}", f"{text},{kind}"):
+        assert metrics.render(accept)[1].startswith((OPENMETRICS, PLAIN))
 
 
 def test_the_registry_takes_metrics_of_the_users_own():

@@ -74,6 +74,9 @@ async def test_metrics_are_served():
                 )
         async with session.get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}) as answer:
             assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+        several = [("Accept", "application/openmetrics-text;version=x"), ("Accept", "application/openmetrics-text")]
+        async with session.get("/metrics", headers=several) as answer:
+            assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
         assert (await get(session, "/other"))[0] == 404
         async with session.post("/metrics") as answer:
             assert answer.status == 405
