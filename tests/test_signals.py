@@ -13,7 +13,10 @@ def heard_before(number, frame):
     raise AssertionError("nothing is sent while this handler is there")
 
 
-@pytest.fixture(params=[signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler, heard_before], ids=repr)
+@pytest.fixture(
+    params=[signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler, heard_before],
+    ids=["ignored", "default", "of Python", "of a program"],
+)
 def found(request):
     """The handlers that a program may find: a shell starts background jobs with SIGINT ignored."""
     before = {number: signal.signal(number, request.param) for number in STOP}
