@@ -35,6 +35,11 @@ _SUBDOMAIN_RULE = (
 )
 
 
+def utf8_length(text: str) -> int:
+    """Return how many bytes a text has in UTF-8. Limits of Kubernetes count bytes, all but `maxLength` and `minLength` of a schema."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def label_key_problems(key: str) -> list[str]:
     """Return what is wrong with a label key or another qualified name (`prefix/name`); empty when nothing is."""
     prefix, slash, name = key.rpartition("/")
@@ -48,11 +53,11 @@ def label_key_problems(key: str) -> list[str]:
             problems.append("prefix part must be non-empty")
         elif not _SUBDOMAIN.match(prefix):
             problems.append(f"prefix part {_SUBDOMAIN_RULE}")
-        elif len(prefix) > 253:
+        elif utf8_length(prefix) > 253:
             problems.append("prefix part must be no more than 253 bytes")
     if not name:
         problems.append("name part must be non-empty")
-    elif len(name) > 63:
+    elif utf8_length(name) > 63:
         problems.append("name part must be no more than 63 bytes")
     if not _QUALIFIED_NAME.match(name):
         problems.append(f"name part {_NAME_RULE}")
@@ -62,7 +67,7 @@ def label_key_problems(key: str) -> list[str]:
 def label_value_problems(value: str) -> list[str]:
     """Return what is wrong with a label value; empty when nothing is."""
     problems: list[str] = []
-    if len(value) > 63:
+    if utf8_length(value) > 63:
         problems.append("must be no more than 63 bytes")
     if value and not _QUALIFIED_NAME.match(value):
         problems.append(_VALUE_RULE)

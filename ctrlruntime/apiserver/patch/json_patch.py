@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ctrlruntime.errors import PatchError
+from ctrlruntime.selector import utf8_length
 
 Operation: TypeAlias = Mapping[str, Any]
 _Container: TypeAlias = "dict[str, Any] | list[Any]"
@@ -23,7 +24,7 @@ def apply(document: Any, operations: Sequence[Operation], *, copy_limit: int | N
     Args:
         document: the tree that is patched.
         operations: the decoded patch.
-        copy_limit: characters of JSON that `copy` operations may add in all, since each of them can double a document; None is no limit.
+        copy_limit: bytes of JSON that `copy` operations may add in all, since each of them can double a document; None is no limit.
 
     Raises:
         PatchError: an operation is malformed or does not apply, a test fails, or the limit is exceeded.
@@ -36,9 +37,11 @@ def apply(document: Any, operations: Sequence[Operation], *, copy_limit: int | N
         if run is None:
             raise PatchError(f"Unexpected kind: {name if isinstance(name, str) else 'unknown'}")
         if copy_limit is not None and name == "copy":
-            copied += len(json.dumps(_source_value(document, operation)))
+            text = json.dumps(_source_value(document, operation), ensure_ascii=False, separators=(",", ":"))
+            copied += utf8_length(text)
             if copied > copy_limit:
-                raise PatchError(f"the copy operations add {copied} characters, and may add {copy_limit}")
+                size = f"the accumulated size increase of copy is {copied}"
+                raise PatchError(f"Unable to complete the copy, {size}, exceeding the limit {copy_limit}")
         document = run(document, operation)
     return document
 

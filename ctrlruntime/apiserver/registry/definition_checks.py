@@ -13,10 +13,12 @@ from urllib.parse import urlsplit
 
 from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required, too_many
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.values import subdomain_problems
 from ctrlruntime.apiserver.registry.webhook_validation import url_causes
 from ctrlruntime.apiserver.schema.definition_rules import check_schema, unrecognized_formats
 from ctrlruntime.apiserver.schema.rules import children
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.selector import utf8_length
 
 _LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
@@ -92,10 +94,8 @@ def _group(document: Document, group: str) -> Iterator[StatusCause]:
     if not group:
         yield required("spec.group")
         return
-    if len(group) > 253:
-        yield invalid_value("spec.group", group, "must be no more than 253 characters")
-    elif not _SUBDOMAIN.match(group):
-        yield invalid_value("spec.group", group, _TEXT_SUBDOMAIN)
+    if problems := subdomain_problems(group):
+        yield invalid_value("spec.group", group, ",".join(problems))
     elif "." not in group:
         yield invalid_value("spec.group", group, "should be a domain with at least one dot")
     if not group.endswith((".k8s.io", ".kubernetes.io")):
@@ -163,11 +163,12 @@ def _deprecation(version: Document, path: str) -> Iterator[StatusCause]:
         yield invalid_value(path, text, "can only be set for deprecated versions")
     if not text:
         yield invalid_value(path, text, "must not be an empty string")
-    elif len(text) > 256:
+    elif utf8_length(text) > 256:
         yield invalid_value(path, text, "must be <= 256 characters long")
     for index, char in enumerate(text):
         if not char.isprintable():
-            why = f"must only contain printable UTF-8 characters; non-printable character found at index {index}"
+            at = utf8_length(text[:index])
+            why = f"must only contain printable UTF-8 characters; non-printable character found at index {at}"
             yield invalid_value(path, text, why)
             break
 

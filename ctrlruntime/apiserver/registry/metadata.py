@@ -8,6 +8,7 @@ from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, requi
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.values import key_problems, label_problems, labels_causes, subdomain_problems
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.selector import utf8_length
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _LABEL_NAMED = frozenset({("", "Namespace"), ("", "Service"), ("apps", "StatefulSet")})
@@ -137,7 +138,7 @@ def _annotations(annotations: dict[str, str] | None) -> list[StatusCause]:
     size = 0
     for key, value in (annotations or {}).items():
         causes.extend(invalid_value("metadata.annotations", key, problem) for problem in key_problems(key.lower()))
-        size += len(key) + len(value)
+        size += utf8_length(key) + utf8_length(value)
     if size > _ANNOTATIONS_LIMIT:
         text = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
         causes.append(StatusCause("FieldValueTooLong", text, "metadata.annotations"))

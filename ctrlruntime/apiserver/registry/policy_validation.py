@@ -26,6 +26,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.selector import utf8_length
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _USER_PRIORITY: Final = 1_000_000_000
@@ -116,7 +117,7 @@ def _new_event_causes(document: Document) -> Iterator[StatusCause]:
         text = document.get(name, "")
         if not text and name != "message":
             yield required(name)
-        if len(text) > limit:
+        if utf8_length(text) > limit:
             yield invalid_value(name, "", f"can have at most {limit} characters")
     for name in ("firstTimestamp", "lastTimestamp", "count", "source"):
         if document.get(name):

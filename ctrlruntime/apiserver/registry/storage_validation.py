@@ -36,6 +36,7 @@ from ctrlruntime.apiserver.registry.values import (
 )
 from ctrlruntime.apiserver.registry.volume_validation import host_path_causes, nfs_causes
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.selector import utf8_length
 
 _LARGEST_DATA: Final = 1_048_576
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -147,7 +148,7 @@ def _decoded_size(value: str) -> int:
 
 
 def _key_causes(key: str, path: str) -> Iterator[StatusCause]:
-    if len(key) > 253:
+    if utf8_length(key) > 253:
         yield invalid_value(f"{path}[{key}]", key, "must be no more than 253 characters")
     if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
         yield invalid_value(f"{path}[{key}]", key, _CONFIG_KEY_TEXT)

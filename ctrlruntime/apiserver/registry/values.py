@@ -14,7 +14,7 @@ from typing import Any, Final
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.selector import label_key_problems, label_value_problems
+from ctrlruntime.selector import label_key_problems, label_value_problems, utf8_length
 
 NON_NEGATIVE: Final = "must be greater than or equal to 0"
 PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
@@ -48,7 +48,7 @@ _PERCENT_TEXT: Final = (
 
 def label_problems(value: str) -> list[str]:
     """Return what keeps a value from being a DNS label; empty when nothing does."""
-    problems = ["must be no more than 63 characters"] if len(value) > 63 else []
+    problems = ["must be no more than 63 characters"] if utf8_length(value) > 63 else []
     if not _LABEL.match(value):
         problems.append("must not contain dots" if _SUBDOMAIN.match(value) else _LABEL_TEXT)
     return problems
@@ -56,7 +56,7 @@ def label_problems(value: str) -> list[str]:
 
 def subdomain_problems(value: str) -> list[str]:
     """Return what keeps a value from being a DNS subdomain, as the names of most kinds must be."""
-    problems = ["must be no more than 253 characters"] if len(value) > 253 else []
+    problems = ["must be no more than 253 characters"] if utf8_length(value) > 253 else []
     if not _SUBDOMAIN.match(value):
         problems.append(_SUBDOMAIN_TEXT)
     return problems
@@ -144,7 +144,7 @@ def port_causes(number: Any, path: str) -> Iterator[StatusCause]:
 
 
 def port_name_causes(name: str, path: str) -> Iterator[StatusCause]:
-    if len(name) > 15:
+    if utf8_length(name) > 15:
         yield invalid_value(path, name, "must be no more than 15 characters")
     if not re.fullmatch(r"[-a-z0-9]+", name):
         yield invalid_value(path, name, "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")

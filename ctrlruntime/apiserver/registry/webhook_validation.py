@@ -20,6 +20,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_problems,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.selector import utf8_length
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _MOST_CONDITIONS: Final = 64
@@ -66,7 +67,7 @@ def _version_causes(webhook: Document, path: str) -> Iterator[StatusCause]:
         if version in versions[:index]:
             yield invalid_value(f"{path}[{index}]", version, "duplicate version")
             continue
-        if len(version) > 63:
+        if utf8_length(version) > 63:
             yield invalid_value(f"{path}[{index}]", version, "must be no more than 63 characters")
         if not _VERSION.fullmatch(version):
             yield invalid_value(f"{path}[{index}]", version, _VERSION_TEXT)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctrlruntime.apiserver.failures import prefix_of, shown
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.selector import utf8_length
 
 if TYPE_CHECKING:
     from ctrlruntime.cel import Program, Type
@@ -181,8 +182,9 @@ def _message(rule: Rule, bindings: Mapping[str, Any]) -> str:
             text = rule.message_program.evaluate(**bindings)
         except EvaluationError:
             text = ""
-        if isinstance(text, str) and text.strip() and "\n" not in text and len(text) <= _LONGEST_MESSAGE:
-            return text.strip()
+        text = text.strip() if isinstance(text, str) else ""
+        if text and "\n" not in text and utf8_length(text) <= _LONGEST_MESSAGE:
+            return text
     return rule.message.strip() or f"failed rule: {rule.text.strip()}"
 
 
