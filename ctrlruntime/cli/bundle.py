@@ -63,7 +63,7 @@ _BELOW: Final = {
 @click.option("--package", metavar="NAME", help="Its name in a catalog.  [default: the one it has, or the project's]")
 @click.option(
     "--output-dir", "folder", default="bundle", show_default=True, metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path), help="Where the bundle is, from the project's folder.",
+    type=click.Path(path_type=Path), help="Where the bundle is, from the project's folder.",
 )  # fmt: skip
 @click.option(
     "--project", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
@@ -128,6 +128,7 @@ def bundle(
             "--base goes with --input-dir or --input; in a project the base is in config/manifests/bases"
         )
     from ctrlruntime.olm.making import Given, Request, planned
+    from ctrlruntime.project.tree import folder_for
 
     if is_pinned and digests is None:
         digests = _REGISTRY
@@ -140,9 +141,9 @@ def bundle(
         digests=None if digests is None else _digests(digests),
         digests_file=str(digests or ""),
     )
-    _refuse_project(root, folder)
+    where = folder_for("bundle", root, folder)
     material = _material(root, settings, input_dir, input_file, base)
-    plan = planned(root / folder, material, request, environ=os.environ, warn=_warn, is_renewed=not (check or diff))
+    plan = planned(where, material, request, environ=os.environ, warn=_warn, is_renewed=not (check or diff))
     if stdout:
         _print(plan)
     elif check or diff:
@@ -181,13 +182,6 @@ def _project(folder: Path | None, *, is_needed: bool) -> tuple[Path, Settings | 
             return Path(), None
     # A project of another tool has no classes to ask.
     return folder, read_settings(folder) if is_needed or has_table(folder) else None
-
-
-def _refuse_project(root: Path, folder: Path) -> None:
-    from ctrlruntime.errors import ConfigError
-
-    if root.resolve().is_relative_to((root / folder).resolve()):
-        raise ConfigError(f"{folder} holds the project; give the bundle a folder of its own")
 
 
 def _material(

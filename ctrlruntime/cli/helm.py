@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from ctrlruntime.cli.output import say
-from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.helm import CHART, Plan, chart_files, planned
 from ctrlruntime.project.settings import find_project, read_settings
+from ctrlruntime.project.tree import folder_for
 
 __all__ = ["helm"]
 
@@ -30,14 +30,12 @@ _HELP = """Write a Helm chart of the project: the objects of config/default, wit
 @click.command(help=_HELP)
 @click.option(
     "--output-dir", "folder", default="dist/chart", show_default=True, metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path), help="Where the chart is, from the project's folder.",
+    type=click.Path(path_type=Path), help="Where the chart is, from the project's folder.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Take our files in the place of those you edited or deleted.")
 def helm(*, folder: Path, force: bool) -> None:
     project = find_project(Path.cwd())
-    chart = project / folder
-    if project.is_relative_to(chart.resolve()):
-        raise ConfigError(f"{folder} holds the project; give the chart a folder of its own")
+    chart = folder_for("chart", project, folder)
     plan = planned(chart, chart_files(project, read_settings(project), warn=_warn), once=[CHART], force=force)
     plan.apply()
     _tell(plan, folder)

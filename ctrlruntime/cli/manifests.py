@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ctrlruntime.cli.output import say
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Options
 from ctrlruntime.generate.rbac import ROLE_NAME
 from ctrlruntime.project.manifests import CRD_FOLDER, Choice
@@ -55,7 +56,7 @@ _OF_MODULE: Final = ("folder", "crd", "rbac", "webhook", "role_name", "namespace
 )  # fmt: skip
 @click.option(
     "--output-dir", "folder", default="config", show_default=True, metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path), help="With --module: where the files are.",
+    type=click.Path(path_type=Path), help="With --module: where the files are.",
 )  # fmt: skip
 @click.option(
     "--check", is_flag=True, help="Write nothing; print what is stale as a diff and exit with 1 if anything is."
@@ -104,6 +105,8 @@ def manifests(
     files = made.files()
     if not files:
         _warn(f"{module} declares no kinds, permissions or webhooks: nothing to write")
+    if folder.is_file():
+        raise ConfigError(f"{folder} is a file: give the manifests a folder")
     tree = Tree(folder)
     changes = tree.changes(files)
     if choice.crd:

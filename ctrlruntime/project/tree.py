@@ -10,7 +10,7 @@ from pathlib import Path
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.staging import write
 
-__all__ = ["Change", "Tree"]
+__all__ = ["Change", "Tree", "folder_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,16 @@ class Tree:
     def _yaml(self, folders: Iterable[str]) -> Iterator[Path]:
         for folder in folders:
             yield from sorted((self.folder / folder).glob("*.yaml"))
+
+
+def folder_for(what: str, root: Path, folder: Path) -> Path:
+    """Return a folder for generated files, which is given from `root`. Raises: ConfigError when it is a file or holds the project `root`."""
+    found = root / folder
+    if found.is_file():
+        raise ConfigError(f"{found} is a file: give the {what} a folder")
+    if root.resolve().is_relative_to(found.resolve()):
+        raise ConfigError(f"{folder} holds the project; give the {what} a folder of its own")
+    return found
 
 
 def _read(path: Path) -> str | None:

@@ -433,3 +433,39 @@ def test_outside_a_project_it_says_how_to_make_one(tmp_path, monkeypatch, flags)
     assert refused.exit_code == 1
     assert "run `ctrl init`" in refused.stderr
     assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"), [(["manifests"], "config"), (["bundle", "--version", "0.1.0"], "bundle")]
+)
+def test_a_file_here_with_the_name_of_a_folder_of_the_project_does_not_count(tmp_path, monkeypatch, command, folder):
+    project, here = tmp_path / "shop", tmp_path / "kube"
+    assert run("init", "--domain", "x.io", project).exit_code == 0
+    here.mkdir()
+    (here / folder).write_text("a kubeconfig, say")
+    monkeypatch.chdir(here)
+
+    done = run(*command, "--project", project)
+
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (["manifests", "--module", "GAME", "--output-dir", "taken"], "manifests"),
+        (["bundle", "--version", "0.1.0", "--output-dir", "taken"], "bundle"),
+        (["helm", "--output-dir", "taken"], "chart"),
+    ],
+)
+def test_a_file_for_the_folder_of_what_is_made_is_refused(game, tmp_path, monkeypatch, command, what):
+    project = tmp_path / "shop"
+    assert run("init", "--domain", "x.io", project).exit_code == 0
+    (project / "taken").write_text("mine")
+    monkeypatch.chdir(project)
+
+    done = run(*(game if word == "GAME" else word for word in command))
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.endswith(f"taken is a file: give the {what} a folder\n")
+    assert (project / "taken").read_text() == "mine"
