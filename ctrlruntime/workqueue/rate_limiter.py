@@ -134,10 +134,13 @@ class ItemFastSlow(Generic[R]):
 class BucketLimiter(Generic[R]):
     """A token bucket over all keys together: `burst` at once, then `qps` a second; it knows no failures of single keys.
 
+    A key that fails again while it waits keeps its wait and takes no second token: an object that changes often and fails each time does not
+    delay the others. A key that is forgotten while it waits gives its token back.
+
     Raises: ValueError for a qps that is not above 0, or a burst below 1.
     """
 
-    __slots__ = ("_burst", "_clock", "_qps", "_tokens", "_updated")
+    __slots__ = ("_burst", "_clock", "_due", "_qps", "_tokens", "_updated")
 
     def __init__(self, qps: float = 10.0, burst: int = 100, *, clock: Callable[[], float] = time.monotonic) -> None:
         if qps <= 0 or burst < 1:
@@ -147,17 +150,24 @@ class BucketLimiter(Generic[R]):
         self._clock = clock
         self._tokens = float(burst)
         self._updated = clock()
+        self._due: dict[R, float] = {}  # when the waits end
 
     def when(self, key: R, /) -> float:
         now = self._clock()
+        if (due := self._due.get(key, now)) > now:
+            return due - now
         self._tokens = min(float(self._burst), self._tokens + (now - self._updated) * self._qps)
         self._updated = now
         # The token is taken even when it is not there yet: below zero stands who waits.
         self._tokens -= 1.0
-        return max(0.0, -self._tokens / self._qps)
+        wait = max(0.0, -self._tokens / self._qps)
+        if wait:
+            self._due[key] = now + wait
+        return wait
 
     def forget(self, key: R, /) -> None:
-        return
+        if self._due and self._due.pop(key, -math.inf) > self._clock():
+            self._tokens += 1.0
 
     def num_requeues(self, key: R, /) -> int:
         return 0

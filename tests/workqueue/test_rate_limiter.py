@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctrlruntime.workqueue import BucketLimiter, ItemExponentialBackoff, ItemFastSlow, MaxOf, WithMaxWait
 
@@ -61,6 +63,55 @@ def test_bucket_allows_a_burst_and_then_its_rate():
     assert limiter.when("f") == 0.0
     limiter.forget("f")
     assert limiter.num_requeues("f") == 0
+
+
+def test_a_key_that_fails_often_does_not_delay_the_others():
+    now = 0.0
+    limiter: BucketLimiter[str] = BucketLimiter(qps=5, burst=1, clock=lambda: now)
+    for number in range(200):
+        now = number * 0.02  # fifty events a second, each one fails
+        assert limiter.when("busy") <= 0.2 + 1e-9
+
+    assert limiter.when("other") <= 0.4 + 1e-9
+
+
+def test_a_key_that_is_forgotten_while_it_waits_gives_its_token_back():
+    now = 0.0
+    limiter: BucketLimiter[str] = BucketLimiter(qps=1, burst=1, clock=lambda: now)
+    assert [limiter.when(key) for key in "abc"] == [0.0, 1.0, 2.0]
+
+    limiter.forget("b")
+    limiter.forget("a")  # its wait was over: the token is spent
+
+    assert limiter.when("d") == 2.0
+    now = 2.0
+    limiter.forget("c")
+    assert limiter.when("c") == 1.0
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([0.0, 0.01, 0.3, 2.0]), st.booleans()), max_size=60))
+def test_a_bucket_lets_through_what_it_may_and_nobody_waits_for_more_than_the_keys_that_wait(steps):
+    now, qps, burst = 0.0, 4.0, 3
+    limiter: BucketLimiter[str] = BucketLimiter(qps=qps, burst=burst, clock=lambda: now)
+    waiting: dict[str, float] = {}  # when the wait of a key ends
+    passed: list[float] = []  # when a key was let through
+    for key, pause, is_forgotten in steps:
+        now += pause
+        passed += [due for due in waiting.values() if due <= now]
+        waiting = {each: due for each, due in waiting.items() if due > now}
+        if is_forgotten:
+            limiter.forget(key)
+            waiting.pop(key, None)
+            continue
+        due = now + limiter.when(key)
+        if key in waiting:
+            assert due == pytest.approx(waiting[key])
+            continue
+        assert due - now <= (len(waiting) + 1) / qps + 1e-9
+        waiting[key] = due
+    passed += waiting.values()
+    for moment in passed:
+        assert sum(each <= moment for each in passed) <= burst + qps * moment + 1e-6
 
 
 @pytest.mark.parametrize(("qps", "burst"), [(0, 1), (1, 0)])
