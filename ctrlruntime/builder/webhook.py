@@ -116,12 +116,19 @@ class WebhookBuilder(Generic[T]):
         self._add(True, handler, {"operations": ("CREATE", "UPDATE"), **options})
         return self
 
-    def with_validator(self, validator: Validator[T], **options: Unpack[RuleOptions]) -> Self:
+    def with_validator(
+        self, validator: Validator[T], *, validate_deleting: bool = False, **options: Unpack[RuleOptions]
+    ) -> Self:
         """Let `validator` refuse objects: `validate_create(obj)`, `validate_update(old, new)`, `validate_delete(obj)`, as far as it has them.
 
-        Without `operations` it is asked about those it has methods for. Raises: ConfigError as `with_defaulter`.
+        Without `operations` it is asked about those it has methods for.
+
+        `validate_deleting`: ask it also about an update of an object that is being deleted which changes nothing but metadata. By default such
+        an update passes: if the validator refused it, the finalizers could not be removed, and the object would stay for ever.
+
+        Raises: ConfigError as `with_defaulter`.
         """
-        handler = validating(self._root("with_validator"), validator)
+        handler = validating(self._root("with_validator"), validator, validate_deleting=validate_deleting)
         self._add(False, handler, {"operations": operations_of(validator), **options})
         return self
 

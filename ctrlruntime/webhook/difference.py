@@ -20,7 +20,7 @@ def patch_of(raw: Any, before: Any, after: Any) -> list[dict[str, Any]]:
 
 def laid_over(raw: Any, before: Any, after: Any) -> Any:
     """Return `raw` with the change from `before` to `after`; it shares what did not change with its arguments."""
-    if _same(before, after):
+    if same(before, after):
         return raw
     if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict):
         return _objects(raw, before, after)
@@ -37,7 +37,7 @@ def _objects(raw: dict[str, Any], before: dict[str, Any], after: dict[str, Any])
             result[name] = value
         elif name in raw:
             result[name] = laid_over(raw[name], before[name], value)
-        elif not _same(before[name], value):
+        elif not same(before[name], value):
             result[name] = value
     return result
 
@@ -48,20 +48,20 @@ def _lists(raw: list[Any], before: list[Any], after: list[Any]) -> list[Any]:
     # Equal ends stay as they came. What lies between is the code's: which item became which is not known.
     most = min(len(before), len(after))
     head = 0
-    while head < most and _same(before[head], after[head]):
+    while head < most and same(before[head], after[head]):
         head += 1
     tail = 0
-    while tail < most - head and _same(before[-1 - tail], after[-1 - tail]):
+    while tail < most - head and same(before[-1 - tail], after[-1 - tail]):
         tail += 1
     return [*raw[:head], *after[head : len(after) - tail], *raw[len(raw) - tail :]]
 
 
-def _same(left: Any, right: Any) -> bool:
-    # As JSON: true is not 1, anywhere inside.
+def same(left: Any, right: Any) -> bool:
+    """Return whether two trees are the same as JSON: true is not 1, anywhere inside."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(value, right[name]) for name, value in left.items())
+        return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same, left, right))
+        return len(left) == len(right) and all(map(same, left, right))
     return bool(left == right)

@@ -23,7 +23,7 @@ from ctrlruntime.api.wire import Wire, wire_like
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.patch import create_json_patch
 from ctrlruntime.webhook.admission import HandlerFunction
-from ctrlruntime.webhook.difference import laid_over
+from ctrlruntime.webhook.difference import laid_over, same
 from ctrlruntime.webhook.limits import IncompleteError
 from ctrlruntime.webhook.request import AdmissionRequest, BadObjectError, Operation
 from ctrlruntime.webhook.response import AdmissionResponse, Warnings, allowed, changed, errored
@@ -112,8 +112,14 @@ def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields:
     return handle
 
 
-def validating(kind: type[T], validator: Validator[T]) -> HandlerFunction:
-    """Return the handler of a validator. Raises: ConfigError when it has none of the methods, or one that cannot be called."""
+def validating(kind: type[T], validator: Validator[T], *, validate_deleting: bool = False) -> HandlerFunction:
+    """Return the handler of a validator.
+
+    An update of an object that is being deleted is let through if it changes nothing but metadata: an object that the validator refuses would
+    keep its finalizers, and so stay for ever. `validate_deleting`: ask about such an update, too.
+
+    Raises: ConfigError when the validator has none of the methods, or one that cannot be called.
+    """
     methods = {
         operation: _Method[Outcome](validator, name) for name, operation in _METHODS.items() if hasattr(validator, name)
     }
@@ -127,6 +133,8 @@ def validating(kind: type[T], validator: Validator[T]) -> HandlerFunction:
         method = methods.get(request.operation)
         match request.operation:
             case "CREATE" | "UPDATE" | "DELETE" | "CONNECT" if method is None:
+                return allowed()
+            case "UPDATE" if not validate_deleting and _lets_go(request):
                 return allowed()
             case "CREATE":
                 objects = [request.decode(kind)]
@@ -144,6 +152,21 @@ def validating(kind: type[T], validator: Validator[T]) -> HandlerFunction:
 
     handle.__qualname__ = f"validating {kind.__name__}"
     return handle
+
+
+def _lets_go(request: AdmissionRequest) -> bool:
+    """Return whether an update is one of an object that is being deleted, and changes nothing but metadata."""
+    if b'"deletionTimestamp"' not in request.old_object:  # most are not, and need not be decoded for that
+        return False
+    try:
+        old, new = msgspec.json.decode(request.old_object), msgspec.json.decode(request.object)
+    except msgspec.DecodeError:
+        return False  # whoever decodes it next says what is wrong
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return False
+    metadata = old.pop("metadata", None)
+    new.pop("metadata", None)
+    return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp")) and same(old, new)
 
 
 def _known(raw: Any, value: Any) -> Any:

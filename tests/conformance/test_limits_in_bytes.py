@@ -58,7 +58,7 @@ def test_annotations(server, namespace):
         return {"metadata": {"generateName": "wide-", "annotations": {"ab": text}}}
 
     assert server.connection.request("POST", path, annotated(fits))["metadata"]["annotations"]["ab"] == fits
-    with pytest.raises(APIStatusError, match="metadata.annotations: Too long: may not be more than 262144 bytes"):
+    with pytest.raises(APIStatusError, match=r"metadata\.annotations: Too long: may not be more than 262144 bytes"):
         server.connection.request("POST", path, annotated(over))
 
 

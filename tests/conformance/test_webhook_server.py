@@ -71,6 +71,8 @@ class GameValidator:
         return self.validate(game)
 
     async def validate_update(self, old: Game, new: Game) -> ctrl.Warnings | None:
+        if old.metadata.annotations.get("frozen") == "yes":
+            raise ctrl.Denied("it is frozen")
         if old.spec.image != new.spec.image:
             raise ctrl.Denied("the image stays as it is")
         return self.validate(new)
@@ -296,6 +298,23 @@ async def test_a_denied_update_is_forbidden_and_says_why(mgr, namespace):
     game.spec.image = "two"
     with pytest.raises(ctrl.errors.Forbidden, match=r'"vgame-v1\.kb\.io" denied the request: the image stays as it is'):
         await mgr.client.update(game)
+
+
+async def test_a_deleting_object_that_the_validator_refuses_goes_with_its_last_finalizer(mgr, namespace):
+    game = new_game(namespace, "g", image="one")
+    game.metadata.annotations["frozen"] = "yes"
+    game.metadata.finalizers = ["example.com/one", "example.com/two"]
+    game = await mgr.client.create(game)
+    with pytest.raises(ctrl.errors.Forbidden, match="it is frozen"):
+        await mgr.client.patch(game, ctrl.merge_patch({"metadata": {"finalizers": ["example.com/two"]}}))
+
+    await mgr.client.delete(game)
+    with pytest.raises(ctrl.errors.Forbidden, match="it is frozen"):
+        await mgr.client.patch(game, ctrl.merge_patch({"spec": {"image": "two"}}))
+    for left in (["example.com/two"], []):
+        await mgr.client.patch(game, ctrl.merge_patch({"metadata": {"finalizers": left}}))
+
+    assert await mgr.api_reader.find(Game, ctrl.key(game)) is None
 
 
 async def test_a_delete_can_be_denied(mgr, namespace):

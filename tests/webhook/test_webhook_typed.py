@@ -220,6 +220,38 @@ async def test_each_operation_has_its_method():
     assert (deleted["allowed"], deleted["status"]["message"]) == (False, "stay")
 
 
+def deleting(finalizers: list[str], **spec: Any) -> dict[str, Any]:
+    obj = game(**spec)
+    obj["metadata"] |= {"deletionTimestamp": "2026-01-02T03:04:05Z", "finalizers": finalizers}
+    return obj
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_asked"),
+    [
+        (deleting(["a", "b"], replicas=1), deleting(["b"], replicas=1), False),
+        (deleting(["a"], replicas=1), deleting([], replicas=1), False),
+        (deleting(["a"]), {**deleting([]), "metadata": {"name": "g", "labels": {"a": "b"}}}, False),
+        (deleting(["a"], replicas=1), deleting([], replicas=2), True),
+        (deleting(["a"], replicas=1), deleting([], replicas=True), True),
+        (deleting(["a"], replicas=1), {**deleting([], replicas=1), "status": {"phase": "x"}}, True),
+        (game(replicas=1), game(replicas=1), True),
+        (game(replicas=1), deleting(["a"], replicas=1), True),  # the old object says what is being deleted
+        ({**game(), "note": "deletionTimestamp", "deletionTimestamp": "x"}, game(), True),
+    ],
+)
+async def test_an_update_that_lets_a_deleting_object_go_is_not_validated(old, new, is_asked):
+    class Refuses:
+        async def validate_update(self, old: Game, new: Game) -> None:
+            raise ctrl.Denied("no")
+
+    found = await ask(validating(Game, Refuses()), review("UPDATE", new, old))
+    with_option = await ask(validating(Game, Refuses(), validate_deleting=True), review("UPDATE", new, old))
+
+    assert found["allowed"] is not is_asked
+    assert not with_option["allowed"]
+
+
 async def test_connect_passes_and_an_unknown_operation_is_a_400():
     handler = validating(Game, Validator())
 
