@@ -26,6 +26,7 @@ from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.client.observers import CallObservers
 from ctrlruntime.client.split import SplitClient
+from ctrlruntime.client.unchanged import DECIDING_GROUPS, UnchangedWrites
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.recorder import EventRecorder
 from ctrlruntime.rest.config import Config
@@ -82,7 +83,7 @@ class Cluster:
             options=cache,
             metrics=metrics,
             cluster=name,
-            observer=_CacheDiagnostics(self.observers, self._record_unreadable),
+            observer=_CacheDiagnostics(self.observers, self._api.unchanged_writes, self._record_unreadable),
         )
         self.gate.watch_views(self.cache.views)
         self.observers.use_cache(self.cache.whole_object)
@@ -175,10 +176,19 @@ class Cluster:
 
 
 class _CacheDiagnostics(CacheObserver):
-    """Hands what the cache shows to the observers of the cluster, and unreadable objects to its recorder of Events."""
+    """Hands what the cache shows to the observers of the cluster, and unreadable objects to its recorder of Events.
 
-    def __init__(self, observers: CallObservers, record_unreadable: Callable[[Unreadable], None]) -> None:
+    What ends the memory of unchanged writes is seen here: definitions, webhooks and policies that change, and resyncs.
+    """
+
+    def __init__(
+        self,
+        observers: CallObservers,
+        unchanged_writes: UnchangedWrites,
+        record_unreadable: Callable[[Unreadable], None],
+    ) -> None:
         self._observers = observers
+        self._unchanged_writes = unchanged_writes
         self._record_unreadable = record_unreadable
 
     @override
@@ -187,7 +197,13 @@ class _CacheDiagnostics(CacheObserver):
 
     @override
     def changed(self, kind: GroupVersionKind, meta: Metadata, raw: bytes) -> None:
+        if kind.group in DECIDING_GROUPS:
+            self._unchanged_writes.forget()
         self._observers.changed(kind, meta, raw)
+
+    @override
+    def showing_again(self, kind: GroupVersionKind) -> None:
+        self._unchanged_writes.forget()
 
     @override
     def unreadable(self, found: Unreadable) -> None:

@@ -242,8 +242,11 @@ async def create_or_update(
 
     `mutate` gets the object as it is, or one with nothing but its name, and changes it in place. It reads through `client`; when a create
     meets an object the cache has not seen, it reads with `reader` (None: `client.api_reader`) and updates that. Status is not written: use
-    `client.status`, or create_or_patch. What the server answered with no change before (it fills in what `mutate` leaves out) is not sent
-    again to the same object. Returns the object as the server has it now.
+    `client.status`, or create_or_patch. Returns the object as the server has it now.
+
+    What the server answered with no change (it fills in what `mutate` leaves out) is left out for a while. It is sent again to the same
+    object after a minute, later after up to ten; at once when the object changed, when the cache shows its objects again (`sync_period`),
+    and when a definition, webhook or admission policy was written through this client or changed in its cache.
 
     Raises: ValueError when `mutate` changes name or namespace; Conflict and all else the client raises.
     """
@@ -254,7 +257,7 @@ async def create_or_update(
     if not _has_changed(kind, main, wanted):
         return obj, OperationResult.UNCHANGED
     known, names = unchanged_writes_of(client), gvk(kind)
-    if known.knows(names, main, wanted):
+    if known.leaves_out("update", names, main, wanted):
         return kind.from_wire(before), OperationResult.UNCHANGED
     updated = await client.update(obj)
     unchanged = is_unchanged(main, _main(kind, updated.to_wire()))
@@ -275,16 +278,16 @@ async def create_or_patch(
     after = wire_like(obj, before)
     main, wanted, names = _main(kind, before), _main(kind, after), gvk(kind)
     known, has_main = unchanged_writes_of(client), _has_changed(kind, main, wanted)
-    is_known = has_main and known.knows(names, main, wanted)
+    is_left_out = has_main and known.leaves_out("patch", names, main, wanted)
     # An answer overwrites obj, status included: what to send is settled before the first request.
     status_before, status_wanted = _status(kind, before), _status(kind, after)
     has_status = _has_changed(kind, status_before, status_wanted)
     main_changed = status_changed = False
-    if has_main and not is_known:
+    if has_main and not is_left_out:
         await client.patch(obj, merge_patch(create_merge_patch(main, wanted)))
         main_changed = not is_unchanged(main, _main(kind, obj.to_wire()))
         known.note(names, main, wanted, unchanged=not main_changed)
-    elif is_known and not has_status:
+    elif is_left_out and not has_status:
         obj = kind.from_wire(before)
     if has_status:
         found = obj.to_wire() if main_changed else before

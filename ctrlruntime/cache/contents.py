@@ -88,7 +88,7 @@ class Contents:
         self._api_version = kind.api_version
         self._metadata_only = metadata_only
         self._keep_managed_fields = keep_managed_fields
-        self._observer = None if metadata_only else observer
+        self._observer = observer
         self._metrics = metrics
         self._scope_of: dict[str, Scope] = {}
         """The scopes by their namespace."""
@@ -137,6 +137,8 @@ class Contents:
 
     async def show_again(self, period: float) -> None:
         """Deliver each object of the scopes with this sync period as an update that changes nothing."""
+        if self._observer is not None:
+            self._observer.showing_again(self._kind)
         for count, entry in enumerate(list(self.store), 1):
             if count % TURN == 0:
                 await asyncio.sleep(0)
@@ -285,7 +287,7 @@ class Contents:
         entry = self.entry(change.raw)
         if entry is None:
             return None
-        if self._observer is not None:
+        if self._observer is not None and not self._metadata_only:
             self._observer.changed(self._kind, entry.meta, change.raw)
         if change.type == "DELETED":
             self._remove(entry)

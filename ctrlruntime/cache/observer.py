@@ -20,5 +20,8 @@ class CacheObserver:
     def changed(self, kind: GroupVersionKind, meta: Metadata, raw: bytes) -> None:
         """A watch brought a change; `raw` is the object as the server sent it. Not called for metadata-only informers."""
 
+    def showing_again(self, kind: GroupVersionKind) -> None:
+        """The objects of a kind are about to be delivered to all subscribers again, unchanged (`sync_period`)."""
+
     def unreadable(self, found: Unreadable) -> None:
         """An object does not fit the class a reader asked for; called once for each version of the object."""

@@ -32,7 +32,7 @@ from ctrlruntime.client.observers import CallObservers, Ended, Write
 from ctrlruntime.client.options import WriteParams, default_owner, delete_options, write_options
 from ctrlruntime.client.patches import APPLY, Patch
 from ctrlruntime.client.selectors import fields_text, labels_of
-from ctrlruntime.client.unchanged import UnchangedWrites
+from ctrlruntime.client.unchanged import DECIDING_GROUPS, UnchangedWrites
 from ctrlruntime.errors import (
     AlreadyExists,
     APIStatusError,
@@ -81,7 +81,7 @@ class APIClient:
         self._cluster = cluster
         self._random_letter = random_letter
         self._codecs = Codecs(scheme)
-        self.unchanged_writes = UnchangedWrites()
+        self.unchanged_writes = UnchangedWrites(self._observers.left_out)
 
     @property
     def scheme(self) -> Scheme:
@@ -416,6 +416,8 @@ class APIClient:
             response = await self._transport.request(
                 method, path, params=params, body=body, content_type=content_type, accept=accept
             )
+        if resource.group in DECIDING_GROUPS and not dry_run:
+            self.unchanged_writes.forget()
         if response.status == 201 and verb != "create":
             # An apply that creates needs the permission for both (k8s.io/apiserver, the patch handler).
             self._observers.record("create", resource.group, resource.plural, subresource, namespace, name)

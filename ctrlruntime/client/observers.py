@@ -14,6 +14,7 @@ import msgspec
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
+from ctrlruntime.client.unchanged import LeftOut
 from ctrlruntime.rest.fence import Actor, current_actor
 
 Origin: TypeAlias = Literal["client", "cache", "unfenced"]
@@ -72,6 +73,9 @@ WriteObserver: TypeAlias = Callable[[Write], None]
 ChangeObserver: TypeAlias = Callable[[GroupVersionKind, Metadata, bytes], None]
 """Called with the kind, the metadata and the JSON of each object that a watch brought, managedFields included."""
 
+LeftOutObserver: TypeAlias = Callable[[LeftOut], None]
+"""Called with each write that is not sent, because the server answered the same one with no change."""
+
 CachedBytes: TypeAlias = Callable[[GroupVersionKind, str, str], bytes | None]
 """Returns the JSON of the cached object of a kind, namespace and name; None when it is not cached whole."""
 
@@ -94,6 +98,7 @@ class CallObservers:
         self._calls: tuple[CallObserver, ...] = ()
         self._writes: tuple[WriteObserver, ...] = ()
         self._changes: tuple[ChangeObserver, ...] = ()
+        self._left_out: tuple[LeftOutObserver, ...] = ()
         self._cached: CachedBytes = _nothing_cached
         self._log = log.get_logger("client")
 
@@ -108,6 +113,10 @@ class CallObservers:
     def add_change_observer(self, observe: ChangeObserver) -> None:
         """Call `observe` with each change that a watch of the cache brought, for kinds that are cached whole."""
         self._changes = (*self._changes, observe)
+
+    def add_left_out_observer(self, observe: LeftOutObserver) -> None:
+        """Call `observe` with each write that `create_or_update` and `create_or_patch` leave out."""
+        self._left_out = (*self._left_out, observe)
 
     def use_cache(self, cached: CachedBytes) -> None:
         """Look up with `cached` what the cache holds of an object right before a write to it."""
@@ -157,6 +166,11 @@ class CallObservers:
         """Hand a change that a watch brought to the observers."""
         for observe in self._changes:
             observe(kind, meta, raw)
+
+    def left_out(self, write: LeftOut) -> None:
+        """Hand a write that is not sent to the observers."""
+        for observe in self._left_out:
+            observe(write)
 
     def wrote(self, write: Write) -> None:
         """Hand an answered write to the observers."""

@@ -1,43 +1,100 @@
-"""Which writes to which state of an object the server answered with no change; `create_or_update` does not send them again.
+"""Which writes to which state of an object the server answered with no change; `create_or_update` leaves them out for a while.
 
 An object that is written whole, without the values the server fills in, differs from the stored one at each run. Sent again to the same
-state, it would change nothing again.
+state, it would change nothing again: as long as the server decides as it did. A new definition, a webhook that went, another policy or
+feature gate may let the same write through, so what is remembered here ends: with any change of the object, with `forget`, and with time.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
-from typing import Any, Final, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
+
+from ctrlruntime.api.kind import GroupVersionKind
 
 MAX_OBJECTS: Final = 10_000
 """Objects of a cluster of which the last unchanged write is kept (some 300 bytes each)."""
 
+FIRST_AGE: Final = 60.0
+"""Seconds after which a write that changed nothing is sent again; doubled each time it changes nothing once more."""
+
+LONGEST_AGE: Final = 600.0
+
+DECIDING_GROUPS: Final = frozenset({"apiextensions.k8s.io", "admissionregistration.k8s.io"})
+"""Groups whose objects decide what the server makes of a write: definitions, webhooks and policies."""
+
 _CHANGES_BY_ITSELF: Final = frozenset({"resourceVersion", "managedFields", "generation"})
 
 
+class LeftOut(NamedTuple):
+    """A write that was not sent, because the server answered the same one with no change."""
+
+    verb: str
+    kind: GroupVersionKind
+    namespace: str
+    name: str
+    seconds: float
+    """Until it is sent again, at the latest."""
+
+
+class _Known(NamedTuple):
+    before: bytes
+    wanted: bytes
+    age: float
+    ends: float
+
+    def is_for(self, before: bytes, wanted: bytes) -> bool:
+        return self.before == before and self.wanted == wanted
+
+
 class UnchangedWrites:
-    """The last write of each object that changed nothing, for the objects written last. A direct client has one; its wrappers share it."""
+    """The last write of each object that changed nothing, for the objects written last. A direct client has one; its wrappers share it.
 
-    def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, tuple[bytes, bytes]] = OrderedDict()
+    `tell` is called with each write that is left out. `clock` gives seconds.
+    """
 
-    def knows(self, kind: Hashable, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-        """Whether the server answered this write to this state with no change."""
+    def __init__(
+        self, tell: Callable[[LeftOut], None] = lambda _: None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._known: OrderedDict[tuple[object, ...], _Known] = OrderedDict()
+
+    def leaves_out(
+        self, verb: str, kind: GroupVersionKind, before: Mapping[str, Any], wanted: Mapping[str, Any]
+    ) -> bool:
+        """Whether not to send this write, which the server answered for this state with no change a while ago."""
         known = self._known.get(_identity(kind, before))
-        return known is not None and known == (_digest(before), _digest(wanted))
+        now = self._clock()
+        if known is None or now >= known.ends or not known.is_for(_digest(before), _digest(wanted)):
+            return False
+        metadata = before["metadata"]
+        namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+        self._tell(LeftOut(verb, kind, namespace, name, known.ends - now))
+        return True
 
-    def note(self, kind: Hashable, before: Mapping[str, Any], wanted: Mapping[str, Any], *, unchanged: bool) -> None:
+    def note(
+        self, kind: GroupVersionKind, before: Mapping[str, Any], wanted: Mapping[str, Any], *, unchanged: bool
+    ) -> None:
         """Take note of an answered write."""
         identity = _identity(kind, before)
-        self._known.pop(identity, None)
-        if unchanged:
-            self._known[identity] = _digest(before), _digest(wanted)
-            if len(self._known) > MAX_OBJECTS:
-                self._known.popitem(last=False)
+        known = self._known.pop(identity, None)
+        if not unchanged:
+            return
+        digests = _digest(before), _digest(wanted)
+        age = FIRST_AGE if known is None or not known.is_for(*digests) else min(2 * known.age, LONGEST_AGE)
+        self._known[identity] = _Known(*digests, age, self._clock() + age)
+        if len(self._known) > MAX_OBJECTS:
+            self._known.popitem(last=False)
+
+    def forget(self) -> None:
+        """Have each write sent once more: the server may decide otherwise now."""
+        self._known.clear()
 
 
 @runtime_checkable
@@ -61,7 +118,7 @@ def is_unchanged(before: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
     return versions[0] == versions[1] and _digest(before) == _digest(answer)
 
 
-def _identity(kind: Hashable, wire: Mapping[str, Any]) -> Hashable:
+def _identity(kind: GroupVersionKind, wire: Mapping[str, Any]) -> tuple[object, ...]:
     metadata = wire["metadata"]
     return kind, metadata.get("namespace"), metadata.get("name"), metadata.get("uid")
 

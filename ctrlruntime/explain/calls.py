@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from ctrlruntime.client.observers import Call, Ended
+from ctrlruntime.client.unchanged import LeftOut
 from ctrlruntime.journal import Call as Noted
 from ctrlruntime.journal import Journal
+from ctrlruntime.rest.fence import current_actor
 from ctrlruntime.tracing import Tracing
 
 
@@ -38,11 +41,33 @@ def call_observer(
     return begins
 
 
+def left_out_observer(journal: Journal, cluster: str = "") -> Callable[[LeftOut], None]:
+    """Return an observer for `CallObservers.add_left_out_observer`: the journal shows such a write among the calls of its reconcile."""
+
+    def left_out(write: LeftOut) -> None:
+        actor = current_actor()
+        if actor is None or actor.request is None:
+            return
+        now = journal.now()
+        ends = datetime.fromtimestamp(now + write.seconds, UTC)
+        outcome = f"not sent: the server changed nothing the last time; sent again from {ends:%H:%M:%S} UTC on"
+        kind = f"{write.kind.kind}.{write.kind.group}" if write.kind.group else write.kind.kind
+        what = _placed(kind, write.namespace, write.name, cluster)
+        noted = Noted(started=now, seconds=0.0, verb=write.verb, what=what, outcome=outcome, run=actor.reconcile_id)
+        journal.called(actor.controller, actor.request, noted)
+
+    return left_out
+
+
 def described(call: Call) -> str:
     """Return what a call is about: `deployments.apps/status default/web`."""
     resource = f"{call.resource}.{call.group}" if call.group else call.resource
     if call.subresource:
         resource += f"/{call.subresource}"
-    key = f"{call.namespace}/{call.name}" if call.namespace and call.name else call.name or call.namespace
-    where = f" of {call.cluster}" if call.cluster else ""
-    return f"{resource} {key}{where}".rstrip()
+    return _placed(resource, call.namespace, call.name, call.cluster)
+
+
+def _placed(what: str, namespace: str, name: str, cluster: str) -> str:
+    key = f"{namespace}/{name}" if namespace and name else name or namespace
+    where = f" of {cluster}" if cluster else ""
+    return f"{what} {key}{where}".rstrip()

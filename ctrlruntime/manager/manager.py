@@ -27,7 +27,7 @@ from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.controller import Controller, ControllerDefaults
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
-from ctrlruntime.explain.calls import call_observer
+from ctrlruntime.explain.calls import call_observer, left_out_observer
 from ctrlruntime.explain.loops import WriteLoops
 from ctrlruntime.journal import Journal
 from ctrlruntime.manager.declarations import Declarations
@@ -292,6 +292,7 @@ class Manager:
         loops = WriteLoops(cluster.name, counter=self.metrics.client(cluster.name))
         self._write_loops.append(loops)
         cluster.observers.add_observer(self._observe_call)
+        cluster.observers.add_left_out_observer(left_out_observer(self.journal, cluster.name))
         cluster.observers.add_write_observer(loops.wrote)
         cluster.observers.add_change_observer(loops.saw)
 

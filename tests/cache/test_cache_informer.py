@@ -37,6 +37,7 @@ from ctrlruntime.api.metadata import envelope_of
 from ctrlruntime.cache.contents import MAX_LOGGED
 from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.managed_fields import cut_managed_fields, cut_with_envelope
+from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Index, field_path_index
@@ -787,7 +788,13 @@ async def test_a_resync_shows_every_object_again_without_asking_the_server(time)
         await due.wait()
         due.clear()
 
-    informer = informer_of(script, resync_period=100.0, sleep=sleep)
+    shown = []
+
+    class Observer(CacheObserver):
+        def showing_again(self, kind):
+            shown.append((kind.kind, len(subscription)))
+
+    informer = informer_of(script, resync_period=100.0, sleep=sleep, observer=Observer())
     subscription = informer.subscribe("test", bytes.decode)
     async with running(informer):
         await informer.wait_synced()
@@ -797,6 +804,7 @@ async def test_a_resync_shows_every_object_again_without_asking_the_server(time)
         due.set()
         await eventually(lambda: len(subscription) == 2)
 
+        assert shown == [("Thing", 0)]  # observers hear of it first
         assert sorted(told(subscription)) == [("Update", "a", 1, "from 1"), ("Update", "b", 2, "from 2")]
         assert len(script.asked) == asked
         assert wanted[0] == pytest.approx(100.0)  # 0.9 to 1.1 times the period; the chance here is 0.5

@@ -13,12 +13,15 @@ from ctrlruntime.api import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.client.observers import CallObservers, Write
+from ctrlruntime.client.unchanged import LeftOut
 from ctrlruntime.errors import TerminalError
 from ctrlruntime.explain import facts
-from ctrlruntime.explain.calls import call_observer
+from ctrlruntime.explain.calls import call_observer, left_out_observer
 from ctrlruntime.explain.explainer import QuestionError
 from ctrlruntime.explain.loops import WriteLoops
+from ctrlruntime.journal import Journal
 from ctrlruntime.reconcile import Request, Result
+from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.selector import equals
 
 SOON = 5.0
@@ -121,6 +124,20 @@ async def test_the_calls_of_a_run_stand_with_it():
             ("update", "configmaps ns/a", "KeyError"),
         ]
     assert all(call.seconds >= 0 for call in first.calls)
+
+
+def test_a_write_that_was_left_out_stands_with_its_run_and_says_until_when():
+    journal, observers = Journal(clock=lambda: 86_400.0), CallObservers()
+    observers.add_left_out_observer(left_out_observer(journal, "east"))
+    write = LeftOut("update", GroupVersionKind("apps", "v1", "Deployment"), "ns", "web", 90.0)
+
+    observers.left_out(write)  # outside a reconcile it is nobody's
+    with acting(Actor("web", A, "run-1")):
+        observers.left_out(write)
+
+    (call,) = journal.history("web", A).calls
+    assert (call.run, call.verb, call.what) == ("run-1", "update", "Deployment.apps ns/web of east")
+    assert call.outcome == "not sent: the server changed nothing the last time; sent again from 00:01:30 UTC on"
 
 
 async def test_calls_outside_reconciles_are_nobodys():
