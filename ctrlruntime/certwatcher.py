@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from ctrlruntime import log
 from ctrlruntime.certificates import KeyPair
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.tls import load_pair, server_context, trust_clients
 
 __all__ = ["CertWatcher", "ShownCertificate", "check_key_pair", "load_key_pair"]
 
@@ -141,15 +141,11 @@ class ShownCertificate:
         return context
 
     def _make(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.set_alpn_protocols(["http/1.1"])
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.set_ciphers(_CIPHERS)
-        context.options |= ssl.OP_NO_RENEGOTIATION
+        context = server_context()
         if self._client_ca is not None:
             try:
-                context.load_verify_locations(self._client_ca)
-            except (OSError, ssl.SSLError) as error:
+                trust_clients(context, Path(self._client_ca).read_bytes())
+            except (OSError, ValueError) as error:
                 raise ConfigError(f"client_ca {self._client_ca} cannot be read: {error}") from error
             context.verify_mode = ssl.CERT_REQUIRED
         return context
@@ -160,24 +156,17 @@ class ShownCertificate:
 
 def check_key_pair(pair: KeyPair, name: str = "the key pair") -> None:
     """Raise ConfigError unless certificate and key are PEM and belong together."""
-    load_key_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair, name)
+    load_key_pair(server_context(), pair, name)
 
 
 def load_key_pair(context: ssl.SSLContext, pair: KeyPair, name: str = "the key pair") -> None:
     """Make a context show the pair. Raises: ConfigError."""
-    # `ssl` reads pairs from files only; the folder is ours alone and gone at once.
-    with tempfile.TemporaryDirectory(prefix="ctrlruntime-") as folder:
-        path = Path(folder, "pair.pem")
-        path.touch(mode=0o600)
-        path.write_bytes(pair.certificate + b"\n" + pair.key)
-        try:
-            # Without a password of ours OpenSSL would ask for one on the terminal.
-            context.load_cert_chain(path, password=lambda: b"")
-        except (ssl.SSLError, OSError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise ConfigError(
-                f"{name} cannot be used: certificate and key must be PEM and belong together ({reason})"
-            ) from error
+    try:
+        load_pair(context, pair.certificate, pair.key)
+    except ValueError as error:
+        raise ConfigError(
+            f"{name} cannot be used: certificate and key must be PEM and belong together ({error})"
+        ) from error
 
 
 def _mark(path: Path) -> _Marks:

@@ -10,7 +10,6 @@ import json
 import os
 import socket
 import ssl
-import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -39,9 +38,8 @@ from ctrlruntime.apiserver.webhook_client import WebhookClient
 from ctrlruntime.certificates import KeyPair
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.log import get_logger
+from ctrlruntime.tls import load_pair, server_context, trust_clients
 
-_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""OpenSSL's names for the suites of TLS 1.2 that are offered: authenticated encryption with forward secrecy, none with CBC."""
 _NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "::1")
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _log = get_logger("apiserver")
@@ -275,32 +273,27 @@ class APIServer:
         return listener
 
     def _tls(self) -> ssl.SSLContext:
-        context = self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.set_ciphers(_CIPHERS)
+        context = self._context = server_context()
         context.verify_mode = ssl.CERT_OPTIONAL
         pair = self.options.serving_pair
         if self.options.client_ca:
             try:
-                context.load_verify_locations(cadata=self.options.client_ca.decode("ascii", "replace"))
-            except (ssl.SSLError, ValueError) as error:
+                trust_clients(context, self.options.client_ca)
+            except ValueError as error:
                 raise ConfigError(f"the authority of client certificates cannot be used: {error}") from error
         if pair is None:
             self._trust_own_authority()
             pair = self._identity.authority.server((*_NAMES, self.options.address))
-        with tempfile.NamedTemporaryFile() as file:  # the ssl module reads keys from files only
-            file.write(pair.certificate + b"\n" + pair.key)
-            file.flush()
-            try:
-                context.load_cert_chain(file.name)
-            except (ssl.SSLError, OSError) as error:
-                raise ConfigError(f"the serving certificate and its key cannot be used: {error}") from error
+        try:
+            load_pair(context, pair.certificate, pair.key)
+        except ValueError as error:
+            raise ConfigError(f"the serving certificate and its key cannot be used: {error}") from error
         return context
 
     def _trust_own_authority(self) -> None:
         """Believe client certificates of our own authority. With a foreign serving pair it is not even made before somebody asks."""
         if self._context is not None:
-            self._context.load_verify_locations(cadata=self._identity.authority.pem.decode())
+            trust_clients(self._context, self._identity.authority.pem)
 
     def _begin(self) -> None:
         """Take over what an earlier run left, and make what is missing of the beginning."""

@@ -20,6 +20,8 @@ import aiohttp
 import msgspec
 from multidict import CIMultiDictProxy
 
+from ctrlruntime.tls import client_context
+
 _KEPT = 90.0
 """Seconds an idle connection is kept."""
 _RETRIES = 10
@@ -177,15 +179,10 @@ class WebhookClient:
 
 
 def _trusting(ca: bytes) -> ssl.SSLContext:
-    if not ca:
-        return ssl.create_default_context()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Go, a leaf in the bundle is trusted by itself
     try:
-        context.load_verify_locations(cadata=ca.decode("ascii"))
-    except (ssl.SSLError, ValueError):
+        return client_context(ca or None)
+    except ValueError:
         raise WebhookCallError("unable to load root certificates: unable to parse bytes as PEM block") from None
-    return context
 
 
 def _body(code: int, headers: CIMultiDictProxy[str], body: bytes) -> bytes:

@@ -171,7 +171,7 @@ class Config:
     """None: anonymous, or known by the client certificate in `tls`."""
 
     proxy_url: str | None = None
-    """A proxy for every request; it wins over `proxy_environment` and knows no exceptions."""
+    """A proxy for every request (http://, https:// or socks5://); it wins over `proxy_environment` and knows no exceptions."""
 
     proxy_environment: ProxyEnvironment = ProxyEnvironment()
     impersonate: Impersonation | None = None
@@ -540,8 +540,12 @@ def _address_of(server: str, tls: TLSConfig) -> str:
 def _proxy(url: str | None, where: str) -> str | None:
     if not url:
         return None
-    if not _is_address(url):
-        raise ConfigError(f"{where}: the proxy {shown_url(url)} is not supported; use an http:// or https:// proxy")
+    from ctrlruntime.rest.pool import Address  # brings an HTTP parser, and few have a proxy
+
+    try:
+        Address.parse_proxy(url)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
     return url
 
 

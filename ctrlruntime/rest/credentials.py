@@ -11,7 +11,6 @@ import asyncio
 import base64
 import json
 import os
-import ssl
 import subprocess
 import threading
 import time
@@ -26,6 +25,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.rest.kubeconfig import kubernetes_asyncio_piece
 from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.tls import ClientCertificate
+from ctrlruntime.tls import client_context
 
 T = TypeVar("T")
 
@@ -424,7 +424,7 @@ class OIDCProvider:
 
         client, secret = str(self._config["client-id"]), str(self._config.get("client-secret") or "")
         code = base64.b64encode(f"{client}:{secret}".encode()).decode()
-        context = ssl.create_default_context(cadata=self._authority.decode() if self._authority is not None else None)
+        context = client_context(self._authority)
         openid = kubernetes_asyncio_piece("config.openid")
 
         def session(_: object) -> aiohttp.ClientSession:

@@ -10,14 +10,22 @@ import asyncio
 import base64
 import ssl
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.rest import socks
 from ctrlruntime.rest.connection import Connection, ExchangeError, new_buffer
 from ctrlruntime.rest.limits import DEFAULT_ANSWER_LIMITS, AnswerLimits
 from ctrlruntime.rest.redaction import shown_url
+from ctrlruntime.tls import client_context
+
+SOCKS = frozenset({"socks5", "socks5h"})
+"""Schemes of SOCKS proxies. Both let the proxy look up the host, as in Go."""
+
+_PORTS = {"http": 80, "https": 443}
+_PROXY_PORTS = {**_PORTS, **dict.fromkeys(SOCKS, 1080)}
 
 IDLE_FOR = 55.0
 """Seconds an unused connection is kept; load balancers forget theirs after 60 and more."""
@@ -44,16 +52,32 @@ class Address:
     def parse(cls, url: str) -> Address:
         """Raises: ConfigError for what is no http:// or https:// URL."""
         try:
-            parts = urllib.parse.urlsplit(url)
-            port = parts.port
-        except ValueError:  # whose text may quote a password
+            return cls._parse(url, _PORTS)
+        except ValueError:
             raise ConfigError(f"{shown_url(url)} is not an address; it looks like https://host:port") from None
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"{shown_url(url)} is not an address; it looks like https://host:port")
+
+    @classmethod
+    def parse_proxy(cls, url: str) -> Address:
+        """Read the URL of a proxy, which may be socks5:// or socks5h://, too. Raises: ConfigError."""
+        try:
+            return cls._parse(url, _PROXY_PORTS)
+        except ValueError:
+            raise ConfigError(
+                f"the proxy {shown_url(url)} is not supported; it looks like http://host:port, https://host:port or socks5://host:port"
+            ) from None
+
+    @classmethod
+    def _parse(cls, url: str, ports: Mapping[str, int]) -> Address:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port  # ValueError, whose text may quote a password
+        if parts.scheme not in ports or not parts.hostname or port == 0:
+            raise ValueError
         credentials = urllib.parse.unquote(parts.netloc.rpartition("@")[0])
-        return cls(
-            shown_url(url), parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), credentials
-        )
+        return cls(shown_url(url), parts.scheme, parts.hostname, port or ports[parts.scheme], credentials)
+
+    @property
+    def is_socks(self) -> bool:
+        return self.scheme in SOCKS
 
     @property
     def is_secure(self) -> bool:
@@ -199,9 +223,12 @@ class Pool:
 
     async def _connect_proxy(self, connection: Connection, proxy: Address, *, tunnel: bool) -> None:
         server = self._server
-        await _reach(connection, proxy, f"cannot connect to the proxy in front of {server.url} ({{}})")
+        if proxy.is_socks:
+            await self._connect_socks(connection, proxy)
+            return
+        await _reach(connection, proxy, f"cannot connect to the proxy {proxy.url} in front of {server.url} ({{}})")
         if proxy.is_secure:
-            await self._secure(connection, ssl.create_default_context(), proxy.host)
+            await self._secure_proxy(connection, proxy)
         if not tunnel:
             return
         target = server.tunnel.encode()
@@ -209,7 +236,36 @@ class Pool:
         answer = connection.send(head)
         await answer.begun()
         if answer.status != HTTPStatus.OK:
-            raise ExchangeError(f"the proxy in front of {server.url} refused the connection (status {answer.status})")
+            raise ExchangeError(
+                f"the proxy {proxy.url} in front of {server.url} refused the connection (status {answer.status})"
+            )
+
+    async def _connect_socks(self, connection: Connection, proxy: Address) -> None:
+        server = self._server
+        try:
+            made = await socks.dial(proxy.host, proxy.port, server.host, server.port, credentials=proxy.credentials)
+        except OSError as error:
+            raise ExchangeError(
+                f"cannot connect to the proxy {proxy.url} in front of {server.url} ({error})"
+            ) from error
+        except ExchangeError as error:
+            raise ExchangeError(f"the proxy {proxy.url} did not connect to {server.url}: {error}") from error
+        try:
+            await asyncio.get_running_loop().create_connection(lambda: connection, sock=made)
+        except BaseException:
+            made.close()
+            raise
+
+    async def _secure_proxy(self, connection: Connection, proxy: Address) -> None:
+        try:
+            await connection.secure(client_context(), proxy.host)
+        except ssl.SSLCertVerificationError as error:
+            raise ExchangeError(
+                f"the certificate of the proxy {proxy.url} is not trusted ({error}); "
+                "it is compared with the authorities of the system"
+            ) from error
+        except (ssl.SSLError, ExchangeError) as error:
+            raise ExchangeError(f"no TLS with the proxy {proxy.url} ({error}); does it speak HTTPS?") from error
 
     async def _secure(self, connection: Connection, context: ssl.SSLContext, hostname: str) -> None:
         url = self._server.url

@@ -1,14 +1,13 @@
 """TLS for one cluster: what to trust, what to show, and contexts that follow the files.
 
 A `TLSConfig` says where certificates are; `TLSContexts` makes the `ssl.SSLContext` every connection of a cluster
-shares and makes another one when a file or the credential's client certificate has changed. Below it is only `ssl`;
-the transport takes contexts from it.
+shares and makes another one when a file or the credential's client certificate has changed. The transport takes
+contexts from it.
 """
 
 from __future__ import annotations
 
 import ssl
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.tls import client_context, load_pair
 
 
 class ClientCertificate(NamedTuple):
@@ -153,56 +153,23 @@ def make_context(config: TLSConfig, certificate: ClientCertificate | None = None
         None if config.insecure_skip_verify else _content("certificate authority", config.ca_data, config.ca_file)
     )
     try:
-        if authorities is not None and not authorities.strip():
-            raise ValueError("it is empty")
-        # Without an authority of its own a cluster is trusted by the system's; loading those takes 20 ms.
-        insecure = config.insecure_skip_verify
-        context = (
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            if insecure
-            else ssl.create_default_context(cadata=_text(authorities))
-        )
-    except (ssl.SSLError, ValueError) as error:
+        context = client_context(authorities, insecure=config.insecure_skip_verify)
+    except ValueError as error:
         where = _where(config.ca_data, config.ca_file)
         raise ConfigError(
             f"the certificate authority {where} is not a PEM certificate ({error}); check the kubeconfig"
         ) from error
-    # As Go verifies: clusters' own authorities often lack the extensions that strictness asks for, and a trusted
-    # intermediate is enough.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    # A name counts only as a subject alternative name: common names are no longer looked at (RFC 9525, section 2), as in Go.
-    context.hostname_checks_common_name = False
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    if config.insecure_skip_verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
     pair = certificate or config.client_certificate()
     if pair is not None:
-        _load_pair(context, pair, config)
-    return context
-
-
-def _load_pair(context: ssl.SSLContext, pair: ClientCertificate, config: TLSConfig) -> None:
-    # ssl reads key pairs from files only. The folder is the user's alone (0700) and gone before anybody connects.
-    with tempfile.TemporaryDirectory(prefix="ctrlruntime-") as folder:
-        path = Path(folder) / "pair.pem"
-        path.touch(mode=0o600)
-        path.write_bytes(pair.key.rstrip() + b"\n" + pair.certificate)
         try:
-            context.load_cert_chain(path, password=_no_password)
-        except (ssl.SSLError, ValueError) as error:
+            load_pair(context, pair.certificate, pair.key)
+        except ValueError as error:
             where = _where(config.cert_data, config.cert_file)
             raise ConfigError(
                 f"the client certificate {where} and its key cannot be used ({error}); they must be PEM, belong "
                 "together and the key must not be encrypted"
             ) from error
-
-
-def _no_password() -> str:
-    # Without it, OpenSSL would ask on the terminal.
-    raise ValueError("the key is encrypted")
+    return context
 
 
 def _certificate_of(credential: object) -> ClientCertificate | None:
@@ -234,11 +201,6 @@ def _content(what: str, data: bytes | None, file: str | None) -> bytes | None:
 
 def _where(data: bytes | None, file: str | None) -> str:
     return "in the kubeconfig" if data is not None or file is None else file
-
-
-def _text(pem: bytes | None) -> str | None:
-    # Around the certificates may stand text of any kind, which `ssl` does not take.
-    return None if pem is None else pem.decode("ascii", "replace").replace("\ufffd", "?")
 
 
 class CertificateFacts(NamedTuple):

@@ -135,8 +135,10 @@ class Transport:
 
         self._prefix = urllib.parse.urlsplit(host).path
         self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = weakref.WeakKeyDictionary()
-        self._proxy = Address.parse(proxy) if (proxy := config.proxy_for()) else None
-        self._fixed_headers = _fixed_headers(config, self._address, self._proxy)
+        self._proxy = Address.parse_proxy(proxy) if (proxy := config.proxy_for()) else None
+        # Plain HTTP is forwarded by an HTTP proxy, which reads the request; everything else goes through a tunnel.
+        self._is_forwarded = self._proxy is not None and not self._proxy.is_socks and not self._address.is_secure
+        self._fixed_headers = _fixed_headers(config, self._address, self._proxy if self._is_forwarded else None)
         self._warned: set[str] = set()
         self._log = log.get_logger("rest")
 
@@ -386,7 +388,7 @@ class Transport:
         target = self._prefix + (path if _is_plain(path) else urllib.parse.quote(path, safe=_PATH_SAFE))
         if params:
             target = f"{target}?{_query(tuple(params))}"
-        if self._proxy is not None and not self._address.is_secure:
+        if self._is_forwarded:
             target = f"http://{self._address.authority}{target}"
         lines = [f"{method} {target} HTTP/1.1\r\n", self._fixed_headers]
         lines += [_header(name, value) for name, value in headers.items()]
@@ -432,11 +434,11 @@ def _query(params: tuple[tuple[str, str], ...]) -> str:
     return urllib.parse.urlencode(params)  # a program has few: its field manager, mostly
 
 
-def _fixed_headers(config: Config, address: Address, proxy: Address | None) -> str:
-    """Return the header lines that every request has."""
+def _fixed_headers(config: Config, address: Address, forwarder: Address | None) -> str:
+    """Return the header lines that every request has. `forwarder`: the proxy that reads them."""
     pairs = [("Host", address.authority), ("User-Agent", config.user_agent), *config.impersonation_headers()]
     lines = "".join(_header(name, value) for name, value in pairs)
-    return lines if proxy is None or address.is_secure else lines + proxy.proxy_authorization.decode()
+    return lines if forwarder is None else lines + forwarder.proxy_authorization.decode()
 
 
 def _header(name: str, value: str) -> str:

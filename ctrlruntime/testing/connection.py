@@ -13,13 +13,13 @@ import json
 import os
 import ssl
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from ctrlruntime.errors import APIStatusError, ConfigError, TransportError
+from ctrlruntime.tls import client_context, load_pair
 
 __all__ = ["Connection"]
 
@@ -38,7 +38,10 @@ class Connection:
         self.headers = [("Accept", "application/json")]  # pairs: one user may be impersonated with several groups
         credential = {**user, **_run_exec_plugin(user)}
         self._authorize(credential)
-        self.tls = _tls_context(cluster, credential) if self._parts.scheme == "https" else None
+        try:
+            self.tls = _tls_context(cluster, credential) if self._parts.scheme == "https" else None
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"the certificates of the kubeconfig cannot be used: {error}") from error
         self.server_name: str | None = cluster.get("tls-server-name")
 
     def request(self, method: str, path: str, body: Any = None, *, content_type: str = "") -> dict[str, Any]:
@@ -121,29 +124,18 @@ def _current(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _tls_context(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> ssl.SSLContext:
-    authority = cluster.get("certificate-authority-data")
-    context = ssl.create_default_context(
-        cafile=cluster.get("certificate-authority"),
-        cadata=base64.b64decode(authority).decode() if authority else None,
-    )
-    if cluster.get("insecure-skip-tls-verify"):
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    certificate, key = user.get("client-certificate-data"), user.get("client-key-data")
-    if certificate and key:
-        _load_pair(context, base64.b64decode(certificate), base64.b64decode(key))
-    elif user.get("client-certificate"):
-        context.load_cert_chain(str(user["client-certificate"]), user.get("client-key"))
+    authority = _content(cluster, "certificate-authority")
+    context = client_context(authority, insecure=bool(cluster.get("insecure-skip-tls-verify")))
+    certificate, key = _content(user, "client-certificate"), _content(user, "client-key")
+    if certificate is not None:
+        load_pair(context, certificate, key or certificate)  # one file may hold both
     return context
 
 
-def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """`ssl` reads key pairs from files only; the file is readable by us alone and gone at once."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "pair.pem")
-        path.touch(mode=0o600)
-        path.write_bytes(certificate + b"\n" + key)
-        context.load_cert_chain(path)
+def _content(part: Mapping[str, Any], name: str) -> bytes | None:
+    if data := part.get(f"{name}-data"):
+        return base64.b64decode(data)
+    return Path(str(part[name])).read_bytes() if part.get(name) else None
 
 
 def _run_exec_plugin(user: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-import ssl
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ from ctrlruntime.certwatcher import ShownCertificate
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.serving.connections import ServerLimits
+from ctrlruntime.tls import client_context
 from ctrlruntime.webhook.certificates import Certificates, FileCertificates
 from ctrlruntime.webhook.conversion import Conversion, ConversionEndpoint
 from ctrlruntime.webhook.development import Development, DevelopmentCertificates
@@ -246,8 +246,7 @@ class WebhookServer:
         """A health check: the server answers TLS, and what its webhooks read is in the cache. Raises: what is wrong."""
         if self._address is None:
             raise RuntimeError("the webhook server is not running")
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is ourselves we look at
+        context = client_context(insecure=True)  # it is ourselves we look at
         host, port = self._address
         async with asyncio.timeout(_DIAL):
             _, writer = await asyncio.open_connection(_dialled(host), port, ssl=context)

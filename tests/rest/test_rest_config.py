@@ -210,6 +210,7 @@ def test_an_empty_file_among_several_is_fine(world):
         ({"server": "h", "cluster": {"insecure-skip-tls-verify": True}}, {"host": "https://h"}),
         ({"server": "http://h"}, {"host": "http://h"}),
         ({"cluster": {"proxy-url": "http://p:3128"}}, {"proxy_url": "http://p:3128"}),
+        ({"cluster": {"proxy-url": "socks5://p"}}, {"proxy_url": "socks5://p"}),
         ({}, {"namespace": "ns", "credential": None, "impersonate": None, "proxy_url": None}),
         ({"user": {"as": "jane"}}, {"impersonate": Impersonation(user="jane")}),
         (
@@ -303,7 +304,7 @@ def test_a_context_without_a_user_is_anonymous(world):
         (kubeconfig(cluster={"insecure-skip-tls-verify": "yes"}), "must be true or false, not str"),
         (kubeconfig(cluster={"certificate-authority": "gone.crt"}), "certificate authority .*/gone.crt cannot be read"),
         (kubeconfig(cluster={"certificate-authority-data": "!"}), "certificate-authority-data of 'k' is not base64"),
-        (kubeconfig(cluster={"proxy-url": "socks5://u:secret@p"}), r"proxy socks5://…@p is not supported"),
+        (kubeconfig(cluster={"proxy-url": "socks4://u:secret@p"}), r"proxy socks4://…@p is not supported"),
         (
             kubeconfig(user={"client-certificate": "gone.crt", "client-key": "x"}),
             "client certificate .*/gone.crt cannot",

@@ -120,7 +120,9 @@ def test_an_address_is_named_as_requests_and_tunnels_name_it(url, authority, tun
     assert (address.authority, address.tunnel) == (authority, tunnel)
 
 
-@pytest.mark.parametrize("url", ["cluster:6443", "ftp://cluster", "https://", "https://cluster:port", "https://[::1"])
+@pytest.mark.parametrize(
+    "url", ["cluster:6443", "ftp://cluster", "https://", "https://cluster:port", "https://cluster:0", "https://[::1"]
+)
 def test_what_is_no_address_says_how_one_looks(url):
     with pytest.raises(ConfigError, match="https://host:port"):
         Address.parse(url)
@@ -232,7 +234,7 @@ async def test_a_server_that_never_speaks_tls_ends_at_the_time_for_connecting(co
 @pytest.mark.parametrize("is_secure", [False, True], ids=["http proxy", "https proxy"])
 async def test_a_tunnel_goes_through_the_proxy(context, server_context, is_secure, monkeypatch):
     # The proxy's own certificate is checked against the system's authorities; the test's is one of them here.
-    monkeypatch.setattr(ssl, "create_default_context", lambda: context)
+    monkeypatch.setattr("ctrlruntime.rest.pool.client_context", lambda: context)
     scheme = "https" if is_secure else "http"
     async with (
         Server().running(server_context) as server,
@@ -253,13 +255,129 @@ async def test_a_tunnel_goes_through_the_proxy(context, server_context, is_secur
     ]
 
 
+class SocksProxy(Server):
+    """Opens a tunnel as SOCKS 5 says. `said`: what it answers, one after the other, before it closes the connection; None: it works."""
+
+    def __init__(self, said=None):
+        super().__init__()
+        self.said = said
+        self.heard = []
+        self.tasks = set()
+
+    async def serve(self, reader, writer):
+        self.writers.append(writer)
+        if self.said is not None:
+            for answer in self.said:
+                self.heard.append(await reader.read(1024))
+                writer.write(answer)
+            writer.close()
+            return
+        _, count = await reader.readexactly(2)
+        methods = await reader.readexactly(count)
+        if 2 in methods:
+            writer.write(b"\x05\x02")
+            name = await reader.readexactly((await reader.readexactly(2))[1])
+            password = await reader.readexactly((await reader.readexactly(1))[0])
+            self.heard.append((name.decode(), password.decode()))
+            writer.write(b"\x01\x00")
+        else:
+            writer.write(b"\x05\x00")
+        *_, kind = await reader.readexactly(4)
+        host = await reader.readexactly({1: 4, 4: 16}.get(kind) or (await reader.readexactly(1))[0])
+        port = int.from_bytes(await reader.readexactly(2), "big")
+        self.heard.append((kind, host if kind != 3 else host.decode(), port))
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
+        self.writers.append(inner_writer)
+        writer.write(b"\x05\x00\x00\x03\x05proxy\x00\x00")
+        for source, target in ((reader, inner_writer), (inner_reader, writer)):
+            task = asyncio.create_task(pump(source, target))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+
+@pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
+@pytest.mark.parametrize("is_secure", [False, True], ids=["http", "https"])
+@pytest.mark.parametrize(
+    ("host", "credentials", "asked"),
+    [
+        ("127.0.0.1", "", [(1, b"\x7f\0\0\1")]),
+        ("[::1]", "", [(4, bytes(15) + b"\1")]),
+        ("localhost", "jane:pass%20word@", [("jane", "pass word"), (3, "localhost")]),
+    ],
+)
+async def test_a_tunnel_goes_through_a_socks_proxy(
+    context, server_context, scheme, is_secure, host, credentials, asked
+):
+    async with (
+        Server().running(server_context if is_secure else None) as server,
+        SocksProxy().running() as proxy,
+        pooled(
+            f"http{'s' * is_secure}://{host}:{server.port}",
+            context=lambda: context,
+            server_hostname="127.0.0.1",
+            proxy=Address.parse_proxy(f"{scheme}://{credentials}127.0.0.1:{proxy.port}"),
+        ) as pool,
+    ):
+        first = await ask(pool)
+        assert await ask(pool) is first
+
+    assert proxy.heard == [*asked[:-1], (*asked[-1], server.port)]
+
+
+@pytest.mark.parametrize(
+    ("said", "credentials", "message"),
+    [
+        ([b"HTTP/1.1 400 Bad Request\r\n"], "", "it does not speak SOCKS 5"),
+        (
+            [b"\x05\xff"],
+            "",
+            "it accepts no way to log in that is known here: put a user name and password into its URL",
+        ),
+        ([b"\x05\xff"], "jane:x@", "it accepts no way to log in that is known here$"),
+        ([b"\x05\x02", b"\x01\x01"], "jane:x@", "it does not accept the user name and password of its URL"),
+        ([b"\x05\x00", b"\x05\x05\x00\x01" + bytes(6)], "", "the connection was refused"),
+        ([b"\x05\x00", b"\x05\x63\x00\x01" + bytes(6)], "", "failure 99"),
+        ([b"\x05\x00", b"\x05\x00"], "", "it closed the connection"),
+        ([b"\x05\x02"], f"{'j' * 256}:x@", "longer than 255 bytes"),
+    ],
+)
+async def test_what_a_socks_proxy_refuses_is_told_with_its_name(context, said, credentials, message):
+    async with SocksProxy(said).running() as proxy:
+        address = Address.parse_proxy(f"socks5://{credentials}127.0.0.1:{proxy.port}")
+        async with pooled("https://cluster.invalid:6443", context=lambda: context, proxy=address) as pool:
+            with pytest.raises(
+                ExchangeError,
+                match=rf"the proxy socks5://.*127\.0\.0\.1:{proxy.port} did not connect to https://cluster.invalid:6443: .*{message}",
+            ):
+                await pool.make()
+
+
+def test_the_url_of_a_proxy_is_read():
+    assert Address.parse_proxy("socks5://proxy").port == 1080
+    assert Address.parse_proxy("http://proxy").port == 80
+    with pytest.raises(
+        ConfigError, match=r"the proxy socks4://proxy is not supported; it looks like .*socks5://host:port"
+    ):
+        Address.parse_proxy("socks4://proxy")
+
+
+async def test_the_certificate_of_a_proxy_is_compared_with_the_systems_authorities_and_errors_name_the_proxy(
+    context, server_context
+):
+    async with Proxy().running(server_context) as proxy:
+        address = Address.parse_proxy(f"https://127.0.0.1:{proxy.port}")
+        async with pooled("https://cluster.invalid:6443", context=lambda: context, proxy=address) as pool:
+            with pytest.raises(ExchangeError, match=rf"the certificate of the proxy {address.url} is not trusted"):
+                await pool.make()
+
+
 async def test_a_proxy_that_refuses_is_named(context):
     refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
     async with Proxy(refusal).running() as proxy:
         address = Address.parse(f"http://127.0.0.1:{proxy.port}")
         async with pooled("https://cluster.invalid:6443", context=lambda: context, proxy=address) as pool:
             with pytest.raises(
-                ExchangeError, match=r"the proxy in front of https://cluster\.invalid:6443 refused .*407"
+                ExchangeError, match=rf"the proxy {address.url} in front of https://cluster\.invalid:6443 refused .*407"
             ):
                 await pool.make()
 
@@ -272,5 +390,8 @@ async def test_a_proxy_that_is_not_there_is_named(context):
     async with pooled(
         "https://cluster.invalid", context=lambda: context, proxy=Address.parse(f"http://127.0.0.1:{port}")
     ) as pool:
-        with pytest.raises(ExchangeError, match=r"cannot connect to the proxy in front of https://cluster\.invalid"):
+        with pytest.raises(
+            ExchangeError,
+            match=rf"cannot connect to the proxy http://127.0.0.1:{port} in front of https://cluster\.invalid",
+        ):
             await pool.make()

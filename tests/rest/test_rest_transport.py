@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import gzip
 import json
+import socket
 import ssl
 import tempfile
 import threading
+import urllib.parse
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -200,6 +202,28 @@ async def test_a_proxy_is_asked_for_the_whole_url(server):
 
     assert server.requests[0].raw_path == "http://cluster.invalid:6443/api"
     assert server.requests[0].headers["Host"] == "cluster.invalid:6443"
+
+
+async def test_a_socks_proxy_reads_no_request(server):
+    server.will(OK)
+    url = urllib.parse.urlsplit(server.url)
+    dialled = []
+
+    async def dial(host, port, target, target_port, *, credentials):
+        dialled.append((host, port, target, target_port, credentials))
+        made = socket.create_connection((url.hostname, url.port))
+        made.setblocking(False)
+        return made
+
+    config = Config(host="http://cluster.invalid:6443", proxy_url="socks5://jane:x@proxy")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ctrlruntime.rest.socks.dial", dial)
+        async with connected(config) as transport:
+            await transport.request("GET", "/api")
+
+    assert dialled == [("proxy", 1080, "cluster.invalid", 6443, "jane:x")]
+    assert server.requests[0].raw_path == "/api"
+    assert "Proxy-Authorization" not in server.requests[0].headers
 
 
 async def test_a_compressed_answer_is_unpacked(server):

@@ -18,6 +18,10 @@ from ctrlruntime.errors import ConfigError, NotFound, TransportError
 from ctrlruntime.testing.connection import Connection
 
 
+def encoded(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
+
+
 class Echo(http.server.BaseHTTPRequestHandler):
     """Answers with what it was sent."""
 
@@ -141,6 +145,14 @@ def test_a_config_without_context_or_server_says_what_is_missing():
         connect("")
 
 
+@pytest.mark.parametrize(
+    "cluster", [{"certificate-authority-data": encoded(b"nonsense")}, {"certificate-authority": "/does/not/exist"}]
+)
+def test_certificates_that_cannot_be_used_are_a_fault_of_the_config(cluster):
+    with pytest.raises(ConfigError, match="the certificates of the kubeconfig cannot be used"):
+        connect("https://127.0.0.1:1", **cluster)
+
+
 def test_a_server_is_known_by_another_name_when_the_config_says_so():
     authority = make_authority()
     pair = authority.server(["api.example.com"])
@@ -153,10 +165,6 @@ def test_a_server_is_known_by_another_name_when_the_config_says_so():
         careless = connect(url, **{"insecure-skip-tls-verify": True}).request("GET", "/")
 
     assert named["path"] == careless["path"] == "/"
-
-
-def encoded(pem: bytes) -> str:
-    return base64.b64encode(pem).decode()
 
 
 class TLSServer:

@@ -152,7 +152,7 @@ def tls_context(values: Mapping[str, str]) -> ssl.SSLContext:
     """Return the context of the https URLs. Raises: UsageError."""
     import ssl  # costs as much as everything else together, and few ask for it
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # noqa: TID251 - this program runs without the package
     try:
         context.load_cert_chain(values.get("cert-file", ""), values.get("key-file", ""))
         if values.get("trusted-ca-file"):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import tempfile
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
@@ -17,6 +15,7 @@ from ctrlruntime.testing.faults import plan
 from ctrlruntime.testing.faults.exchange import ClientConnection
 from ctrlruntime.testing.faults.http import LIMIT
 from ctrlruntime.testing.faults.traffic import Traffic
+from ctrlruntime.tls import load_pair, server_context
 
 __all__ = ["Listener"]
 
@@ -130,11 +129,6 @@ def _bound(port: int) -> socket.socket:
 
 
 def _context(pair: KeyPair) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.set_alpn_protocols(["http/1.1"])
-    with tempfile.TemporaryDirectory() as folder:  # `ssl` reads key pairs from files only
-        path = Path(folder, "pair.pem")
-        path.touch(mode=0o600)
-        path.write_bytes(pair.certificate + b"\n" + pair.key)
-        context.load_cert_chain(path)
+    context = server_context()
+    load_pair(context, pair.certificate, pair.key)
     return context
