@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, cast, overload
 
 from typing_extensions import override
 
@@ -75,7 +75,13 @@ class Marker:
 
     __slots__ = ()
 
-    def __call__(self, cls: _C) -> _C:
+    @overload
+    def __call__(self) -> Self: ...
+    @overload
+    def __call__(self, cls: _C) -> _C: ...
+    def __call__(self, cls: _C | None = None) -> _C | Self:
+        if cls is None:
+            return self  # `ListSet()`: those that are no class are forgiven their parentheses
         if not isinstance(cast("object", cls), type):
             raise TypeError(f"{self!r} stands in Annotated[…] or over a class, and {cls!r} is no class")
         _prepend(cls, _MARKERS, self)

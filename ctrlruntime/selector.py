@@ -213,8 +213,16 @@ def not_exists(key: str) -> LabelSelector:
 
 
 def from_labels(labels: Mapping[str, str]) -> LabelSelector:
-    """Return the selector that asks for every one of these labels."""
+    """Return the selector that asks for every one of these labels. Raises: TypeError for a value that is no text."""
+    _refuse_other_than_text("label", labels)
     return LabelSelector(tuple(Requirement(key, "=", (value,)) for key, value in labels.items()))
+
+
+def _refuse_other_than_text(what: str, values: Mapping[str, object]) -> None:
+    for name, value in values.items():
+        if not isinstance(value, str):
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            raise TypeError(f"the value of the {what} {name} is a text, not {value!r}: write {{{name!r}: {text!r}}}")
 
 
 _TREE_OPERATORS: Mapping[str, Operator] = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
@@ -400,7 +408,8 @@ class FieldSelector:
 
 
 def from_fields(fields: Mapping[str, str]) -> FieldSelector:
-    """Return the selector that asks for every one of these values."""
+    """Return the selector that asks for every one of these values. Raises: TypeError for a value that is no text."""
+    _refuse_other_than_text("field", fields)
     return FieldSelector(tuple(FieldTerm(path, value) for path, value in fields.items()))
 
 

@@ -118,6 +118,15 @@ def test_builders_combine():
     assert both.matches({"a": "1", "c": ""})
     assert not both.matches({"a": "1", "c": "", "d": ""})
     assert selector.from_labels({"a": "1"}) == selector.equals("a", "1")
+
+
+@pytest.mark.parametrize(("value", "text"), [(1, "1"), (True, "true"), (1.5, "1.5"), (None, "None")])
+@pytest.mark.parametrize(("make", "what"), [(selector.from_labels, "label"), (from_fields, "field")])
+def test_a_value_that_is_no_text_says_what_to_write(make, what, value, text):
+    with pytest.raises(
+        TypeError, match=rf"the value of the {what} app is a text, not {value}: write {{'app': '{text}'}}"
+    ):
+        make({"app": value})
     assert not LabelSelector()
     assert Requirement("a", "exists").matches({"a": "1"})
 

@@ -25,6 +25,7 @@ import contextlib
 import copy
 import difflib
 import functools
+import inspect
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -161,9 +162,11 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
 
         `always_sent`: fields that are written even when they hold their type's zero. The others are for the schema: groups of fields
         of which at most, exactly or at least one is set (`exactly_one_of=[("config_map", "secret")]`), and whether the object is
-        replaced as a whole. Raises: TypeError for a keyword that does not exist, or a group that is no sequence of names.
+        replaced as a whole. Raises: TypeError for a keyword that does not exist, a group that is no sequence of names, or a field named like
+        a method.
         """
         refuse_keywords(cls, unknown, known=KEYWORDS)
+        _refuse_methods_names(cls)
         super().__init_subclass__()
         cls.__always_sent__ |= frozenset(always_sent)
         groups = {
@@ -629,6 +632,8 @@ def _encode_dict(values: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _encode_key(key: Any) -> str:
+    if key.__class__ is str:
+        return key
     return str(key.value if isinstance(key, Enum) else key)
 
 
@@ -762,7 +767,7 @@ def _apply_value(value: Any, encoders: _ByClass) -> Any:
     if isinstance(value, (list, tuple)):
         return _apply_items(cast("list[Any]", value), inner)
     if isinstance(value, dict):
-        return _apply_values(cast("dict[str, Any]", value), inner)
+        return _apply_values(value, inner)
     return encode(value)
 
 
@@ -773,9 +778,9 @@ def _apply_items(values: Iterable[Any], encoders: _ByClass) -> list[Any]:
         raise _first_misfit(lambda value: _apply_value(value, encoders), enumerate(values)) from None
 
 
-def _apply_values(values: Mapping[str, Any], encoders: _ByClass) -> dict[str, Any]:
+def _apply_values(values: Mapping[Any, Any], encoders: _ByClass) -> dict[str, Any]:
     try:
-        return {key: _apply_value(value, encoders) for key, value in values.items()}
+        return {_encode_key(key): _apply_value(value, encoders) for key, value in values.items()}
     except FieldValueError:
         raise _first_misfit(lambda value: _apply_value(value, encoders), values.items()) from None
 
@@ -889,6 +894,20 @@ def refuse_keywords(cls: type[Any], unknown: Mapping[str, object], *, known: Ite
     """Raise TypeError for class keywords that do not exist, with the nearest one that does."""
     for name in unknown:
         raise TypeError(f"class {cls.__name__}: there is no class keyword {name!r}{_nearest(name, known)}")
+
+
+def _refuse_methods_names(cls: type[Wire]) -> None:
+    """A field that takes a method's place would fail when somebody calls the method, maybe after a write."""
+    for name, annotation in inspect.get_annotations(cls).items():
+        if name.startswith("_") or "ClassVar" in str(annotation):  # a text, or typing.ClassVar[…]
+            continue
+        # pydantic has taken the fields out of the classes: what is found is a method, a property or a constant.
+        owner = next((base for base in cls.__mro__[1:] if issubclass(base, BaseModel) and name in vars(base)), None)
+        if owner is not None:
+            raise TypeError(
+                f"class {cls.__name__}: {owner.__name__}.{name} is a method, so no field can have that name. "
+                f"Name the field {name}_: in JSON it is {camel(name)} all the same"
+            )
 
 
 def _unknown_arguments(cls: type[Wire], extra: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ from ctrlruntime.generate.builtin import EMBEDDED_METADATA, INT_OR_STRING, QUANT
 from ctrlruntime.generate.defaults import Defaults
 from ctrlruntime.generate.descriptions import clean, docstring, drop
 from ctrlruntime.generate.immutable import removal_rules
-from ctrlruntime.generate.keys import is_affordable, key_choices, key_rules
+from ctrlruntime.generate.keys import is_affordable, is_key, key_choices, key_rules
 from ctrlruntime.generate.limits import apply_limits
 from ctrlruntime.generate.marks import add_rule, apply_class_marks, apply_marks
 from ctrlruntime.generate.options import Document, Options, Place, Warn, warn
@@ -313,7 +313,7 @@ class SchemaWalker:
         annotation = take_apart(arguments[0])
         key = annotation.bare
         choices = key_choices(key)
-        if choices is None and not (isinstance(key, type) and issubclass(key, str)):
+        if not is_key(key):
             raise place.error(
                 f"the keys of a JSON object are text, not {getattr(key, '__name__', key)}; use dict[str, X]"
             )

@@ -183,7 +183,9 @@ class Config:
     """Seconds for a connection to be made."""
 
     timeout: float = 30.0
-    """Seconds for a request to be answered, watches excepted."""
+    """Seconds for a request to be answered, watches excepted. The wait for a connection (`max_connections`), a token (`qps`) and what
+    `Retry-After` asks for count, too; so do those of a `timeout=` given for one call.
+    """
 
     qps: float | None = None
     """Requests a second; None for no limit of our own: API priority and fairness on the server is the better judge.

@@ -8,12 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
-from typing import Any
+from ipaddress import IPv4Address, IPv6Network
+from typing import Any, ClassVar
+from uuid import UUID
 
 import pytest
 from pydantic import Field, ValidationError
 
-from ctrlruntime.api import Wire
+from ctrlruntime.api import Object, Unstructured, Wire
 from ctrlruntime.api.fields import wire_names
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
@@ -238,6 +240,61 @@ def test_relatives_of_a_type_are_written_as_it() -> None:
     thing.size, thing.tags, thing.pod_name = http.HTTPStatus.OK, ("a", "b"), Color.RED
     written = thing.to_wire()
     assert (written["size"], written["tags"], written["podName"]) == (200, ["a", "b"], "red")
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "owner"),
+    [
+        (Wire, "deep_copy", "Wire"),
+        (Wire, "to_wire", "Wire"),
+        (Wire, "refresh", "Wire"),
+        (Wire, "json", "BaseModel"),
+        (Object, "apply_payload", "Object"),
+        (Unstructured, "content", "Unstructured"),
+    ],
+)
+@pytest.mark.parametrize("annotation", [str, "str", "str | None"])
+def test_a_field_named_like_a_method_is_refused_where_the_class_stands(
+    base: type[Wire], name: str, owner: str, annotation: object
+) -> None:
+    with pytest.raises(TypeError, match=rf"{owner}\.{name} is a method.*Name the field {name}_: in JSON it is"):
+        type(base)("Named", (base,), {"__module__": __name__, "__annotations__": {name: annotation}, name: ""})
+
+
+def test_a_field_with_an_underscore_behind_and_constants_of_a_class_are_no_methods() -> None:
+    class Named(Wire):
+        limit: ClassVar[int] = 3
+        refresh_: str = ""
+        to_json_: str = ""
+
+    class More(Named):
+        limit: ClassVar[int] = 4
+        refresh_: str = "x"
+
+    assert More(refresh_="soon").to_wire() == {"refresh": "soon"}
+    assert More.limit == 4
+
+
+class Routes(Wire):
+    hops: dict[IPv4Address, int] = Field(default_factory=dict)
+    nets: dict[IPv6Network, Part] = Field(default_factory=dict)
+    ids: dict[UUID, list[str]] = Field(default_factory=dict)
+
+
+def test_keys_of_dicts_may_be_addresses_networks_and_uuids() -> None:
+    routes = Routes(
+        hops={IPv4Address("10.0.0.1"): 1}, nets={IPv6Network("::/64"): Part(name="a")}, ids={UUID(int=5): ["x"]}
+    )
+    wire = {
+        "hops": {"10.0.0.1": 1},
+        "nets": {"::/64": {"name": "a"}},
+        "ids": {"00000000-0000-0000-0000-000000000005": ["x"]},
+    }
+
+    assert routes.to_wire() == wire
+    assert routes.apply_form() == wire
+    assert json.loads(routes.to_json()) == wire
+    assert Routes.from_wire(wire) == routes
 
 
 def test_unknown_class_keywords_are_refused_with_the_nearest_name() -> None:

@@ -73,6 +73,16 @@ KEYS: dict[str, tuple[Any, tuple[str, ...]]] = {
         Annotated[dict[Annotated[str, Field(min_length=1, max_length=3)], int], Field(max_length=5)],
         ("", "abc", "abcd"),
     ),
+    **{
+        f"of_{name}": (Annotated[dict[kind, int], Field(max_length=5)], texts)
+        for name, kind, texts in (
+            ("uuid", UUID, FIELDS["uuid"][1]),
+            ("v4", IPv4Address, FIELDS["v4"][1]),
+            ("v6", IPv6Address, ("::1", "::ffff:1.2.3.4", "1:2:3:4:5:6:7::", "1::0002", "FE80::1", "10.0.0.1")),
+            ("net4", IPv4Network, FIELDS["net4"][1]),
+            ("net6", IPv6Network, (*FIELDS["net6"][1], "FE80::/64", "fe80::/064", "::ffff:1.2.3.0/120")),
+        )
+    },
 }
 LISTS: dict[str, Any] = {f"{name}s": list[FIELDS[name][0]] for name in ("blob", "time", "size", "net4")}
 
@@ -131,13 +141,20 @@ def agree(takes: Any, kind: type[ctrl.Object], content: dict[str, Any]) -> None:
     found = read(kind, content)
     if takes(content):
         assert found is not None, f"the schema takes {content}, and the class does not read it"
+        for name in KEYS:
+            value = content.get(ALIASES[name])
+            assert not value or written(found)[ALIASES[name]] == value, "a key is written in another way"
     if found is not None and is_writable(found):
         assert takes(written(found)), f"the class writes {written(found)}, and the schema does not take it"
 
 
 def is_writable(obj: ctrl.Object) -> bool:
-    # A zone of an IPv6 address (fe80::1%eth0) is of one machine; the API has none. A datetime without a zone cannot be written.
+    # A zone of an IPv6 address (fe80::1%eth0) is of one machine; the API has none. A datetime without a zone cannot be written. As a key, an
+    # IPv4 address has one form, and not that of IPv6.
     moment = getattr(obj, "moment", None)
+    keys = [*(getattr(obj, "of_v6", None) or ()), *(one.network_address for one in getattr(obj, "of_net6", None) or ())]
+    if any(key.ipv4_mapped is not None or key.scope_id for key in keys):
+        return False
     return "%" not in str(getattr(obj, "v6", "")) and (moment is None or moment.tzinfo is not None)
 
 

@@ -6,6 +6,7 @@ import itertools
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
+from ipaddress import IPv4Interface
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
@@ -98,6 +99,7 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "dict of Any": ((dict[str, Any],), "use JSONValue"),
     "list of Any": ((list[Any],), "use JSONValue"),
     "dict with int keys": ((dict[int, str],), "keys of a JSON object are text"),
+    "dict with keys of interfaces": ((dict[IPv4Interface, str],), "keys of a JSON object are text"),
     "tuple of different items": ((tuple[int, str],), "items of a tuple differ"),
     "int or str": ((int | str,), "IntOrString"),
     "union of models": ((Part | Other,), "exactly_one_of"),

@@ -101,6 +101,11 @@ def test_a_marker_that_means_nothing_fails_where_it_is_written(make, words: str)
         make()
 
 
+def test_a_marker_without_arguments_may_have_parentheses():
+    assert ctrl.ListSet() is ctrl.ListSet
+    assert ctrl.Nullable() is ctrl.Nullable
+
+
 def test_a_marker_over_something_else_than_a_class_is_refused():
     with pytest.raises(TypeError, match="is no class"):
         Title("x")(3)
