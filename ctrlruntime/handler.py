@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 
 from ctrlruntime.api import Object, gvk, kind_of
 from ctrlruntime.api.metadata import Metadata, NamespacedName
+from ctrlruntime.errors import CtrlError
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, Snapshot, UpdateEvent
 from ctrlruntime.frames import name_of
 from ctrlruntime.reconcile import Request
@@ -186,6 +187,7 @@ class _Owner:
         self._kind = kind.kind
         self._is_namespaced = kind.scope == "Namespaced"
         self._ask_scope = ask_scope
+        self._has_asked = False
         self._only_controller = only_controller
 
     def __repr__(self) -> str:
@@ -194,6 +196,10 @@ class _Owner:
     def handle(self, event: Event[Any], enqueue: Enqueue[Request], /) -> Awaitable[None] | None:
         if self._ask_scope is not None:
             return self._ask_and_handle(self._ask_scope, event, enqueue)
+        self._handle(event, enqueue)
+        return None
+
+    def _handle(self, event: Event[Any], enqueue: Enqueue[Request]) -> None:
         if isinstance(event, UpdateEvent):
             old = self._owners(event.old_meta, enqueue.cluster)
             new = self._owners(event.new_meta, enqueue.cluster)
@@ -203,14 +209,18 @@ class _Owner:
             requests = self._owners(event.meta, enqueue.cluster)
         for request in requests:
             enqueue(request)
-        return None
 
     async def _ask_and_handle(
         self, ask_scope: Callable[[], Awaitable[bool]], event: Event[Any], enqueue: Enqueue[Request]
     ) -> None:
-        self._is_namespaced = await ask_scope()
-        self._ask_scope = None
-        self.handle(event, enqueue)
+        # For each event: the definition may be replaced by one of another scope. Most answers are remembered ones.
+        try:
+            self._is_namespaced = await ask_scope()
+        except CtrlError:
+            if not self._has_asked:
+                raise
+        self._has_asked = True
+        self._handle(event, enqueue)
 
     def _owners(self, meta: Metadata, cluster: str) -> list[Request]:
         if not meta.owner_references:

@@ -270,14 +270,43 @@ class Cache:
 
     def _rescope(self) -> None:
         for gvk, held in self._held.items():
-            for informer, metadata_only in ((held.informer, held.metadata_only), (held.narrow, True)):
-                if informer is not None and held.namespaced:
-                    own = self._kind_options.get(gvk)
-                    options = self.options.for_kind(own)
-                    informer.rescope(
-                        self._scopes(own, namespaced=True),
-                        partial(self._reflector, gvk, options=options, metadata_only=metadata_only),
-                    )
+            if held.namespaced:
+                self._follow(gvk, held, self._scopes(self._kind_options.get(gvk), namespaced=True))
+
+    def _follow(self, gvk: GroupVersionKind, held: _Held, scopes: Sequence[Scope]) -> None:
+        """Have the informers of a kind follow exactly these scopes."""
+        options = self.options.for_kind(self._kind_options.get(gvk))
+        for informer, metadata_only in ((held.informer, held.metadata_only), (held.narrow, True)):
+            if informer is not None:
+                informer.rescope(scopes, partial(self._reflector, gvk, options=options, metadata_only=metadata_only))
+
+    def _note_scope(self, gvk: GroupVersionKind, held: _Held, *, namespaced: bool, plural: str) -> None:
+        """Take note of where objects of a kind live: a definition that was replaced may put them elsewhere."""
+        before, held.namespaced, held.plural = held.namespaced, namespaced, plural
+        if before is namespaced:
+            return
+        for informer in held.informers():
+            informer.expect_scope(namespaced=namespaced)
+        if before is not None and self._group is not None:
+            self._log.info("objects of the kind live elsewhere now", kind=_label(gvk), namespaced=namespaced)
+            # In a task of its own: whoever found out may be one of those that end.
+            self._group.start_soon(self._rescope_kind, gvk, held)
+
+    async def _rescope_kind(self, gvk: GroupVersionKind, held: _Held) -> None:
+        own = self._kind_options.get(gvk)
+        if held.namespaced and (own is None or own.namespaces is None):
+            await self._namespaces.settled()
+        try:
+            scopes = self._scopes(own, namespaced=bool(held.namespaced))
+        except ValueError as error:
+            self._log.error("the kind is no longer cached", kind=_label(gvk), error=str(error))
+            scopes = []
+        self._follow(gvk, held, scopes)
+
+    def _other_scope(self, gvk: GroupVersionKind, held: _Held) -> None:
+        """An object shows that discovery, as it is remembered, is of a former definition."""
+        self._mapper.invalidate(gvk.group)
+        self._note_scope(gvk, held, namespaced=not held.namespaced, plural=held.plural)
 
     def _scopes(self, own: KindOptions | None, *, namespaced: bool) -> list[Scope]:
         return self.options.scopes(own, namespaced=namespaced, namespaces=self._namespaces.current())
@@ -554,7 +583,8 @@ class Cache:
         if held.namespaced is None:
             # Asked first: a read of a kind that is not served fails at once and leaves no informer behind.
             resource = await self._mapper.resource_for(codec.gvk)
-            held.namespaced, held.plural = resource.namespaced, resource.plural
+            self._note_scope(codec.gvk, held, namespaced=resource.namespaced, plural=resource.plural)
+            assert held.namespaced is not None
         informer = self._informer(codec)
         space = namespace if held.namespaced else ""
         if not informer.has_listed(space):
@@ -641,12 +671,15 @@ class Cache:
             metadata_only=metadata_only,
             keep_managed_fields=options.keep_managed_fields,
             observer=self._observer,
+            on_other_scope=lambda: self._other_scope(gvk, held),
             install_hint=lambda: f"install the CustomResourceDefinition of {gvk.kind} in group {gvk.group or 'core'}",
             metrics=None if self._metrics is None else self._metrics.cache(_label(gvk), self._cluster),
             clock=self._clock,
             rng=self._rng,
             sleep=self._sleep,
         )
+        if held.namespaced is not None:
+            informer.expect_scope(namespaced=held.namespaced)
         for name, extract in held.indexes.items():
             informer.add_index(self._index(name, extract, gvk))
         held.views[informer] = KindView(
@@ -666,7 +699,7 @@ class Cache:
         metadata_only: bool,
     ) -> Mapping[Scope, Reflector]:
         resource = await self._mapper.resource_for(gvk)
-        held.namespaced, held.plural = resource.namespaced, resource.plural
+        self._note_scope(gvk, held, namespaced=resource.namespaced, plural=resource.plural)
         if resource.namespaced and (own is None or own.namespaces is None):
             await self._namespaces.settled()
         try:
@@ -697,6 +730,8 @@ class Cache:
         verbs: tuple[str, ...] = ("list", "watch"),
     ) -> Collection:
         resource: APIResource = await self._mapper.resource_for(gvk)
+        if (held := self._held.get(gvk)) is not None:
+            self._note_scope(gvk, held, namespaced=resource.namespaced, plural=resource.plural)
         for verb in verbs:
             self._observer.requesting(verb, resource, scope.namespace)
         return Collection(

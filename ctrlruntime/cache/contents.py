@@ -80,9 +80,14 @@ class Contents:
         metadata_only: bool = False,
         keep_managed_fields: bool = False,
         observer: CacheObserver | None = None,
+        on_other_scope: Callable[[], None] = lambda: None,
         metrics: CacheMetrics | None = None,
     ) -> None:
         self.store = Store()
+        self.namespaced: bool | None = None
+        """Whether objects live in namespaces, as far as is known. One that does not shows that the definition was replaced."""
+
+        self._on_other_scope = on_other_scope
         self.is_synced = False
         self._kind = kind
         self._api_version = kind.api_version
@@ -297,6 +302,9 @@ class Contents:
 
     def _put(self, entry: Entry, *, is_listed: bool, initial: bool) -> None:
         meta = entry.meta
+        if (not meta.namespace) is self.namespaced:
+            self.namespaced = bool(meta.namespace)
+            self._on_other_scope()
         old = self.store.get(meta.namespace, meta.name)
         if old is None:
             self.store.put(entry)

@@ -55,6 +55,7 @@ class Informer:
         metadata_only: bool = False,
         keep_managed_fields: bool = False,
         observer: CacheObserver | None = None,
+        on_other_scope: Callable[[], None] = lambda: None,
         install_hint: Callable[[], str] = str,
         metrics: CacheMetrics | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -69,6 +70,7 @@ class Informer:
             metadata_only=metadata_only,
             keep_managed_fields=keep_managed_fields,
             observer=observer,
+            on_other_scope=on_other_scope,
             metrics=metrics,
         )
         self.store = self._contents.store
@@ -234,6 +236,10 @@ class Informer:
         )
 
     # --- objects and subscribers -----------------------------------------------------------------------------------
+
+    def expect_scope(self, *, namespaced: bool) -> None:
+        """Take note of whether objects live in namespaces; `on_other_scope` is called when one shows the contrary."""
+        self._contents.namespaced = namespaced
 
     def subscribe(self, name: str, decode: Callable[[bytes], T]) -> Subscription[T]:
         """Return a subscription that first gets each stored object as a create event, then every change."""

@@ -193,7 +193,6 @@ class APIClient:
         codec.refuse_metadata_only("created")
         tree = codec.tree(obj)
         metadata = tree.setdefault("metadata", {})
-        resource = await self._mapper.resource_for(codec.gvk)
         base = "" if metadata.get("name") else str(metadata.get("generateName") or "")
         params = write_options(dry_run, field_owner, field_validation)
         for attempt in range(NAME_TRIES):
@@ -201,10 +200,10 @@ class APIClient:
                 # Completed here and not by the server: a create whose answer is lost can then be found again and is never doubled.
                 metadata["name"] = self._generated_name(base)
             name = str(metadata.get("name") or "")
-            namespace = str(metadata.get("namespace") or "") if resource.namespaced else ""
+            namespace = str(metadata.get("namespace") or "")
             try:
                 raw = await self._send(
-                    "create", "POST", codec.gvk, resource, namespace, name, body=msgspec.json.encode(tree), params=params,
+                    "create", "POST", codec.gvk, namespace, name, body=msgspec.json.encode(tree), params=params,
                     dry_run=dry_run, on_collection=True,
                 )  # fmt: skip
             except AlreadyExists:
@@ -250,13 +249,11 @@ class APIClient:
     ) -> None:
         codec = self._codecs.for_object(obj)
         key = codec.key(obj)
-        resource = await self._mapper.resource_for(codec.gvk)
         options = delete_options(dry_run, grace_period_seconds, propagation, uid, resource_version)
         await self._send(
             "delete",
             "DELETE",
             codec.gvk,
-            resource,
             key.namespace,
             _named(key),
             body=options,
@@ -277,6 +274,8 @@ class APIClient:
     ) -> None:
         codec = self._codecs.of(kind)
         resource = await self._mapper.resource_for(codec.gvk)
+        if resource.namespaced and not namespace:
+            resource = await self._mapper.ask_again(codec.gvk)
         if resource.namespaced and not namespace:
             raise ValueError(
                 f"delete_all_of({kind.__name__}) needs a namespace: the API deletes collections namespace by namespace"
@@ -316,9 +315,8 @@ class APIClient:
         codec = self._codecs.for_object(obj)
         codec.refuse_metadata_only("updated")
         key = codec.key(obj)
-        resource = await self._mapper.resource_for(codec.gvk)
         raw = await self._send(
-            verb, method, codec.gvk, resource, key.namespace, _named(key), body=codec.encode(obj), params=params,
+            verb, method, codec.gvk, key.namespace, _named(key), body=codec.encode(obj), params=params,
             dry_run=dry_run, subresource=subresource,
         )  # fmt: skip
         return codec.answer(obj, raw, keep=dry_run)
@@ -326,9 +324,8 @@ class APIClient:
     async def write_patch(self, obj: T, patch: Patch, subresource: str, params: WriteParams, *, dry_run: bool) -> T:
         codec = self._codecs.for_object(obj)
         key = codec.key(obj)
-        resource = await self._mapper.resource_for(codec.gvk)
         raw = await self._send(
-            "patch", "PATCH", codec.gvk, resource, key.namespace, _named(key), body=patch.data(codec.wire(obj)),
+            "patch", "PATCH", codec.gvk, key.namespace, _named(key), body=patch.data(codec.wire(obj)),
             params=params, dry_run=dry_run, subresource=subresource, content_type=patch.content_type,
             accept=codec.accept,
         )  # fmt: skip
@@ -340,9 +337,8 @@ class APIClient:
         owner = field_owner or default_owner()
         if not owner:
             raise ValueError("apply needs field_owner: the name under which this code owns the fields it sets")
-        resource = await self._mapper.resource_for(codec.gvk)
         raw = await self._send(
-            "patch", "PATCH", codec.gvk, resource, key.namespace, _named(key),
+            "patch", "PATCH", codec.gvk, key.namespace, _named(key),
             body=msgspec.json.encode(codec.apply_payload(obj, subresource)),
             params=write_options(dry_run, owner, None, force=force), dry_run=dry_run, subresource=subresource,
             content_type=APPLY,
@@ -353,8 +349,7 @@ class APIClient:
         codec = self._codecs.for_object(obj)
         codec.refuse_metadata_only("asked for a subresource")
         key = codec.key(obj)
-        resource = await self._mapper.resource_for(codec.gvk)
-        namespace = _namespace(resource, key.namespace, key.name)
+        resource, namespace = await self._placed(codec.gvk, key.namespace, key.name)
         path = resource_path(resource, namespace, _named(key), subresource)
         ended = self._observers.record("get", resource.group, resource.plural, subresource, namespace, key.name)
         with self._unserved(resource, subresource, ended):
@@ -367,23 +362,37 @@ class APIClient:
         """Send another kind (Scale, Eviction, TokenRequest) to a subresource of `obj`, under the parent's name."""
         codec, inner = self._codecs.for_object(obj), self._codecs.for_object(body)
         key = codec.key(obj)
-        resource = await self._mapper.resource_for(codec.gvk)
+        resource, namespace = await self._placed(codec.gvk, key.namespace, key.name)
         tree = inner.tree(body)
         metadata = tree.setdefault("metadata", {})
         metadata.setdefault("name", key.name)
         if resource.namespaced:
-            metadata.setdefault("namespace", key.namespace)
+            metadata.setdefault("namespace", namespace)
         raw = await self._send(
-            verb, method, codec.gvk, resource, key.namespace, _named(key), body=msgspec.json.encode(tree),
+            verb, method, codec.gvk, key.namespace, _named(key), body=msgspec.json.encode(tree),
             params=params, dry_run=dry_run, subresource=subresource,
         )  # fmt: skip
         return inner.answer(body, raw, keep=dry_run) if inner.is_kind_of(raw) else body
 
     # --- parts -----------------------------------------------------------------------------------------------------------
 
+    async def _placed(self, gvk: GroupVersionKind, namespace: str, name: str) -> tuple[APIResource, str]:
+        """Return the resource, and the namespace to ask in. Raises: ValueError when there must be one and is none."""
+        resource = await self._mapper.resource_for(gvk)
+        if resource.namespaced and not namespace:
+            # The definition may have been replaced by one of another scope: no request would ever show that.
+            resource = await self._mapper.ask_again(gvk)
+        if not resource.namespaced:
+            return resource, ""
+        if not namespace:
+            raise ValueError(
+                f"{resource.kind} {name!r} has no namespace, and {resource.plural} live in namespaces; "
+                "set metadata.namespace, or give the key one"
+            )
+        return resource, namespace
+
     async def _get(self, codec: Codec[Any], namespace: str, name: str) -> bytes:
-        resource = await self._mapper.resource_for(codec.gvk)
-        namespace = _namespace(resource, namespace, name)
+        resource, namespace = await self._placed(codec.gvk, namespace, name)
         path = resource_path(resource, namespace, _named(NamespacedName(namespace, name)))
         ended = self._observers.record("get", resource.group, resource.plural, "", namespace, name)
         with self._unserved(resource, ended=ended):
@@ -395,7 +404,6 @@ class APIClient:
         verb: str,
         method: str,
         gvk: GroupVersionKind,
-        resource: APIResource,
         namespace: str,
         name: str,
         *,
@@ -407,7 +415,7 @@ class APIClient:
         accept: str = JSON,
         on_collection: bool = False,
     ) -> bytes:
-        namespace = _namespace(resource, namespace, name)
+        resource, namespace = await self._placed(gvk, namespace, name)
         path = resource_path(resource, namespace, "" if on_collection else name, subresource)
         ended = self._observers.record(verb, resource.group, resource.plural, subresource, namespace, name, body=body)
         before = b"" if dry_run else self._observers.cached(gvk, namespace, name)
@@ -639,18 +647,6 @@ def _is_last(meta: Metadata, body: bytes) -> bool:
     if (answer.api_version, answer.kind) == ("v1", "Namespace"):
         return False  # its finalizers stand in its spec
     return answer.metadata is None or not answer.metadata.deletion_grace_period_seconds
-
-
-def _namespace(resource: APIResource, namespace: str, name: str) -> str:
-    """Return the namespace to ask in. Raises: ValueError when there must be one and is none."""
-    if not resource.namespaced:
-        return ""
-    if not namespace:
-        raise ValueError(
-            f"{resource.kind} {name!r} has no namespace, and {resource.plural} live in namespaces; "
-            "set metadata.namespace, or give the key one"
-        )
-    return namespace
 
 
 def _named(key: NamespacedName) -> str:

@@ -70,6 +70,7 @@ class RESTMapper:
         self._clock = clock
         self._known: _Known | None = None
         self._missing: dict[Hashable, float] = {}
+        self._asked_again: dict[str, float] = {}
         self._loads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, asyncio.Task[Any]]] = (
             weakref.WeakKeyDictionary()
         )
@@ -110,6 +111,17 @@ class RESTMapper:
     async def is_namespaced(self, gvk: GroupVersionKind) -> bool:
         """Return whether objects of a kind live in namespaces. Raises: as `resource_for`."""
         return (await self.resource_for(gvk)).namespaced
+
+    async def ask_again(self, gvk: GroupVersionKind) -> APIResource:
+        """Return the resource of a kind as the server describes it now; for whoever has a reason to doubt what is remembered.
+
+        For each group the server is asked at most once in `no_match_ttl` seconds. Raises: as `resource_for`.
+        """
+        now = self._clock()
+        if now - self._asked_again.get(gvk.group, float("-inf")) >= self._no_match_ttl:
+            self._asked_again[gvk.group] = now
+            self.invalidate(gvk.group)
+        return await self.resource_for(gvk)
 
     def invalidate(self, group: str | None = None) -> None:
         """Forget what is known of `group` (None: of all), so that the next question asks the server.

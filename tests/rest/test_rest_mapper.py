@@ -247,6 +247,21 @@ async def test_invalidate_asks_again_at_once(server, mapper):
     assert (await mapper.resource_for(GAME)).plural == "games"
 
 
+async def test_whoever_doubts_is_answered_by_the_server_once_a_second(server, clock):
+    mapper = RESTMapper(server.fetch, clock=clock)
+    server.install("example.com", "v1", "games", "Game")
+    assert (await mapper.resource_for(GAME)).namespaced
+
+    server.groups["example.com"]["v1"] = [server.resource("games", "Game", namespaced=False)]
+    assert not (await mapper.ask_again(GAME)).namespaced
+    asked = len(server.asked)
+    assert not (await mapper.ask_again(GAME)).namespaced
+    assert len(server.asked) == asked
+    clock.time += 1.0
+    await mapper.ask_again(GAME)
+    assert len(server.asked) > asked
+
+
 async def test_what_vanished_is_gone_after_invalidate(server, mapper):
     server.install("example.com", "v1", "games", "Game")
     await mapper.resource_for(GAME)
