@@ -12,7 +12,7 @@ import os
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from ctrlruntime import log
 from ctrlruntime.certificates import KeyPair
@@ -22,10 +22,6 @@ from ctrlruntime.tls import load_pair, server_context, trust_clients
 __all__ = ["CertWatcher", "ShownCertificate", "check_key_pair", "load_key_pair"]
 
 _Marks: TypeAlias = tuple[tuple[int, int, int, int], ...]
-
-
-_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""For TLS 1.2: forward secrecy and authenticated encryption, no CBC. Those of TLS 1.3 are all so. Go's servers choose from the same ones."""
 
 
 class CertWatcher:

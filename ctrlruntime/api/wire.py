@@ -905,8 +905,8 @@ def _refuse_methods_names(cls: type[Wire]) -> None:
         owner = next((base for base in cls.__mro__[1:] if issubclass(base, BaseModel) and name in vars(base)), None)
         if owner is not None:
             raise TypeError(
-                f"class {cls.__name__}: {owner.__name__}.{name} is a method, so no field can have that name. "
-                f"Name the field {name}_: in JSON it is {camel(name)} all the same"
+                f"class {cls.__name__}: a field cannot have the name {name}, because {owner.__name__} has an attribute "
+                f"with that name. Use {name}_: its name in JSON is {camel(name)}"
             )
 
 

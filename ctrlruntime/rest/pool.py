@@ -219,7 +219,8 @@ class Pool:
         else:
             await self._connect_proxy(connection, self._proxy, tunnel=context is not None)
         if context is not None:
-            await self._secure(connection, context, self._server_hostname)
+            hint = "check certificate-authority and tls-server-name in the kubeconfig"
+            await _secure(connection, context, self._server_hostname, self._server.url, hint)
 
     async def _connect_proxy(self, connection: Connection, proxy: Address, *, tunnel: bool) -> None:
         server = self._server
@@ -228,7 +229,8 @@ class Pool:
             return
         await _reach(connection, proxy, f"cannot connect to the proxy {proxy.url} in front of {server.url} ({{}})")
         if proxy.is_secure:
-            await self._secure_proxy(connection, proxy)
+            hint = "only the certificate authorities of the system are trusted for a proxy"
+            await _secure(connection, client_context(), proxy.host, f"the proxy {proxy.url}", hint)
         if not tunnel:
             return
         target = server.tunnel.encode()
@@ -256,28 +258,14 @@ class Pool:
             made.close()
             raise
 
-    async def _secure_proxy(self, connection: Connection, proxy: Address) -> None:
-        try:
-            await connection.secure(client_context(), proxy.host)
-        except ssl.SSLCertVerificationError as error:
-            raise ExchangeError(
-                f"the certificate of the proxy {proxy.url} is not trusted ({error}); "
-                "it is compared with the authorities of the system"
-            ) from error
-        except (ssl.SSLError, ExchangeError) as error:
-            raise ExchangeError(f"no TLS with the proxy {proxy.url} ({error}); does it speak HTTPS?") from error
 
-    async def _secure(self, connection: Connection, context: ssl.SSLContext, hostname: str) -> None:
-        url = self._server.url
-        try:
-            await connection.secure(context, hostname)
-        except ssl.SSLCertVerificationError as error:
-            raise ExchangeError(
-                f"the certificate of {url} is not trusted ({error}); "
-                "check certificate-authority and tls-server-name in the kubeconfig"
-            ) from error
-        except (ssl.SSLError, ExchangeError) as error:
-            raise ExchangeError(f"no TLS with {url} ({error}); does that address speak HTTPS?") from error
+async def _secure(connection: Connection, context: ssl.SSLContext, hostname: str, peer: str, hint: str) -> None:
+    try:
+        await connection.secure(context, hostname)
+    except ssl.SSLCertVerificationError as error:
+        raise ExchangeError(f"the certificate of {peer} is not trusted ({error}); {hint}") from error
+    except (ssl.SSLError, ExchangeError) as error:
+        raise ExchangeError(f"no TLS with {peer} ({error}); does it speak HTTPS?") from error
 
 
 async def _reach(connection: Connection, address: Address, complaint: str) -> None:

@@ -92,7 +92,10 @@ def _address(host: str) -> bytes:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        name = host.encode("idna")
+        try:
+            name = host.encode("idna")
+        except UnicodeError as error:
+            raise ExchangeError(f"{host!r} is not a host name ({error})") from None
         if len(name) > 255:
             raise ExchangeError("the host name is longer than 255 bytes") from None
         return bytes((_NAME, len(name))) + name

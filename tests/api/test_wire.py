@@ -257,7 +257,9 @@ def test_relatives_of_a_type_are_written_as_it() -> None:
 def test_a_field_named_like_a_method_is_refused_where_the_class_stands(
     base: type[Wire], name: str, owner: str, annotation: object
 ) -> None:
-    with pytest.raises(TypeError, match=rf"{owner}\.{name} is a method.*Name the field {name}_: in JSON it is"):
+    with pytest.raises(
+        TypeError, match=rf"cannot have the name {name}, because {owner} has.*Use {name}_: its name in JSON is"
+    ):
         type(base)("Named", (base,), {"__module__": __name__, "__annotations__": {name: annotation}, name: ""})
 
 

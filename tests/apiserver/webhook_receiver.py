@@ -85,9 +85,9 @@ class WebhookReceiver:
         self._thread.join(10)
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._serve())
-        self._loop.close()
+        # The runner cancels what is left, handshakes too, and gives them a turn in which to close their connections.
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
 
     async def _serve(self) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -108,10 +108,6 @@ class WebhookReceiver:
             ):  # Python 3.11.2: a TLS transport that was closed twice has no protocol
                 transport.abort()
         await runner.cleanup()
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
 
     async def _handle(self, request: web.BaseRequest) -> web.Response:
         body = json.loads(await request.read() or b"{}")

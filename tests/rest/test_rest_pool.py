@@ -352,6 +352,14 @@ async def test_what_a_socks_proxy_refuses_is_told_with_its_name(context, said, c
                 await pool.make()
 
 
+async def test_socks_rejects_a_host_that_is_not_a_host_name(context):
+    async with SocksProxy([b"\x05\x00"]).running() as proxy:
+        address = Address.parse_proxy(f"socks5://127.0.0.1:{proxy.port}")
+        async with pooled(f"https://{'x' * 64}.invalid:6443", context=lambda: context, proxy=address) as pool:
+            with pytest.raises(ExchangeError, match=r"did not connect to .*: 'x+\.invalid' is not a host name"):
+                await pool.make()
+
+
 def test_the_url_of_a_proxy_is_read():
     assert Address.parse_proxy("socks5://proxy").port == 1080
     assert Address.parse_proxy("http://proxy").port == 80
