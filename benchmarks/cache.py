@@ -17,8 +17,8 @@ from collections.abc import AsyncGenerator, Callable
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import NamespacedName, envelope_of, metadata_of
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object, PartialObjectMetadata
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.cache import cache as cache_module
 from ctrlruntime.cache.cache import Cache, running
 from ctrlruntime.cache.managed_fields import cut_managed_fields
@@ -37,7 +37,7 @@ ROUNDS = 5
 EVENTS = 20_000
 
 
-class GadgetSpec(Wire):
+class GadgetSpec(Model):
     size: int = 0
     image: str = ""
     parameters: list[str] = []  # noqa: RUF012 - pydantic copies it

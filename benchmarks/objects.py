@@ -35,9 +35,9 @@ def cases() -> dict[str, Callable[[], object]]:
         "dataclass": assign_plain,
         "assign": assign,
         "from_json": lambda: apps.Deployment.from_json(raw),
-        "to_wire": obj.to_wire,
+        "to_dict": obj.to_dict,
         "to_json": obj.to_json,
-        "apply_form": obj.apply_form,
+        "to_apply_dict": obj.to_apply_dict,
         "deep_copy": obj.deep_copy,
     }
 

@@ -31,7 +31,7 @@ from ctrlruntime.testing import Environment
 _KIND = ("games.bench.example.com", "v1", "games")
 
 
-class GameSpec(ctrl.Wire):
+class GameSpec(ctrl.Model):
     replicas: int = 1
     image: str = ""
     host: str = ""
@@ -112,7 +112,7 @@ async def straight(mgr: ctrl.Manager, load: Load) -> None:
     server = mgr.webhook_server
     context = ssl.create_default_context(cadata=server._certificates._ca().pem.decode())  # noqa: SLF001
     kind = {"group": _KIND[0], "version": "v1", "kind": "Game"}
-    game = Game(metadata=meta.ObjectMeta(name="g", namespace="default"), spec=GameSpec(replicas=2)).to_wire()
+    game = Game(metadata=meta.ObjectMeta(name="g", namespace="default"), spec=GameSpec(replicas=2)).to_dict()
     request = {"uid": "u", "kind": kind, "operation": "CREATE", "object": game, "namespace": "default", "name": "g"}
     review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
     body = json.dumps(review).encode()

@@ -2,7 +2,7 @@
 
 A manager owns a shared cache, a client that reads from it and writes to the API server, and the controllers that the builder makes:
 
-1. declare a kind: `class Memcached(ctrl.Object, group="cache.example.com", version="v1alpha1")` (`Object`, `Wire`, `field`);
+1. declare a kind: `class Memcached(ctrl.Object, group="cache.example.com", version="v1alpha1")` (`Object`, `Model`, `field`);
 2. reconcile it: an object with `async def reconcile(self, request)` that returns None or a `Result`;
 3. build: `ctrl.new_controller_managed_by(mgr).for_(Memcached).owns(apps.Deployment).complete(reconciler)`;
 4. run: `ctrl.run(mgr)`.
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     )
     from ctrlruntime.api.kind import OLM, GroupVersionKind, GroupVersionResource, OLMAction, ScalePaths
     from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey
-    from ctrlruntime.api.object import Object, ObjectList, PartialObjectMetadata, Unstructured, gvk, key
-    from ctrlruntime.api.wire import Wire
+    from ctrlruntime.api.model import Model
+    from ctrlruntime.api.object import Object, ObjectList, PartialObjectMetadata, Unstructured, gvk_for, object_key
     from ctrlruntime.builder import new_controller_managed_by
     from ctrlruntime.builder.webhook import new_webhook_managed_by
     from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
@@ -78,7 +78,6 @@ if TYPE_CHECKING:
     from ctrlruntime.markers import (
         CEL,
         Default,
-        Descriptor,
         EmbeddedResource,
         ExternalDocs,
         Format,
@@ -95,7 +94,8 @@ if TYPE_CHECKING:
         MinProperties,
         NoDescriptions,
         Nullable,
-        PreserveUnknown,
+        OLMDescriptor,
+        PreserveUnknownFields,
         RawExtension,
         Schemaless,
         SchemaType,
@@ -151,7 +151,6 @@ __all__ = [
     "Default",
     "DeleteEvent",
     "Denied",
-    "Descriptor",
     "Development",
     "Duration",
     "EmbeddedResource",
@@ -185,19 +184,21 @@ __all__ = [
     "Metadata",
     "MicroTime",
     "MinProperties",
+    "Model",
     "NamespaceOptions",
     "NamespacedName",
     "NoConfigError",
     "NoDescriptions",
     "Nullable",
     "OLMAction",
+    "OLMDescriptor",
     "Object",
     "ObjectKey",
     "ObjectList",
     "OperationResult",
     "PartialObjectMetadata",
     "Patch",
-    "PreserveUnknown",
+    "PreserveUnknownFields",
     "Quantity",
     "RawExtension",
     "Reader",
@@ -223,7 +224,6 @@ __all__ = [
     "Watchdog",
     "WebhookOptions",
     "WebhookRule",
-    "Wire",
     "Writer",
     "add_finalizer",
     "add_flags",
@@ -245,7 +245,7 @@ __all__ = [
     "find_condition",
     "get_config",
     "get_logger",
-    "gvk",
+    "gvk_for",
     "handler",
     "has_controller",
     "has_owner",
@@ -256,7 +256,6 @@ __all__ = [
     "is_false",
     "is_true",
     "json_patch",
-    "key",
     "leader",
     "log",
     "merge_from",
@@ -265,6 +264,7 @@ __all__ = [
     "new_controller_managed_by",
     "new_manager",
     "new_webhook_managed_by",
+    "object_key",
     "parse_flags",
     "patched",
     "patched_from_raw",
@@ -296,8 +296,8 @@ __all__ = [
 _MODULES = {
     "api.kind": ("OLM", "GroupVersionKind", "GroupVersionResource", "OLMAction", "ScalePaths"),
     "api.metadata": ("Metadata", "NamespacedName", "ObjectKey"),
-    "api.object": ("Object", "ObjectList", "PartialObjectMetadata", "Unstructured", "gvk", "key"),
-    "api.wire": ("Wire",),
+    "api.object": ("Object", "ObjectList", "PartialObjectMetadata", "Unstructured", "gvk_for", "object_key"),
+    "api.model": ("Model",),
     "builder": ("new_controller_managed_by",),
     "builder.webhook": ("new_webhook_managed_by",),
     "cache.options": ("CacheOptions", "KindOptions", "NamespaceOptions"),
@@ -340,7 +340,7 @@ _MODULES = {
     "markers": (
         "CEL",
         "Default",
-        "Descriptor",
+        "OLMDescriptor",
         "EmbeddedResource",
         "ExternalDocs",
         "Format",
@@ -357,7 +357,7 @@ _MODULES = {
         "MinProperties",
         "NoDescriptions",
         "Nullable",
-        "PreserveUnknown",
+        "PreserveUnknownFields",
         "RawExtension",
         "SchemaType",
         "Schemaless",

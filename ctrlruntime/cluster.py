@@ -139,7 +139,7 @@ class Cluster:
             "uid": meta.uid,
             "resourceVersion": meta.resource_version,
         }
-        subject = Unstructured.from_wire({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity})
+        subject = Unstructured.from_dict({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity})
         recorder = self.event_recorder("ctrlruntime")
         recorder.event(subject, type="Warning", reason="Unreadable", action="Decode", note=str(found.error))
 

@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, TypeVar
 
-from ctrlruntime.api import Object, PartialObjectMetadata, gvk, key, kind_of
+from ctrlruntime.api import Object, PartialObjectMetadata, gvk_for, kind_of, object_key
 from ctrlruntime.api.meta.v1 import OwnerReference
 from ctrlruntime.api.metadata import NamespacedName, ObjectKey
-from ctrlruntime.api.wire import wire_like
+from ctrlruntime.api.model import model_like
 from ctrlruntime.client.codec import rebound_key
 from ctrlruntime.client.interfaces import Client, Propagation, Reader
 from ctrlruntime.client.patches import merge_patch
@@ -110,7 +110,7 @@ def _reference(owner: Object, obj: Object) -> OwnerReference:
             f"{_name(owner)} has no uid, so nothing can be owned by it: read it from the server or create it first"
         )
     _check_scope(owner, obj)
-    kind = gvk(owner)
+    kind = gvk_for(owner)
     return OwnerReference(api_version=kind.api_version, kind=kind.kind, name=metadata.name, uid=metadata.uid)
 
 
@@ -157,7 +157,7 @@ def _is_same_owner(one: OwnerReference, other: OwnerReference) -> bool:
 
 
 def _refers_to(reference: OwnerReference, owner: Object) -> bool:
-    kind = gvk(owner)
+    kind = gvk_for(owner)
     return (
         (_group(reference), reference.kind, reference.name) == (kind.group, kind.kind, owner.metadata.name)
         and (not owner.metadata.uid or reference.uid == owner.metadata.uid)
@@ -253,14 +253,14 @@ async def create_or_update(
     obj, before, made = await _find_or_create(client, kind, key, mutate, reader)
     if made:
         return obj, OperationResult.CREATED
-    main, wanted = _main(kind, before), _main(kind, wire_like(obj, before))
+    main, wanted = _main(kind, before), _main(kind, model_like(obj, before))
     if not _has_changed(kind, main, wanted):
         return obj, OperationResult.UNCHANGED
-    known, names = unchanged_writes_of(client), gvk(kind)
+    known, names = unchanged_writes_of(client), gvk_for(kind)
     if known.leaves_out("update", names, main, wanted):
-        return kind.from_wire(before), OperationResult.UNCHANGED
+        return kind.from_dict(before), OperationResult.UNCHANGED
     updated = await client.update(obj)
-    unchanged = is_unchanged(main, _main(kind, updated.to_wire()))
+    unchanged = is_unchanged(main, _main(kind, updated.to_dict()))
     known.note(names, main, wanted, unchanged=unchanged)
     return updated, OperationResult.UNCHANGED if unchanged else OperationResult.UPDATED
 
@@ -275,8 +275,8 @@ async def create_or_patch(
     obj, before, made = await _find_or_create(client, kind, key, mutate, reader, with_status=True)
     if made:
         return obj, OperationResult.CREATED
-    after = wire_like(obj, before)
-    main, wanted, names = _main(kind, before), _main(kind, after), gvk(kind)
+    after = model_like(obj, before)
+    main, wanted, names = _main(kind, before), _main(kind, after), gvk_for(kind)
     known, has_main = unchanged_writes_of(client), _has_changed(kind, main, wanted)
     is_left_out = has_main and known.leaves_out("patch", names, main, wanted)
     # An answer overwrites obj, status included: what to send is settled before the first request.
@@ -285,14 +285,14 @@ async def create_or_patch(
     main_changed = status_changed = False
     if has_main and not is_left_out:
         await client.patch(obj, merge_patch(create_merge_patch(main, wanted)))
-        main_changed = not is_unchanged(main, _main(kind, obj.to_wire()))
+        main_changed = not is_unchanged(main, _main(kind, obj.to_dict()))
         known.note(names, main, wanted, unchanged=not main_changed)
     elif is_left_out and not has_status:
-        obj = kind.from_wire(before)
+        obj = kind.from_dict(before)
     if has_status:
-        found = obj.to_wire() if main_changed else before
+        found = obj.to_dict() if main_changed else before
         await client.status.patch(obj, merge_patch(create_merge_patch(status_before, status_wanted)))
-        status_changed = not is_unchanged(found, obj.to_wire())
+        status_changed = not is_unchanged(found, obj.to_dict())
     return obj, _RESULTS[main_changed, status_changed]
 
 
@@ -307,13 +307,13 @@ async def _find_or_create(
 ) -> tuple[T, dict[str, Any], bool]:
     """Return the mutated object, its wire form before, and whether it was created."""
     # By discovery and not by the class: an Unstructured kind does not know its scope.
-    resource = await client.mapper.resource_for(gvk(kind))
+    resource = await client.mapper.resource_for(gvk_for(kind))
     wanted = NamespacedName(key.namespace if resource.namespaced else "", key.name)
     found = await client.find(kind, rebound_key(key, wanted.namespace))
     if found is None:
         fresh = _fresh(kind, wanted)
         await _mutate(fresh, wanted, mutate)
-        status = _status(kind, fresh.to_wire()) if with_status else {}
+        status = _status(kind, fresh.to_dict()) if with_status else {}
         try:
             created = await client.create(fresh)
         except AlreadyExists:
@@ -325,16 +325,16 @@ async def _find_or_create(
             if status:
                 created = await client.status.patch(created, merge_patch(status))
             return created, {}, True
-    before = found.to_wire()
+    before = found.to_dict()
     await _mutate(found, wanted, mutate)
     return found, before, False
 
 
 def _fresh(kind: type[T], name: NamespacedName) -> T:
     metadata = {"name": name.name, **({"namespace": name.namespace} if name.namespace else {})}
-    names = gvk(kind)
+    names = gvk_for(kind)
     # Decoding, unlike the constructor, fills required fields with their zero: `mutate` is what sets them.
-    return kind.from_wire({"apiVersion": names.api_version, "kind": names.kind, "metadata": metadata})
+    return kind.from_dict({"apiVersion": names.api_version, "kind": names.kind, "metadata": metadata})
 
 
 async def _mutate(obj: T, wanted: NamespacedName, mutate: Mutate[T] | None) -> None:
@@ -343,9 +343,9 @@ async def _mutate(obj: T, wanted: NamespacedName, mutate: Mutate[T] | None) -> N
     outcome = mutate(obj)
     if inspect.isawaitable(outcome):
         await outcome
-    if key(obj) != wanted:
+    if object_key(obj) != wanted:
         raise ValueError(
-            f"the mutate function renamed {type(obj).__name__} {wanted} to {key(obj)}; it may not change name or namespace"
+            f"the mutate function renamed {type(obj).__name__} {wanted} to {object_key(obj)}; it may not change name or namespace"
         )
 
 
@@ -366,10 +366,10 @@ def _has_changed(kind: type[Object], before: dict[str, Any], after: dict[str, An
         return False
     try:
         # Not the same text, but maybe the same content: a quantity of 0.5 is one of 500m.
-        return kind.from_wire(before) != kind.from_wire(after)
+        return kind.from_dict(before) != kind.from_dict(after)
     except DecodeError:
         return True
 
 
 def _name(obj: Object) -> str:
-    return f"{obj.kind or type(obj).__name__} {key(obj)}"
+    return f"{obj.kind or type(obj).__name__} {object_key(obj)}"

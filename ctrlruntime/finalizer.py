@@ -85,14 +85,14 @@ class Finalizers(Generic[T]):
         for name, finalizer in self._finalizers.items():
             if not contains_finalizer(obj, name):
                 continue
-            before = obj.to_wire()
+            before = obj.to_dict()
             try:
                 outcome = finalizer(obj)
                 changed_status = await outcome if inspect.isawaitable(outcome) else outcome
             except Exception as error:  # noqa: BLE001 - user code; the other finalizers run all the same
                 error.add_note(f"in finalizer {name}")
                 failures[name] = error
-                after = obj.to_wire()
+                after = obj.to_dict()
                 needs_status_update = before.pop("status", None) != after.pop("status", None) or needs_status_update
                 needs_update = before != after or needs_update
                 continue

@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeAlias, cast
 
 from typing_extensions import TypeVar
 
-from ctrlruntime.api import Object, gvk, kind_of
+from ctrlruntime.api import Object, gvk_for, kind_of
 from ctrlruntime.api.metadata import Metadata, NamespacedName
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, Snapshot, UpdateEvent
@@ -238,7 +238,7 @@ class _Owner:
 
 class _TrackedOwner:
     def __init__(self, owner: type[Object]) -> None:
-        self._kind = gvk(owner)
+        self._kind = gvk_for(owner)
         self._label = tracking_label(self._kind)
 
     def __repr__(self) -> str:

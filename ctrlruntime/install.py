@@ -83,7 +83,7 @@ async def uninstall_crds(client: Client, *sources: Source) -> None:
     """Delete the definitions, and with them every object of their kinds; one that is not there is no error."""
     for definition in _definitions(sources):
         try:
-            await client.delete(CustomResourceDefinition.from_wire(dict(definition)))
+            await client.delete(CustomResourceDefinition.from_dict(dict(definition)))
         except NotFound:
             continue
 
@@ -129,7 +129,7 @@ async def _put(client: Client, manifest: Mapping[str, Any]) -> None:
     while True:
         await make_room(client, wanted, INSTALL_OWNER)
         try:
-            await client.apply(CustomResourceDefinition.from_wire(wanted), field_owner=INSTALL_OWNER, force=True)
+            await client.apply(CustomResourceDefinition.from_dict(wanted), field_owner=INSTALL_OWNER, force=True)
         except (AlreadyExists, Conflict):
             continue  # somebody installs it at the same time: look again
         return
@@ -233,7 +233,7 @@ def _united(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entries(present: Unstructured) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = present.metadata.to_wire().get("managedFields", [])
+    entries: list[dict[str, Any]] = present.metadata.to_dict().get("managedFields", [])
     return entries
 
 

@@ -22,7 +22,6 @@ from typing_extensions import override
 __all__ = [
     "CEL",
     "Default",
-    "Descriptor",
     "EmbeddedResource",
     "ExternalDocs",
     "Flag",
@@ -43,7 +42,8 @@ __all__ = [
     "MinProperties",
     "NoDescriptions",
     "Nullable",
-    "PreserveUnknown",
+    "OLMDescriptor",
+    "PreserveUnknownFields",
     "PrinterColumn",
     "RBACRule",
     "RawExtension",
@@ -205,7 +205,7 @@ class MinProperties(Marker):
 
 
 @dataclass(frozen=True, slots=True)
-class Descriptor(Marker):
+class OLMDescriptor(Marker):
     """How a console of the Operator Lifecycle Manager shows a field of spec or status; the schema says nothing of it.
 
     Each field right below spec and status has a descriptor by itself, and each deeper one that holds one value: named after the field,
@@ -220,11 +220,11 @@ class Descriptor(Marker):
 
     def __post_init__(self) -> None:
         if not isinstance(cast("object", self.display), str):
-            raise TypeError(f"Descriptor needs a text to display, not {self.display!r}")
+            raise TypeError(f"OLMDescriptor needs a text to display, not {self.display!r}")
         if isinstance(self.x, str) or not all(isinstance(cast("object", each), str) for each in self.x):
-            raise TypeError(f"Descriptor needs a list of hints, as in Descriptor(x=['podCount']), not {self.x!r}")
+            raise TypeError(f"OLMDescriptor needs a list of hints, as in OLMDescriptor(x=['podCount']), not {self.x!r}")
         if self.order is not None and not isinstance(cast("object", self.order), int):
-            raise TypeError(f"Descriptor needs a number for its order, not {self.order!r}")
+            raise TypeError(f"OLMDescriptor needs a number for its order, not {self.order!r}")
 
     @override
     def __hash__(self) -> int:
@@ -258,7 +258,7 @@ Immutable = Flag("Immutable")
 Items of a list (`ListMap`) and values of a dict are not covered: one can be removed, and added again with another value. The generator warns
 of immutable fields in them.
 """
-PreserveUnknown = Flag("PreserveUnknown")
+PreserveUnknownFields = Flag("PreserveUnknownFields")
 """Fields the schema does not know are kept."""
 Schemaless = Flag("Schemaless")
 """Nothing follows from the Python type; what the other markers say is the schema."""
@@ -270,11 +270,11 @@ Int32: TypeAlias = Annotated[int, Format("int32")]
 """An int of 32 bits, as Go's int32."""
 Int64: TypeAlias = Annotated[int, Format("int64")]
 """An int of 64 bits, as Go's int64."""
-JSONValue: TypeAlias = Annotated[Any, Schemaless, PreserveUnknown]
+JSONValue: TypeAlias = Annotated[Any, Schemaless, PreserveUnknownFields]
 """Any JSON value."""
-RawExtension: TypeAlias = Annotated[dict[str, Any], PreserveUnknown]
+RawExtension: TypeAlias = Annotated[dict[str, Any], PreserveUnknownFields]
 """Any JSON object."""
-EmbeddedResource: TypeAlias = Annotated[dict[str, Any], _Embedded, PreserveUnknown]
+EmbeddedResource: TypeAlias = Annotated[dict[str, Any], _Embedded, PreserveUnknownFields]
 """A whole API object of any kind: it has apiVersion, kind and metadata, which the server checks."""
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 import anyio
 
 from ctrlruntime import log
-from ctrlruntime.api.object import Object, gvk
+from ctrlruntime.api.object import Object, gvk_for
 from ctrlruntime.client.patches import Patch, merge_patch
 from ctrlruntime.errors import PASSING, AlreadyExists, CtrlError, NotFound
 from ctrlruntime.field import MicroTime
@@ -408,13 +408,13 @@ def _call(loop: asyncio.AbstractEventLoop, wake: asyncio.Event) -> None:
 
 def _identity(obj: Object) -> tuple[object, ...]:
     metadata = obj.metadata
-    return (gvk(obj), metadata.namespace, metadata.name, metadata.uid)
+    return (gvk_for(obj), metadata.namespace, metadata.name, metadata.uid)
 
 
 def _reference(obj: Object) -> ObjectReference:
     from ctrlruntime.api.core.v1 import ObjectReference
 
-    kind, metadata = gvk(obj), obj.metadata
+    kind, metadata = gvk_for(obj), obj.metadata
     return ObjectReference(
         api_version=kind.api_version,
         kind=kind.kind,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ctrlruntime.api import Object, gvk, key
+from ctrlruntime.api import Object, gvk_for, object_key
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.errors import AlreadyOwnedError
@@ -31,24 +31,24 @@ def set_tracked_owner(owner: Object, obj: Object) -> None:
 
     Raises: ValueError when `owner` was never read from the server, AlreadyOwnedError when another object of its kind tracks `obj`.
     """
-    kind, metadata = gvk(owner), obj.metadata
+    kind, metadata = gvk_for(owner), obj.metadata
     if not owner.metadata.uid:
         raise ValueError(
-            f"{kind.kind} {key(owner)} has no uid, so nothing can be tracked by it: read it from the server or create it first"
+            f"{kind.kind} {object_key(owner)} has no uid, so nothing can be tracked by it: read it from the server or create it first"
         )
     label, annotation = tracking_label(kind), tracking_annotation(kind)
     if metadata.labels.get(label, owner.metadata.uid) != owner.metadata.uid:
         raise AlreadyOwnedError(
-            f"{gvk(obj).kind} {key(obj)} is tracked by {kind.kind} {metadata.annotations.get(annotation, 'unknown')} already; "
+            f"{gvk_for(obj).kind} {object_key(obj)} is tracked by {kind.kind} {metadata.annotations.get(annotation, 'unknown')} already; "
             "give the object another name"
         )
     metadata.labels[label] = owner.metadata.uid
-    metadata.annotations[annotation] = str(key(owner))
+    metadata.annotations[annotation] = str(object_key(owner))
 
 
 def tracked_by(owner: Object) -> dict[str, str]:
     """Return the labels by which to list the tracked children of `owner`: `client.list(kind, labels=tracked_by(owner))`."""
-    return {tracking_label(gvk(owner)): owner.metadata.uid}
+    return {tracking_label(gvk_for(owner)): owner.metadata.uid}
 
 
 def tracked_owner(kind: GroupVersionKind, annotations: Mapping[str, str]) -> NamespacedName | None:

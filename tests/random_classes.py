@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_origin
 
 from pydantic import Field
 
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
 from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
 from ctrlruntime.markers import Default, JSONValue, Nullable, RawExtension
 
@@ -39,7 +39,7 @@ class Sort:
 class Definition:
     """A random class, and random JSON for it."""
 
-    cls: type[Wire]
+    cls: type[Model]
     values: Callable[[Random], dict[str, Any]]
     fields: dict[str, Sort]
     """By the name of the attribute; those that may be assigned at any time."""
@@ -145,7 +145,7 @@ def definition(random: Random, depth: int = 2) -> Definition:
     def body(namespace: dict[str, Any]) -> None:
         namespace |= {"__annotations__": annotations, "__module__": __name__, **defaults}
 
-    cls = types.new_class("Part", (Wire,), {}, body)
+    cls = types.new_class("Part", (Model,), {}, body)
     return Definition(cls, values, fields)
 
 
@@ -189,5 +189,5 @@ def python_value(annotation: Any, value: Any) -> Any:
     def body(namespace: dict[str, Any]) -> None:
         namespace |= {"__annotations__": {"value": annotation}, "__module__": __name__}
 
-    holder = types.new_class("Holder", (Wire,), {}, body)
-    return holder.from_wire({"value": value}).__dict__["value"]
+    holder = types.new_class("Holder", (Model,), {}, body)
+    return holder.from_dict({"value": value}).__dict__["value"]

@@ -82,7 +82,8 @@ class ByFileAndServer(LoadScopeScheduling):
         self._real: frozenset[str] = frozenset()
 
     def schedule(self) -> None:
-        self._real = frozenset(json.loads(self._real_tests.read_text()))
+        # Without the file the collection has failed, in all processes, and there is nothing to schedule.
+        self._real = frozenset(json.loads(self._real_tests.read_text())) if self._real_tests.exists() else frozenset()
         super().schedule()
 
     def _split_scope(self, nodeid: str) -> str:

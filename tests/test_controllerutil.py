@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from pydantic import Field
 
-from ctrlruntime.api import NamespacedName, Object, PartialObjectMetadata, Unstructured, Wire, core, gvk, rbac
+from ctrlruntime.api import Model, NamespacedName, Object, PartialObjectMetadata, Unstructured, core, gvk_for, rbac
 from ctrlruntime.api.meta import ObjectMeta
 from ctrlruntime.controllerutil import (
     OperationResult,
@@ -32,11 +32,11 @@ from ctrlruntime.patch import apply_merge_patch
 from ctrlruntime.reconcile import Request
 
 
-class Spec(Wire):
+class Spec(Model):
     size: int
 
 
-class Status(Wire):
+class Status(Model):
     nodes: list[str] = Field(default_factory=list)
 
 
@@ -66,7 +66,7 @@ def test_controller_reference_names_the_owner_and_marks_it():
     obj = child()
     set_controller_reference(owner(), obj)
 
-    assert obj.to_wire()["metadata"]["ownerReferences"] == [
+    assert obj.to_dict()["metadata"]["ownerReferences"] == [
         {
             "apiVersion": "cache.example.com/v1alpha1",
             "kind": "Memcached",
@@ -185,8 +185,8 @@ class Children:
         return self
 
     async def list(self, kind, *, labels):
-        self.listed.append((gvk(kind).kind, labels))
-        return [each for each in self.children if gvk(each) == gvk(kind)]
+        self.listed.append((gvk_for(kind).kind, labels))
+        return [each for each in self.children if gvk_for(each) == gvk_for(kind)]
 
     async def delete(self, obj, *, uid, propagation):
         self.deleted.append((obj.metadata.name, uid, propagation))
@@ -251,13 +251,13 @@ class Memory:
     def _store(self, obj):
         obj.metadata.uid = obj.metadata.uid or "uid"
         obj.metadata.resource_version = str(int(obj.metadata.resource_version or "0") + 1)
-        self.stored[self._id(obj)] = obj.to_wire()
+        self.stored[self._id(obj)] = obj.to_dict()
         return obj
 
     async def find(self, kind, key):
         identity = kind, NamespacedName(key.namespace, key.name)
         wire = self.stored.get(identity)
-        return None if wire is None or identity in self.hidden else kind.from_wire(wire)
+        return None if wire is None or identity in self.hidden else kind.from_dict(wire)
 
     @property
     def api_reader(self):
@@ -267,16 +267,16 @@ class Memory:
         return live
 
     async def create(self, obj):
-        self.calls.append(("create", obj.to_wire()))
+        self.calls.append(("create", obj.to_dict()))
         if self._id(obj) in self.stored:
             raise AlreadyExists("exists")
-        if "status" in (wire := obj.to_wire()):
+        if "status" in (wire := obj.to_dict()):
             del wire["status"]
-            obj._assign_from(type(obj).from_wire(wire))
+            obj._assign_from(type(obj).from_dict(wire))
         return self._store(obj)
 
     async def update(self, obj):
-        self.calls.append(("update", obj.to_wire()))
+        self.calls.append(("update", obj.to_dict()))
         return self._store(obj)
 
     async def patch(self, obj, patch):
@@ -286,7 +286,7 @@ class Memory:
         data = json.loads(patch.data(obj))
         self.calls.append((verb, data))
         wire = apply_merge_patch(self.stored[self._id(obj)], data)
-        obj._assign_from(type(obj).from_wire(wire))
+        obj._assign_from(type(obj).from_dict(wire))
         return self._store(obj)
 
     @property
@@ -298,9 +298,9 @@ class Memory:
                 return await client._patch("status patch", obj, patch)
 
             async def update(self, obj):
-                client.calls.append(("status update", obj.to_wire()))
-                wire = {**client.stored[client._id(obj)], "status": obj.to_wire()["status"]}
-                obj._assign_from(type(obj).from_wire(wire))
+                client.calls.append(("status update", obj.to_dict()))
+                wire = {**client.stored[client._id(obj)], "status": obj.to_dict()["status"]}
+                obj._assign_from(type(obj).from_dict(wire))
                 return client._store(obj)
 
         return StatusClient()

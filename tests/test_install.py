@@ -93,7 +93,7 @@ async def test_classes_are_installed_and_uninstalled_their_versions_as_one_defin
     ]
     client.scheme.register(Game, NextGame)
     created = await client.create(NextGame(metadata={"name": "one", "namespace": "default"}, size=3))
-    read = await client.get(Game, ctrl.key(created))
+    read = await client.get(Game, ctrl.object_key(created))
 
     await ctrl.uninstall_crds(client, Game, NextGame)
 

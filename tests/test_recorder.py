@@ -48,7 +48,7 @@ class Writer:
 
     async def create(self, obj):
         await self._answer()
-        self.created.append(obj.to_wire())
+        self.created.append(obj.to_dict())
         obj.metadata.resource_version = "7"
         return obj
 
@@ -562,7 +562,7 @@ class Events:
             raise TransportError("reset")
 
     async def create(self, obj):
-        event = obj.to_wire()
+        event = obj.to_dict()
         name, count = event["metadata"]["name"], event.get("series", {"count": None})["count"]
         assert count is None or count > 1, "the server refuses a series of one"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Unstructured, apps, core, gvk
+from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Unstructured, apps, core, gvk_for
 from ctrlruntime.api.autoscaling import v1 as autoscaling_v1
 from ctrlruntime.errors import NotRegisteredError
 from ctrlruntime.scheme import Scheme, default_scheme
@@ -21,7 +21,7 @@ def test_built_in_kinds_are_known_without_registering() -> None:
     scheme = default_scheme()
 
     assert scheme.class_for(GroupVersionKind("apps", "v1", "Deployment")) is apps.Deployment
-    assert scheme.class_for(gvk(autoscaling_v1.HorizontalPodAutoscaler)) is autoscaling_v1.HorizontalPodAutoscaler
+    assert scheme.class_for(gvk_for(autoscaling_v1.HorizontalPodAutoscaler)) is autoscaling_v1.HorizontalPodAutoscaler
     assert scheme.gvk_for(core.Pod()) == GroupVersionKind("", "v1", "Pod")
     assert apps.Deployment in scheme
 
@@ -85,7 +85,7 @@ def test_a_registered_class_may_take_the_place_of_a_built_in_one() -> None:
 
 def test_kinds_without_a_class_need_no_registration() -> None:
     assert Scheme().gvk_for(Unstructured.of("x.io/v1", "X")) == GroupVersionKind("x.io", "v1", "X")
-    assert Scheme().gvk_for(PartialObjectMetadata.of(Widget)) == gvk(Widget)
+    assert Scheme().gvk_for(PartialObjectMetadata.of(Widget)) == gvk_for(Widget)
 
 
 def test_schemes_do_not_share_anything() -> None:

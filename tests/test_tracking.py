@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctrlruntime.api import Object, core, gvk
+from ctrlruntime.api import Object, core, gvk_for
 from ctrlruntime.api.meta.v1 import ObjectMeta
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.errors import AlreadyOwnedError
@@ -34,7 +34,7 @@ def test_a_child_bears_its_owners_uid_as_label_and_its_name_as_annotation():
 
     assert obj.metadata.labels == {"cache.example.com/memcached-uid": "u1"} == tracked_by(memcached())
     assert obj.metadata.annotations == {"cache.example.com/memcached": "ns/parent"}
-    assert tracked_owner(gvk(Memcached), obj.metadata.annotations) == NamespacedName("ns", "parent")
+    assert tracked_owner(gvk_for(Memcached), obj.metadata.annotations) == NamespacedName("ns", "parent")
     assert obj.metadata.owner_references == []
 
 
@@ -52,7 +52,7 @@ def test_a_name_longer_than_a_label_value_fits():
 
     set_tracked_owner(memcached("n" * 200), obj)
 
-    assert tracked_owner(gvk(Memcached), obj.metadata.annotations) == NamespacedName("ns", "n" * 200)
+    assert tracked_owner(gvk_for(Memcached), obj.metadata.annotations) == NamespacedName("ns", "n" * 200)
 
 
 def test_a_kind_of_the_core_group_and_a_cluster_scoped_one_have_a_label_too():
@@ -61,7 +61,7 @@ def test_a_kind_of_the_core_group_and_a_cluster_scoped_one_have_a_label_too():
     set_tracked_owner(core.Namespace(metadata=ObjectMeta(name="team", uid="u")), obj)
 
     assert obj.metadata.labels == {"core/namespace-uid": "u"}
-    assert tracked_owner(gvk(core.Namespace), obj.metadata.annotations) == NamespacedName("", "team")
+    assert tracked_owner(gvk_for(core.Namespace), obj.metadata.annotations) == NamespacedName("", "team")
 
 
 def test_another_owner_of_the_kind_is_refused_and_named():
@@ -78,4 +78,4 @@ def test_an_owner_that_was_never_read_is_refused():
 
 
 def test_an_object_without_the_annotation_has_no_tracked_owner():
-    assert tracked_owner(gvk(Memcached), {}) is None
+    assert tracked_owner(gvk_for(Memcached), {}) is None

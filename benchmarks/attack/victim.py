@@ -20,7 +20,7 @@ from ctrlruntime.webhook import WebhookServer
 PATH = "/validate"
 
 
-class GameSpec(ctrl.Wire):
+class GameSpec(ctrl.Model):
     """What is wanted."""
 
     replicas: int = 1

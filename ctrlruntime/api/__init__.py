@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from ctrlruntime.api.kind import GroupVersionKind, GroupVersionResource, KindInfo, ScalePaths, Scope
 from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey, OwnerRecord
-from ctrlruntime.api.object import Object, ObjectList, PartialObjectMetadata, Unstructured, gvk, key, kind_of
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
+from ctrlruntime.api.object import Object, ObjectList, PartialObjectMetadata, Unstructured, gvk_for, kind_of, object_key
 
 __all__ = [
     "GroupVersionKind",
     "GroupVersionResource",
     "KindInfo",
     "Metadata",
+    "Model",
     "NamespacedName",
     "Object",
     "ObjectKey",
@@ -24,8 +25,7 @@ __all__ = [
     "ScalePaths",
     "Scope",
     "Unstructured",
-    "Wire",
-    "gvk",
-    "key",
+    "gvk_for",
     "kind_of",
+    "object_key",
 ]

@@ -146,8 +146,8 @@ def is_zero(value: object) -> bool:
     if isinstance(value, Enum):
         return is_zero(value.value)
     if isinstance(value, BaseModel):
-        to_wire: Callable[[], dict[str, Any]] | None = getattr(value, "to_wire", None)
-        return not (value.model_dump(by_alias=True, exclude_none=True) if to_wire is None else to_wire())
+        to_dict: Callable[[], dict[str, Any]] | None = getattr(value, "to_dict", None)
+        return not (value.model_dump(by_alias=True, exclude_none=True) if to_dict is None else to_dict())
     return value is not PydanticUndefined and not value
 
 

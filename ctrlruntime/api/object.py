@@ -19,10 +19,10 @@ from typing_extensions import override
 from ctrlruntime.api.kind import OLM, GroupVersionKind, KindInfo, ScalePaths, Scope, guess_plural
 from ctrlruntime.api.meta.v1 import ListMeta, ObjectMeta
 from ctrlruntime.api.metadata import NamespacedName
-from ctrlruntime.api.wire import KEYWORDS, Wire, refuse_keywords
+from ctrlruntime.api.model import KEYWORDS, Model, refuse_keywords
 from ctrlruntime.errors import DecodeError, NotRegisteredError
 
-__all__ = ["Object", "ObjectList", "PartialObjectMetadata", "Unstructured", "gvk", "key", "kind_of"]
+__all__ = ["Object", "ObjectList", "PartialObjectMetadata", "Unstructured", "gvk_for", "kind_of", "object_key"]
 
 _KEYWORDS = (*KindInfo.__dataclass_fields__, *(word for word in KEYWORDS if word != "struct_type"))
 _NAMES = frozenset({"plural", "singular", "list_kind", "short_names"})
@@ -43,7 +43,7 @@ _SERVER_METADATA = frozenset(
 )
 
 
-class Object(Wire, always_sent=("api_version", "kind")):
+class Object(Model, always_sent=("api_version", "kind")):
     """An API object. A subclass names its kind by class keywords and declares `spec`, `status` or whatever it holds.
 
     `group` and `version` make a class a kind; the other keywords have defaults. All are inherited, but for the names
@@ -173,13 +173,13 @@ class Object(Wire, always_sent=("api_version", "kind")):
         """
         if getattr(self, "_from_server", False) or self.metadata.uid:
             raise ValueError(
-                f"{self.kind} {key(self)} was read from the server; applying it would claim every field it has. "
+                f"{self.kind} {object_key(self)} was read from the server; applying it would claim every field it has. "
                 f"Build a fresh {type(self).__name__}(metadata=ObjectMeta(name=…, namespace=…)) "
                 f"and set only what you own"
             )
         if not self.metadata.name:
             raise ValueError(f"the {self.kind} has no metadata.name, and an apply needs one")
-        form = self.apply_form()
+        form = self.to_apply_dict()
         metadata: dict[str, Any] = form.pop("metadata", {})
         status = form.pop("status", None)
         tree: dict[str, Any] = {"apiVersion": self.api_version, "kind": self.kind}
@@ -201,7 +201,7 @@ class Object(Wire, always_sent=("api_version", "kind")):
         return self.deep_copy()
 
     @override
-    def _assign_from(self, other: Wire) -> None:
+    def _assign_from(self, other: Model) -> None:
         super()._assign_from(other)
         object.__setattr__(self, "_from_server", getattr(other, "_from_server", False))
 
@@ -245,7 +245,7 @@ class Unstructured(Object):
     """An object of a kind that has no class: typed metadata, and the rest by its wire name: `obj["spec"]["size"]`.
 
     `Unstructured.of("v1", "ConfigMap")` is the class of one kind, for reads and watches;
-    `Unstructured.from_wire({...})` holds any kind.
+    `Unstructured.from_dict({...})` holds any kind.
     """
 
     if TYPE_CHECKING:  # content of any name is right here
@@ -310,7 +310,7 @@ class Unstructured(Object):
 def _refuse_typed(name: str) -> None:
     if name in {"apiVersion", "kind", "metadata"}:
         attribute = "api_version" if name == "apiVersion" else name
-        raise KeyError(f"{name} of an Unstructured is typed: use .{attribute}, or to_wire() for the whole tree")
+        raise KeyError(f"{name} of an Unstructured is typed: use .{attribute}, or to_dict() for the whole tree")
 
 
 @functools.cache
@@ -379,19 +379,19 @@ def kind_of(kind: type[Object] | Object) -> KindInfo:
     raise NotRegisteredError(f"{cls.__name__} says no group and version, so it is no kind: {advice}")
 
 
-def gvk(kind: type[Object] | Object) -> GroupVersionKind:
+def gvk_for(kind: type[Object] | Object) -> GroupVersionKind:
     """Return group, version and kind of a class or an object. Raises: NotRegisteredError when it has none."""
     return kind_of(kind).gvk
 
 
-def key(obj: Object) -> NamespacedName:
+def object_key(obj: Object) -> NamespacedName:
     """Return namespace and name: the hashable form of an object."""
     return NamespacedName(obj.metadata.namespace, obj.metadata.name)
 
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Object)
-W = TypeVar("W", bound=Wire)
+W = TypeVar("W", bound=Model)
 
 
 class _ListEnvelope(msgspec.Struct, rename="camel"):
@@ -437,19 +437,19 @@ class ObjectList(Sequence[T], Generic[T]):
         ]
         return ObjectList(kind, items, metadata=_part_of_list(ListMeta, metadata, kind, "metadata"))
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the wire form as a new tree of JSON values."""
         info = kind_of(self.kind)
         return {
             "apiVersion": info.api_version,
             "kind": info.list_kind,
-            "metadata": self.metadata.to_wire(),
-            "items": [item.to_wire() for item in self.items],
+            "metadata": self.metadata.to_dict(),
+            "items": [item.to_dict() for item in self.items],
         }
 
     def to_json(self) -> bytes:
         """Return the wire form as compact JSON."""
-        return msgspec.json.encode(self.to_wire())
+        return msgspec.json.encode(self.to_dict())
 
     @override
     def __len__(self) -> int:

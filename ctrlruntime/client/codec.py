@@ -19,8 +19,8 @@ from typing_extensions import TypeVar
 from ctrlruntime.api.interop import V1Model, from_kubernetes_asyncio, is_kubernetes_asyncio, to_kubernetes_asyncio
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import NamespacedName, ObjectKey
-from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, key
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
+from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, object_key
 from ctrlruntime.data import open_data
 from ctrlruntime.errors import NotRegisteredError
 from ctrlruntime.reconcile import Request
@@ -45,19 +45,19 @@ class Codec(Generic[T]):
     def tree(self, obj: T) -> dict[str, Any]:
         """Return the wire form, with apiVersion and kind."""
         if isinstance(obj, Object):
-            return obj.to_wire()
+            return obj.to_dict()
         return {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind, **from_kubernetes_asyncio(obj)}
 
     def encode(self, obj: T) -> bytes:
         return obj.to_json() if isinstance(obj, Object) else msgspec.json.encode(self.tree(obj))
 
-    def wire(self, obj: T) -> Wire:
+    def wire(self, obj: T) -> Model:
         """Return the object as patches take it."""
-        return obj if isinstance(obj, Object) else Unstructured.from_wire(self.tree(obj))
+        return obj if isinstance(obj, Object) else Unstructured.from_dict(self.tree(obj))
 
     def key(self, obj: T) -> NamespacedName:
         if isinstance(obj, Object):
-            return key(obj)
+            return object_key(obj)
         metadata = getattr(obj, "metadata", None)
         return NamespacedName(getattr(metadata, "namespace", None) or "", getattr(metadata, "name", None) or "")
 
@@ -141,7 +141,7 @@ def refuse_text_key(kind: type[Any], key: object) -> None:
     if isinstance(key, str):
         namespace, _, name = key.rpartition("/")
         raise TypeError(
-            f"{key!r} is no key of a {kind.__name__}: pass the request, ctrl.key(obj), "
+            f"{key!r} is no key of a {kind.__name__}: pass the request, ctrl.object_key(obj), "
             f"or ctrl.NamespacedName({namespace!r}, {name!r})"
         )
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ctrlruntime.api.wire import Wire, wire_like
+from ctrlruntime.api.model import Model, model_like
 from ctrlruntime.errors import PatchError
 from ctrlruntime.patch import create_merge_patch
 
@@ -27,7 +27,7 @@ class Patch(Protocol):
     @property
     def content_type(self) -> str: ...
 
-    def data(self, obj: Wire) -> bytes:
+    def data(self, obj: Model) -> bytes:
         """Return the body of the request that patches `obj`. Raises: PatchError."""
         ...
 
@@ -35,12 +35,12 @@ class Patch(Protocol):
 class _MergeFrom:
     content_type = MERGE
 
-    def __init__(self, base: Wire, *, optimistic_lock: bool) -> None:
-        self._base = base.to_wire()
+    def __init__(self, base: Model, *, optimistic_lock: bool) -> None:
+        self._base = base.to_dict()
         self._optimistic_lock = optimistic_lock
 
-    def data(self, obj: Wire) -> bytes:
-        patch: dict[str, Any] = create_merge_patch(self._base, wire_like(obj, self._base))
+    def data(self, obj: Model) -> bytes:
+        patch: dict[str, Any] = create_merge_patch(self._base, model_like(obj, self._base))
         if self._optimistic_lock:
             version = self._base.get("metadata", {}).get("resourceVersion")
             if not version:
@@ -60,11 +60,11 @@ class _Fixed:
     def content_type(self) -> str:
         return self._content_type
 
-    def data(self, obj: Wire) -> bytes:
+    def data(self, obj: Model) -> bytes:
         return self._body
 
 
-def merge_from(base: Wire, *, optimistic_lock: bool = False) -> Patch:
+def merge_from(base: Model, *, optimistic_lock: bool = False) -> Patch:
     """Return the JSON merge patch from `base` as it is now to whatever object is patched with it.
 
     `base` is read at once, so it may be the very object that is changed next. Lists are replaced whole (RFC 7386). With `optimistic_lock`

@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from ctrlruntime.api.annotations import Annotation
 from ctrlruntime.api.fields import Absence, absence
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.field import Duration, MicroTime, Quantity, Time
 from ctrlruntime.generate.builtin import builtin_name
@@ -130,8 +130,8 @@ def _json(value: Any) -> Any:
             return _plain(value)
         case Enum():
             return _json(value.value)
-        case Wire():
-            return {name: _json(item) for name, item in value.to_wire().items()}
+        case Model():
+            return {name: _json(item) for name, item in value.to_dict().items()}
         case BaseModel():
             return value.model_dump(mode="json", by_alias=True, exclude_none=True)
         case Quantity() | Time() | Duration():

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ctrlruntime.api.fields import camel, wire_names
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
 from ctrlruntime.generate.immutable import property_of
 from ctrlruntime.generate.limits import add_limit
 from ctrlruntime.generate.options import Document, Place
 from ctrlruntime.markers import (
     CEL,
     Default,
-    Descriptor,
     ExternalDocs,
     Flag,
     Format,
@@ -23,6 +22,7 @@ from ctrlruntime.markers import (
     Marker,
     MaxProperties,
     MinProperties,
+    OLMDescriptor,
     SchemaType,
     Title,
     class_markers,
@@ -39,7 +39,7 @@ _ON_FIELDS: Final = {
     "ListMap",
     "ListType",
     "Default",
-    "Descriptor",
+    "OLMDescriptor",
     "SchemaType",
 }
 
@@ -70,7 +70,7 @@ def apply_class_marks(cls: type[Any], schema: Document, place: Place) -> None:
             _apply(marker, schema, place)
     if rules := [_rule(marker) for marker in markers if isinstance(marker, CEL)]:
         schema.setdefault(RULES, []).extend(rules)
-    if issubclass(cls, Wire):
+    if issubclass(cls, Model):
         _apply_keywords(cls, schema, place)
 
 
@@ -98,7 +98,7 @@ def _apply(marker: Marker, schema: Document, place: Place) -> None:
             add_limit(schema, {f"{type(marker).__name__[:3].lower()}Properties": marker.count})
         case Flag():
             _flag(marker, schema)
-        case SchemaType() | Default() | Descriptor():
+        case SchemaType() | Default() | OLMDescriptor():
             pass  # said before: the type decides what else fits; later: a default is checked against all of it; and elsewhere
         case _:
             raise place.error(f"{marker!r} is no marker the generator knows")
@@ -108,7 +108,7 @@ def _flag(marker: Flag, schema: Document) -> None:
     match marker.name:
         case "Nullable":
             schema["nullable"] = True
-        case "PreserveUnknown":
+        case "PreserveUnknownFields":
             schema["x-kubernetes-preserve-unknown-fields"] = True
         case "EmbeddedResource":
             schema["x-kubernetes-embedded-resource"] = True
@@ -156,7 +156,7 @@ def _rule(marker: CEL) -> Document:
 # Class keywords
 
 
-def _apply_keywords(cls: type[Wire], schema: Document, place: Place) -> None:
+def _apply_keywords(cls: type[Model], schema: Document, place: Place) -> None:
     if cls.__struct_type__:
         schema["x-kubernetes-map-type"] = cls.__struct_type__
     for keyword in ("at_most_one_of", "exactly_one_of", "at_least_one_of"):
@@ -165,7 +165,7 @@ def _apply_keywords(cls: type[Wire], schema: Document, place: Place) -> None:
             add_rule(schema, *_one_of(keyword, wires, place))
 
 
-def _member(cls: type[Wire], keyword: str, name: str, schema: Document, place: Place) -> str:
+def _member(cls: type[Model], keyword: str, name: str, schema: Document, place: Place) -> str:
     if "." in name and name not in wire_names(cls).values():
         raise place.error(f"{keyword}: {name!r} is a field of another object; name fields of {cls.__name__} itself")
     wire = wire_names(cls).get(name, name)

@@ -23,8 +23,8 @@ from typing_extensions import is_typeddict
 
 from ctrlruntime.api.annotations import Annotation, take_apart
 from ctrlruntime.api.fields import wire_names
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Duration, Quantity
 from ctrlruntime.generate.builtin import EMBEDDED_METADATA, INT_OR_STRING, QUANTITY, builtin_name, builtin_schema
 from ctrlruntime.generate.defaults import Defaults
@@ -35,7 +35,7 @@ from ctrlruntime.generate.limits import apply_limits
 from ctrlruntime.generate.marks import add_rule, apply_class_marks, apply_marks
 from ctrlruntime.generate.options import Document, Options, Place, Warn, warn
 from ctrlruntime.generate.texts import Text, text_of
-from ctrlruntime.markers import Flag, NoDescriptions, PreserveUnknown, Schemaless, SchemaType
+from ctrlruntime.markers import Flag, NoDescriptions, PreserveUnknownFields, Schemaless, SchemaType
 
 __all__ = ["SchemaWalker"]
 
@@ -99,7 +99,7 @@ class SchemaWalker:
             cycle = " -> ".join(step.__name__ for step in [*self._open[self._open.index(cls) :], cls])
             raise place.error(
                 f"the class contains itself ({cycle}), and a schema cannot; cut it with "
-                f"Annotated[{cls.__name__} | None, Schemaless, SchemaType('object'), PreserveUnknown]"
+                f"Annotated[{cls.__name__} | None, Schemaless, SchemaType('object'), PreserveUnknownFields]"
             )
         _complete(cls, place)
         self._open.append(cls)
@@ -112,7 +112,7 @@ class SchemaWalker:
 
     def _fields(self, cls: type[BaseModel]) -> Document:
         schema: Document = {"type": "object"}
-        if cls.model_config.get("extra") == "allow" and not issubclass(cls, Wire):
+        if cls.model_config.get("extra") == "allow" and not issubclass(cls, Model):
             schema["x-kubernetes-preserve-unknown-fields"] = True
         properties: Document = {}
         required: list[str] = []
@@ -202,7 +202,7 @@ class SchemaWalker:
             return {"type": given[-1].name} if given else {}
         if annotation.is_int_or_string:
             return dict(INT_OR_STRING)
-        if PreserveUnknown in flags and _is_free_object(annotation.bare):
+        if PreserveUnknownFields in flags and _is_free_object(annotation.bare):
             return {"type": "object"}
         if given and not self._is_known(annotation.bare):
             return {"type": given[-1].name}
@@ -228,9 +228,9 @@ class SchemaWalker:
         if isinstance(bare, type) and not is_typeddict(bare):
             return self._class(bare, place)
         if is_typeddict(bare):
-            raise place.error(f"{bare.__name__} is a TypedDict; write it as a class of Wire")
+            raise place.error(f"{bare.__name__} is a TypedDict; write it as a class of Model")
         raise place.error(
-            f"{bare!r} cannot become a schema; use a class of Wire, or Annotated[…, SchemaType('string')]"
+            f"{bare!r} cannot become a schema; use a class of Model, or Annotated[…, SchemaType('string')]"
         )
 
     def _class(self, cls: type[Any], place: Place) -> Document:
@@ -255,7 +255,7 @@ class SchemaWalker:
         if hook is not None:
             return dict(cast("Document", hook()))
         raise place.error(
-            f"{cls.__name__} cannot become a schema; use a class of Wire, say its JSON type with "
+            f"{cls.__name__} cannot become a schema; use a class of Model, say its JSON type with "
             f"Annotated[{cls.__name__}, SchemaType('string')], or give it a class method __ctrl_schema__"
         )
 

@@ -113,7 +113,7 @@ def _type(schema: Mapping[str, Any], place: Place) -> None:
     kind = schema.get("type")
     if kind is None:
         if not schema.get(_INT_OR_STRING) and not schema.get(_PRESERVE):
-            raise place.error("the server wants a type here; add SchemaType('…') or PreserveUnknown")
+            raise place.error("the server wants a type here; add SchemaType('…') or PreserveUnknownFields")
     elif kind not in _TYPES:
         raise place.error(f"{kind!r} is no type; it is one of {', '.join(_TYPES)}")
     if schema.get(_INT_OR_STRING) and kind is not None:

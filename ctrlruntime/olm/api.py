@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from ctrlruntime.api import admissionregistration, apps, meta, rbac
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import IntOrString, Time
 from ctrlruntime.markers import Int32, JSONValue
 
@@ -46,7 +46,7 @@ INSTALL_MODES: tuple[InstallModeType, ...] = ("OwnNamespace", "SingleNamespace",
 WebhookType: TypeAlias = Literal["ValidatingAdmissionWebhook", "MutatingAdmissionWebhook", "ConversionWebhook"]
 
 
-class NamedDeployment(Wire):
+class NamedDeployment(Model):
     """A Deployment OLM makes: a name, labels, and the spec of apps/v1."""
 
     name: str
@@ -54,30 +54,30 @@ class NamedDeployment(Wire):
     label: dict[str, str] | None = None
 
 
-class Permissions(Wire):
+class Permissions(Model):
     """What a ServiceAccount may do."""
 
     service_account_name: str
     rules: list[rbac.PolicyRule]
 
 
-class StrategyDetails(Wire):
+class StrategyDetails(Model):
     deployments: list[NamedDeployment]
     permissions: list[Permissions] = Field(default_factory=list[Permissions])
     cluster_permissions: list[Permissions] = Field(default_factory=list[Permissions])
 
 
-class InstallStrategy(Wire):
+class InstallStrategy(Model):
     strategy: str
     spec: StrategyDetails | None = None
 
 
-class InstallMode(Wire):
+class InstallMode(Model):
     type: InstallModeType
     supported: bool
 
 
-class APIResourceReference(Wire):
+class APIResourceReference(Model):
     """A kind that belongs to what an operator manages. `name` may be empty."""
 
     name: str
@@ -85,7 +85,7 @@ class APIResourceReference(Wire):
     version: str
 
 
-class DescriptorEntry(Wire):
+class DescriptorEntry(Model):
     """How a console shows a field: of `specDescriptors`, `statusDescriptors` or `actionDescriptors`."""
 
     path: str
@@ -97,7 +97,7 @@ class DescriptorEntry(Wire):
     value: JSONValue = None
 
 
-class _Described(Wire):
+class _Described(Model):
     """What a console shows of a kind."""
 
     display_name: str = ""
@@ -116,7 +116,7 @@ class CRDDescription(_Described):
     kind: str
 
 
-class CustomResourceDefinitions(Wire):
+class CustomResourceDefinitions(Model):
     owned: list[CRDDescription] = Field(default_factory=list[CRDDescription])
     required: list[CRDDescription] = Field(default_factory=list[CRDDescription])
 
@@ -132,12 +132,12 @@ class APIServiceDescription(_Described):
     container_port: Int32 = 0
 
 
-class APIServiceDefinitions(Wire):
+class APIServiceDefinitions(Model):
     owned: list[APIServiceDescription] = Field(default_factory=list[APIServiceDescription])
     required: list[APIServiceDescription] = Field(default_factory=list[APIServiceDescription])
 
 
-class WebhookDescription(Wire):
+class WebhookDescription(Model):
     generate_name: str
     type: WebhookType
     side_effects: str
@@ -159,41 +159,41 @@ class WebhookDescription(Wire):
     )
 
 
-class GroupVersionKindReference(Wire):
+class GroupVersionKindReference(Model):
     group: str
     version: str
     kind: str
 
 
-class Maintainer(Wire):
+class Maintainer(Model):
     name: str = ""
     email: str = ""
 
 
-class AppLink(Wire):
+class AppLink(Model):
     """Also the provider."""
 
     name: str = ""
     url: str = ""
 
 
-class Icon(Wire):
+class Icon(Model):
     """`base64data` is the picture in base64."""
 
     base64data: str
     mediatype: str
 
 
-class RelatedImage(Wire):
+class RelatedImage(Model):
     name: str
     image: str
 
 
-class Cleanup(Wire):
+class Cleanup(Model):
     enabled: bool
 
 
-class ClusterServiceVersionSpec(Wire):
+class ClusterServiceVersionSpec(Model):
     install: InstallStrategy
     display_name: str
     version: str = ""
@@ -222,7 +222,7 @@ class ClusterServiceVersionSpec(Wire):
     related_images: list[RelatedImage] = Field(default_factory=list[RelatedImage])
 
 
-class ClusterServiceVersionStatus(Wire):
+class ClusterServiceVersionStatus(Model):
     """What OLM says of an installation; other fields are kept."""
 
     phase: str = ""

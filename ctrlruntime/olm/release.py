@@ -104,7 +104,7 @@ def csv_of(bundle: Bundle) -> ClusterServiceVersion | None:
     if found is None or not found.spec:
         return None
     try:
-        return ClusterServiceVersion.from_wire(found.document)
+        return ClusterServiceVersion.from_dict(found.document)
     except (CtrlError, ValueError, TypeError):
         return None
 

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
-from ctrlruntime.api.object import Object, gvk, key
+from ctrlruntime.api.object import Object, gvk_for, object_key
 from ctrlruntime.event import DeleteEvent, Event, Snapshot, UpdateEvent
 from ctrlruntime.handler import Enqueue, EnqueueRequestForObject, EventHandler
 from ctrlruntime.operatorlib.predicates import check_key, is_paused
@@ -47,9 +47,9 @@ def set_owner_annotations(owner: Object, obj: Object) -> None:
     for an owner without a name.
     """
     if not owner.metadata.name:
-        raise ValueError(f"a {gvk(owner).kind} without a name cannot be named as an owner: create it first")
-    obj.metadata.annotations[OWNER] = str(key(owner))
-    obj.metadata.annotations[OWNER_TYPE] = _type_of(gvk(owner))
+        raise ValueError(f"a {gvk_for(owner).kind} without a name cannot be named as an owner: create it first")
+    obj.metadata.annotations[OWNER] = str(object_key(owner))
+    obj.metadata.annotations[OWNER_TYPE] = _type_of(gvk_for(owner))
 
 
 def enqueue_request_for_annotation(owner: type[Object]) -> EventHandler[Request, Any]:
@@ -59,7 +59,7 @@ def enqueue_request_for_annotation(owner: type[Object]) -> EventHandler[Request,
 
 class _Annotated:
     def __init__(self, owner: type[Object]) -> None:
-        self._type = _type_of(gvk(owner))
+        self._type = _type_of(gvk_for(owner))
 
     def __repr__(self) -> str:
         return f"enqueue_request_for_annotation({self._type})"
@@ -110,7 +110,7 @@ class InstrumentedEnqueueRequestForObject(EnqueueRequestForObject):
     """
 
     def __init__(self, kind: type[Object], registry: CollectorRegistry) -> None:
-        self._kind = gvk(kind)
+        self._kind = gvk_for(kind)
         self._gauge = _gauge(registry)
 
     def handle(self, event: Event[Any], enqueue: Enqueue[Request], /) -> None:

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from ctrlruntime.api.meta.v1 import Condition
 from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.conditions import ConditionStatus, find_condition, set_condition
 from ctrlruntime.errors import ConfigError, Conflict, CtrlError
@@ -39,7 +39,7 @@ class ConditionNotSetError(CtrlError):
     """The operator has not reported this condition yet."""
 
 
-class OperatorConditionSpec(Wire):
+class OperatorConditionSpec(Model):
     service_accounts: list[str] = Field(
         default_factory=list[str], description="ServiceAccounts that may report conditions."
     )
@@ -54,7 +54,7 @@ class OperatorConditionSpec(Wire):
     )
 
 
-class OperatorConditionStatus(Wire):
+class OperatorConditionStatus(Model):
     conditions: list[Condition] = Field(default_factory=list[Condition], description="What OLM goes by.")
 
 

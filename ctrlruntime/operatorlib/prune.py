@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ctrlruntime.api import apps, batch, core
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.api.object import Object, gvk, key
+from ctrlruntime.api.object import Object, gvk_for, object_key
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.errors import ConfigError, Conflict, NotFound
 
@@ -66,7 +66,7 @@ class Pruner(Generic[T]):
         veto: Callable[[T], bool] | None = None,
         sensitive: bool = False,
     ) -> None:
-        found = gvk(kind)
+        found = gvk_for(kind)
         if (found.group, found.kind) in _IRREPLACEABLE and not sensitive:
             raise ConfigError(
                 f"pruning {found.kind} objects loses what nobody can make again; say sensitive=True if it is meant"
@@ -86,7 +86,7 @@ class Pruner(Generic[T]):
         """
         listed = await self._client.list(self._kind, namespace=self._namespace, labels=self._labels)
         idle = [each for each in listed if self._may_go(each)]
-        ordered = sorted(idle, key=lambda each: (_created(each), str(key(each))), reverse=True)
+        ordered = sorted(idle, key=lambda each: (_created(each), str(object_key(each))), reverse=True)
         return [each for each in self._strategy(ordered) if dry_run or await self._remove(each)]
 
     def _may_go(self, obj: T) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ctrlruntime.api.metadata import NamespacedName
-from ctrlruntime.api.object import Unstructured, key
+from ctrlruntime.api.object import Unstructured, object_key
 from ctrlruntime.client.interfaces import Client, Items
 from ctrlruntime.errors import APIStatusError, Conflict, CtrlError, Expired, NotFound
 from ctrlruntime.install import CustomResourceDefinition
@@ -166,7 +166,7 @@ def _batches(objects: list[Unstructured]) -> Iterator[list[Unstructured]]:
 
 
 async def _write(client: Client, obj: Unstructured, migration: Migration) -> None:
-    name = key(obj)
+    name = object_key(obj)
     while True:
         try:
             await client.update(obj, dry_run=migration.is_dry_run)

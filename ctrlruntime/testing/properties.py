@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, Union
 import msgspec
 
 from ctrlruntime.api.fields import wire_name, wire_names
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object, kind_of
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.errors import ConfigError, DecodeError
 from ctrlruntime.field import Duration, IntOrString, IntOrStringMarker, MicroTime, Quantity, Time
 from ctrlruntime.patch import apply_json_patch
@@ -92,15 +92,15 @@ def check_defaulting(kind: type[T], defaulter: Defaulter[T], *, examples: int = 
     with asyncio.Runner() as runner:
 
         def check(obj: T) -> None:
-            sent = obj.to_wire()
+            sent = obj.to_dict()
             patched = runner.run(_patched(handle, sent))
             again = runner.run(_patched(handle, patched))
             assert again == patched, (
                 f"defaulting is not idempotent for {sent}: {_differences(patched, again)} change again"
             )
-            wire = kind.from_wire(sent)
-            expected = kind.from_wire(runner.run(_patched(handle, wire.to_wire())))
-            assert kind.from_wire(patched) == expected, f"the patch does not make the defaulted object of {sent}"
+            wire = kind.from_dict(sent)
+            expected = kind.from_dict(runner.run(_patched(handle, wire.to_dict())))
+            assert kind.from_dict(patched) == expected, f"the patch does not make the defaulted object of {sent}"
 
         _for_random(kind, check, examples)
 
@@ -143,7 +143,7 @@ async def _patched(handle: Callable[[AdmissionRequest], Any], tree: dict[str, An
 
 def _content(value: Any) -> Any:
     """Return what an object holds, by wire name: a field that is absent and one that holds its default are the same."""
-    if isinstance(value, Wire):
+    if isinstance(value, Model):
         fields = {wire: _content(getattr(value, name)) for name, wire in wire_names(type(value)).items()}
         return {**fields, **(value.model_extra or {})}
     if isinstance(value, dict):
@@ -178,7 +178,7 @@ def _valid(draw: Callable[[Any], Any], kind: type[T], trees: SearchStrategy[dict
     from hypothesis import reject
 
     try:
-        return kind.from_wire(draw(trees))
+        return kind.from_dict(draw(trees))
     except DecodeError:
         # A validator of the class's own refuses it.
         reject()
@@ -213,7 +213,7 @@ def _trees(kind: type[Object]) -> SearchStrategy[dict[str, Any]]:
     )
 
 
-def _part(cls: type[Wire], depth: int) -> Any:
+def _part(cls: type[Model], depth: int) -> Any:
     st = _hypothesis()
     if depth <= 0:
         return st.just({})
@@ -263,7 +263,7 @@ def _plain(annotation: Any, limits: list[Any], depth: int) -> Any:
     st = _hypothesis()
     if not isinstance(annotation, type):
         return st.sampled_from([None, True, 1, "a"])
-    if issubclass(annotation, Wire):
+    if issubclass(annotation, Model):
         return _part(annotation, depth)
     if issubclass(annotation, enum.Enum):
         return st.sampled_from([one.value for one in annotation])

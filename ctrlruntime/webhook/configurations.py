@@ -55,7 +55,7 @@ def webhook_configuration(
         found[each.rule.name] = (each.rule, each.path)
     if not found:
         return None
-    wanted = kind.from_wire({"apiVersion": _API, "kind": kind.__name__, "metadata": {"name": name}})
+    wanted = kind.from_dict({"apiVersion": _API, "kind": kind.__name__, "metadata": {"name": name}})
     wanted["webhooks"] = [rule.to_webhook(client_config(path)) for _, (rule, path) in sorted(found.items())]
     return wanted
 
@@ -78,7 +78,7 @@ async def put(client: Client, wanted: Unstructured) -> None:
 async def remove(client: Client, kind: type[Unstructured], name: str) -> None:
     """Delete the object; one that is gone is no error."""
     try:
-        await client.delete(kind.from_wire({"metadata": {"name": name}, "apiVersion": _API, "kind": kind.__name__}))
+        await client.delete(kind.from_dict({"metadata": {"name": name}, "apiVersion": _API, "kind": kind.__name__}))
     except NotFound:
         return
 

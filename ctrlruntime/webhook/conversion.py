@@ -129,7 +129,7 @@ class Conversion(Generic[H]):
         source, target = self._class_of(asked.version), self._class_of(version)
         obj = decode_beyond_limits(source, raw)  # one object that was stored before a limit was would fail whole lists
         result = self.convert(obj, target)
-        tree = result.to_wire()
+        tree = result.to_dict()
         tree["metadata"] = _metadata(msgspec.json.decode(head.metadata), obj, result)
         return msgspec.json.encode(tree)
 
@@ -184,7 +184,7 @@ def _is_passed_on(given: ObjectMeta, sent: ObjectMeta, mark: object) -> bool:
 
 
 def _without_maps(metadata: ObjectMeta) -> dict[str, Any]:
-    return {name: value for name, value in metadata.to_wire().items() if name not in {"labels", "annotations"}}
+    return {name: value for name, value in metadata.to_dict().items() if name not in {"labels", "annotations"}}
 
 
 def _metadata(sent: dict[str, Any], source: Object, result: Object) -> dict[str, Any]:

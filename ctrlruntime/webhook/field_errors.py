@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ctrlruntime.api.object import Object, gvk
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
+from ctrlruntime.api.object import Object, gvk_for
 from ctrlruntime.errors import Invalid, StatusCause
 
 __all__ = ["FieldError", "invalid"]
@@ -82,7 +82,7 @@ def invalid(kind: type[Object] | Object, name: str, errors: Sequence[FieldError]
     """Return the error to raise for an object with these field errors. Raises: ValueError without any."""
     if not errors:
         raise ValueError(f"no field errors: {name} is valid, so there is nothing to raise")
-    found = gvk(kind)
+    found = gvk_for(kind)
     texts = list(dict.fromkeys(map(str, errors)))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{found.kind}.{found.group}" if found.group else found.kind
@@ -98,6 +98,6 @@ def _with_detail(text: str, detail: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Wire):
-        value = value.to_wire()
+    if isinstance(value, Model):
+        value = value.to_dict()
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from ctrlruntime.api.model import model_like
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import wire_like
 from ctrlruntime.errors import APIStatusError, CtrlError, DecodeError
 from ctrlruntime.patch import create_json_patch
 from ctrlruntime.rest.content import UNREADABLE
@@ -98,8 +98,8 @@ def patched(request: AdmissionRequest, obj: Object) -> AdmissionResponse:
     The patch holds what was changed and nothing else: fields that the class of `obj` does not know, or writes in another way, stay.
     Raises: DecodeError when the request holds no such object.
     """
-    before = request.decode(type(obj), limits=False).to_wire()
-    return changed(patch_of(msgspec.json.decode(request.object), before, wire_like(obj, before)))
+    before = request.decode(type(obj), limits=False).to_dict()
+    return changed(patch_of(msgspec.json.decode(request.object), before, model_like(obj, before)))
 
 
 def patched_from_raw(original: bytes, new: bytes) -> AdmissionResponse:

@@ -18,8 +18,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 import msgspec
 
 from ctrlruntime.api.fields import wire_names
+from ctrlruntime.api.model import Model, model_like
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire, wire_like
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.patch import create_json_patch
 from ctrlruntime.webhook.admission import HandlerFunction
@@ -104,9 +104,9 @@ def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields:
             raw = _known(sent, obj)
             # The defaulter gets the object without these fields, so that none of them returns with a list that it changes.
             obj = replace(request, object=msgspec.json.encode(raw)).decode(kind, limits=False)
-        before = obj.to_wire()
+        before = obj.to_dict()
         await default(request, obj)
-        return changed(create_json_patch(sent, laid_over(raw, before, wire_like(obj, before))))
+        return changed(create_json_patch(sent, laid_over(raw, before, model_like(obj, before))))
 
     handle.__qualname__ = f"defaulting {kind.__name__}"
     return handle
@@ -177,7 +177,7 @@ def _known(raw: Any, value: Any) -> Any:
         return raw
     unknown: Collection[str] = ()
     parts: Mapping[str, Any] = {}
-    if isinstance(value, Wire):
+    if isinstance(value, Model):
         unknown = () if value.__open__ else value.model_extra or ()
         parts = {wire: getattr(value, name) for name, wire in wire_names(type(value)).items()}
     elif isinstance(value, dict):

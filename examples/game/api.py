@@ -11,13 +11,13 @@ import ctrlruntime as ctrl
 Phase: TypeAlias = Literal["Running", "Pending", "NotReady", "Failed"]
 
 
-class GameSpec(ctrl.Wire):
+class GameSpec(ctrl.Model):
     replicas: ctrl.Int32 = Field(default=1, ge=1, description="How many pods serve the game.")
     image: str = Field(default="", description="What the pods run; 2048 when it is left out.")
     host: str = Field(default="", description="Where the game is found; NAME.NAMESPACE.mygame.io when it is left out.")
 
 
-class GameStatus(ctrl.Wire, always_sent=("replicas", "ready_replicas")):
+class GameStatus(ctrl.Model, always_sent=("replicas", "ready_replicas")):
     phase: Phase | None = Field(default=None, description="How the game is doing.")
     replicas: ctrl.Int32 = Field(default=0, description="How many pods there are.")
     ready_replicas: ctrl.Int32 = Field(default=0, description="How many of them are ready.")

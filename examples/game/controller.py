@@ -63,7 +63,7 @@ class GameReconciler:
             ),
             metrics=mgr.metrics,
             journal=mgr.journal,
-            group=ctrl.gvk(Game).group,
+            group=ctrl.gvk_for(Game).group,
             kind="Game",
         )
         controller.watch(Kind(mgr.cache, Game, EnqueueRequestForObject()))
@@ -105,7 +105,7 @@ class GameReconciler:
             container.ports = [core.ContainerPort(name="http", container_port=PORT, protocol="TCP")]
             ctrl.set_controller_reference(game, deployment)
 
-        deployment, result = await ctrl.create_or_update(self.client, apps.Deployment, ctrl.key(game), shape)
+        deployment, result = await ctrl.create_or_update(self.client, apps.Deployment, ctrl.object_key(game), shape)
         self.tell(deployment, result)
         return deployment
 
@@ -115,7 +115,7 @@ class GameReconciler:
             service.spec.ports = [core.ServicePort(name="http", port=PORT, target_port="http", protocol="TCP")]
             ctrl.set_controller_reference(game, service)
 
-        self.tell(*await ctrl.create_or_update(self.client, core.Service, ctrl.key(game), shape))
+        self.tell(*await ctrl.create_or_update(self.client, core.Service, ctrl.object_key(game), shape))
 
     async def sync_ingress(self, game: Game) -> None:
         def shape(ingress: networking.Ingress) -> None:
@@ -130,7 +130,7 @@ class GameReconciler:
             ]
             ctrl.set_controller_reference(game, ingress)
 
-        self.tell(*await ctrl.create_or_update(self.client, networking.Ingress, ctrl.key(game), shape))
+        self.tell(*await ctrl.create_or_update(self.client, networking.Ingress, ctrl.object_key(game), shape))
 
     def tell(self, obj: ctrl.Object, result: ctrl.OperationResult) -> None:
         if result is not ctrl.OperationResult.UNCHANGED:

@@ -10,13 +10,13 @@ import ctrlruntime as ctrl
 from ctrlruntime.api import apps, core
 
 
-class MemcachedSpec(ctrl.Wire):
-    size: Annotated[int, ctrl.Descriptor(x=["podCount"])] = Field(
+class MemcachedSpec(ctrl.Model):
+    size: Annotated[int, ctrl.OLMDescriptor(x=["podCount"])] = Field(
         ge=0, le=2**31 - 1, description="Number of memcached pods."
     )
 
 
-class MemcachedStatus(ctrl.Wire):
+class MemcachedStatus(ctrl.Model):
     nodes: list[str] = Field(default_factory=list, description="Names of the memcached pods.")
 
 

@@ -16,7 +16,7 @@ HASH = "chinalhr.github.io/sidecar-hash"
 """The annotation: on a SidecarSet its hash, on a Pod a JSON object with the hash of each set at the time of injection."""
 
 
-class SidecarSetSpec(ctrl.Wire):
+class SidecarSetSpec(ctrl.Model):
     # What has to be there is the webhook's to say: it says it of each field, in one answer.
     selector: meta.LabelSelector | None = Field(default=None, description="Which Pods get the containers; required.")
     containers: Annotated[list[core.Container], ctrl.ListMap("name")] = Field(
@@ -24,7 +24,7 @@ class SidecarSetSpec(ctrl.Wire):
     )
 
 
-class SidecarSetStatus(ctrl.Wire, always_sent=("matched_pods", "updated_pods", "ready_pods")):
+class SidecarSetStatus(ctrl.Model, always_sent=("matched_pods", "updated_pods", "ready_pods")):
     matched_pods: ctrl.Int32 = Field(default=0, description="Active Pods that the selector selects.")
     updated_pods: ctrl.Int32 = Field(default=0, description="Those that have the containers as they are now.")
     ready_pods: ctrl.Int32 = Field(default=0, description="Those that are ready.")
@@ -48,12 +48,12 @@ class SidecarSet(
 
 def selector_of(sidecar_set: SidecarSet) -> LabelSelector:
     """Return the selector of a set; an empty one selects nothing. Raises: ValueError for one that cannot be parsed."""
-    tree = sidecar_set.spec.selector.to_wire() if sidecar_set.spec.selector is not None else None
+    tree = sidecar_set.spec.selector.to_dict() if sidecar_set.spec.selector is not None else None
     return from_label_selector(tree) if tree else NOTHING
 
 
 def hash_of(sidecar_set: SidecarSet) -> str:
     """Return the hash of a set's containers: it changes when they do, whatever else is changed."""
-    containers = [container.to_wire() for container in sidecar_set.spec.containers]
+    containers = [container.to_dict() for container in sidecar_set.spec.containers]
     text = json.dumps(containers, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -55,7 +55,7 @@ def validate(sidecar_set: SidecarSet) -> None:
     """Raises: Invalid with an error for each field that is wrong."""
     errors: list[ctrl.FieldError] = []
     selector = sidecar_set.spec.selector
-    if selector is None or not selector.to_wire():
+    if selector is None or not selector.to_dict():
         errors.append(ctrl.FieldError.required("spec.selector", "a SidecarSet has to say which Pods it is for"))
     else:
         try:

@@ -32,7 +32,7 @@ def overflow(value: int) -> int:
     raise OverflowError(f"{value} is too much")
 
 
-class Wide(ctrl.Wire):
+class Wide(ctrl.Model):
     numbers: tuple[int, ...]
     names: Sequence[str]
     labels: Mapping[str, str]
@@ -44,7 +44,7 @@ class Wide(ctrl.Wire):
     share: ctrl.Quantity
 
 
-class Narrow(ctrl.Wire):
+class Narrow(ctrl.Model):
     mood: Mood
     since: ctrl.Time
     speed: Literal["slow", "fast"]
@@ -52,7 +52,7 @@ class Narrow(ctrl.Wire):
     wide: list[Wide] = Field(default_factory=list)
 
 
-class Careful(ctrl.Wire):
+class Careful(ctrl.Model):
     number: Annotated[int, AfterValidator(overflow)] = 0
     inner: list[dict[str, Careful]] = Field(default_factory=list)
 
@@ -94,7 +94,7 @@ def test_what_is_wrong_is_named_beside_what_is_filled():
 
 def test_an_error_that_is_no_value_error_names_its_path():
     with pytest.raises(DecodeError, match=r"inner\[1\]\.b\.number: 7 is too much"):
-        Careful.from_wire({"inner": [{}, {"a": {}, "b": {"number": 7}}]})
+        Careful.from_dict({"inner": [{}, {"a": {}, "b": {"number": 7}}]})
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_json_that_cannot_be_read_is_a_decode_error(raw: Any, problem: str):
 )
 def test_a_tree_that_has_no_json_is_a_decode_error(tree: dict[str, Any], path: str):
     with pytest.raises(DecodeError, match=f"^cannot read a Clock: {path} has no form in JSON: "):
-        Clock.from_wire(tree)
+        Clock.from_dict(tree)
 
 
 def test_a_tree_that_holds_itself_is_a_decode_error():
@@ -139,7 +139,7 @@ def test_a_tree_that_holds_itself_is_a_decode_error():
     tree["x"] = tree
 
     with pytest.raises(DecodeError, match="has no form in JSON"):
-        Clock.from_wire(tree)
+        Clock.from_dict(tree)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def read(read_it, *arguments):
 
 @given(st.sampled_from(KINDS), OBJECTS)
 def test_any_tree_is_read_or_refused(kind, tree):
-    read(kind.from_wire, tree)
+    read(kind.from_dict, tree)
 
 
 @given(st.sampled_from(KINDS), OBJECTS | st.binary() | st.text())

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from ctrlruntime.api import GroupVersionKind, Object, Wire, gvk, kind_of
+from ctrlruntime.api import GroupVersionKind, Model, Object, gvk_for, kind_of
 from ctrlruntime.api.groups import MODULES
 from ctrlruntime.data import open_data
 from ctrlruntime.scheme import Scheme
@@ -151,13 +151,13 @@ def test_every_kind_reads_absent_fields_as_defaults(name: GroupVersionKind, sche
     cls = Scheme().class_for(name)
 
     assert cls.from_json(b"{}") == cls()
-    assert cls.from_json(b"{}").to_wire() == cls().to_wire()
-    assert cls().apply_form() == {}
+    assert cls.from_json(b"{}").to_dict() == cls().to_dict()
+    assert cls().to_apply_dict() == {}
 
 
 def test_every_kind_of_the_server_has_a_class() -> None:
     assert len(KINDS) > 60
-    assert all(gvk(Scheme().class_for(name)) == name for name, _ in KINDS)
+    assert all(gvk_for(Scheme().class_for(name)) == name for name, _ in KINDS)
 
 
 def test_names_and_scopes_are_those_of_discovery() -> None:
@@ -183,8 +183,8 @@ def test_every_class_of_every_module_can_be_built() -> None:
         loaded = importlib.import_module(module)
         for name in loaded.__all__:
             cls = getattr(loaded, name)
-            assert issubclass(cls, Wire)
-            assert cls() == cls.from_wire(cls().to_wire())
+            assert issubclass(cls, Model)
+            assert cls() == cls.from_dict(cls().to_dict())
 
 
 def test_attributes_have_the_spelling_of_kubernetes_asyncio() -> None:
@@ -212,7 +212,7 @@ def test_old_spellings_are_accepted() -> None:
     from ctrlruntime.api import meta
 
     assert meta.ListMeta.model_validate({"_continue": "x"}).continue_ == "x"
-    assert meta.ListMeta(continue_="x").to_wire() == {"continue": "x"}
+    assert meta.ListMeta(continue_="x").to_dict() == {"continue": "x"}
 
 
 def test_the_modules_are_what_the_script_writes() -> None:
@@ -246,4 +246,4 @@ def test_no_attribute_hides_one_of_the_base_class() -> None:
 
 
 def _is_wire(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, Wire)
+    return isinstance(value, type) and issubclass(value, Model)

@@ -32,7 +32,7 @@ def test_a_v1_object_becomes_its_wire_form(client: Any) -> None:
 
     assert wire["metadata"]["creationTimestamp"] == "2026-01-02T00:00:00Z"
     assert wire["spec"]["replicas"] == 0
-    assert apps.Deployment.from_wire(wire).spec.template.spec.containers == [core.Container(name="c")]
+    assert apps.Deployment.from_dict(wire).spec.template.spec.containers == [core.Container(name="c")]
 
 
 def test_micro_times_have_six_digits(client: Any) -> None:
@@ -49,18 +49,18 @@ def test_a_wire_form_becomes_a_v1_object(client: Any) -> None:
         data={"k": b"\x00"},
     )
 
-    theirs = to_kubernetes_asyncio(client.V1Secret, ours.to_wire())
+    theirs = to_kubernetes_asyncio(client.V1Secret, ours.to_dict())
 
     assert isinstance(theirs, client.V1Secret)
     assert theirs.metadata.owner_references[0].uid == "u"
     assert theirs.data == {"k": "AA=="}
-    assert core.Secret.from_wire(from_kubernetes_asyncio(theirs)) == ours
+    assert core.Secret.from_dict(from_kubernetes_asyncio(theirs)) == ours
 
 
 def test_incomplete_objects_and_times_pass(client: Any) -> None:
-    lease = coordination.Lease.from_wire({"spec": {"renewTime": "2026-01-02T03:04:05.000001Z"}})
+    lease = coordination.Lease.from_dict({"spec": {"renewTime": "2026-01-02T03:04:05.000001Z"}})
 
-    theirs = to_kubernetes_asyncio(client.V1Lease, lease.to_wire())
+    theirs = to_kubernetes_asyncio(client.V1Lease, lease.to_dict())
 
     assert theirs.spec.renew_time == datetime(2026, 1, 2, 3, 4, 5, 1, tzinfo=UTC)
     assert to_kubernetes_asyncio(client.V1Deployment, {"spec": {"replicas": 0}}).spec.replicas == 0

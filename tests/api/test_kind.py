@@ -45,10 +45,10 @@ def test_versions_are_ordered_by_stage_then_number_then_name():
         (lambda: ctrl.OLMAction(path=""), "the path of a field"),
         (lambda: ctrl.OLMAction(path="spec.a", x="Secret"), "list of hints"),
         (lambda: type("A", (ctrl.Object,), {}, group="a.b", version="v1", olm="x"), "olm is a ctrl.OLM"),
-        (lambda: ctrl.Descriptor(5), "text to display"),
-        (lambda: ctrl.Descriptor(x="podCount"), "list of hints"),
-        (lambda: ctrl.Descriptor(x=[5]), "list of hints"),
-        (lambda: ctrl.Descriptor(order="a"), "number for its order"),
+        (lambda: ctrl.OLMDescriptor(5), "text to display"),
+        (lambda: ctrl.OLMDescriptor(x="podCount"), "list of hints"),
+        (lambda: ctrl.OLMDescriptor(x=[5]), "list of hints"),
+        (lambda: ctrl.OLMDescriptor(order="a"), "number for its order"),
     ],
 )
 def test_what_cannot_be_shown_fails_where_it_is_written(make, says):

@@ -8,30 +8,30 @@ from pydantic import Field
 
 from ctrlruntime.api import (
     GroupVersionKind,
+    Model,
     NamespacedName,
     Object,
     ObjectList,
     PartialObjectMetadata,
     ScalePaths,
     Unstructured,
-    Wire,
     apps,
     autoscaling,
     core,
-    gvk,
-    key,
+    gvk_for,
     kind_of,
     meta,
+    object_key,
 )
 from ctrlruntime.api.autoscaling import v1 as autoscaling_v1
 from ctrlruntime.errors import DecodeError, NotRegisteredError
 
 
-class MemcachedSpec(Wire):
+class MemcachedSpec(Model):
     size: int = Field(ge=0, description="Number of pods.")
 
 
-class MemcachedStatus(Wire):
+class MemcachedStatus(Model):
     nodes: list[str] = Field(default_factory=list)
 
 
@@ -59,7 +59,7 @@ def test_kind_and_api_version_are_filled_and_first() -> None:
 def test_class_keywords_have_defaults() -> None:
     info = kind_of(Memcached)
 
-    assert gvk(Memcached) == gvk(memcached()) == GroupVersionKind("cache.example.com", "v1alpha1", "Memcached")
+    assert gvk_for(Memcached) == gvk_for(memcached()) == GroupVersionKind("cache.example.com", "v1alpha1", "Memcached")
     assert (info.plural, info.singular, info.list_kind) == ("memcacheds", "memcached", "MemcachedList")
     assert (info.scope, info.short_names, info.served, info.storage, info.scale) == (
         "Namespaced",
@@ -123,16 +123,16 @@ def test_a_class_without_group_and_version_is_no_kind() -> None:
     class Nothing(Object): ...
 
     with pytest.raises(NotRegisteredError, match=r"class Nothing\(Object, group=…, version=…\)"):
-        gvk(Nothing)
+        gvk_for(Nothing)
     with pytest.raises(NotRegisteredError, match=r"Unstructured\.of"):
-        gvk(Unstructured)
+        gvk_for(Unstructured)
     with pytest.raises(NotRegisteredError, match=r"PartialObjectMetadata\.of"):
-        gvk(PartialObjectMetadata)
+        gvk_for(PartialObjectMetadata)
 
 
 def test_another_kind_is_refused() -> None:
     with pytest.raises(DecodeError, match="the object is a apps/v1 Deployment, and Memcached is cache"):
-        Memcached.from_wire({**apps.Deployment().to_wire(), "spec": {"size": 1}})
+        Memcached.from_dict({**apps.Deployment().to_dict(), "spec": {"size": 1}})
 
 
 def test_metadata_is_never_none() -> None:
@@ -141,8 +141,8 @@ def test_metadata_is_never_none() -> None:
 
 
 def test_key_is_hashable() -> None:
-    assert {key(memcached()): 1} == {NamespacedName("b", "a"): 1}
-    assert str(key(memcached())) == "b/a"
+    assert {object_key(memcached()): 1} == {NamespacedName("b", "a"): 1}
+    assert str(object_key(memcached())) == "b/a"
 
 
 def test_preferred_and_other_versions_of_a_group() -> None:
@@ -155,19 +155,19 @@ def test_explicit_zeros_of_built_in_kinds_survive() -> None:
     deployment.spec.replicas = 0
     deployment.spec.template.spec.volumes = [core.Volume(name="v", empty_dir=core.EmptyDirVolumeSource())]
 
-    spec = deployment.to_wire()["spec"]
+    spec = deployment.to_dict()["spec"]
 
     assert spec["replicas"] == 0
     assert spec["template"]["spec"]["volumes"] == [{"name": "v", "emptyDir": {}}]
     assert "strategy" not in spec
-    assert "status" not in deployment.to_wire()
+    assert "status" not in deployment.to_dict()
 
 
 def test_secrets_hold_bytes() -> None:
     secret = core.Secret.from_json('{"data":{"k":"AAEC+/8="}}')
 
     assert secret.data == {"k": b"\x00\x01\x02\xfb\xff"}
-    assert core.Secret(data={"k": b"\xfb\xff"}).to_wire()["data"] == {"k": "+/8="}
+    assert core.Secret(data={"k": b"\xfb\xff"}).to_dict()["data"] == {"k": "+/8="}
 
 
 # Apply.
@@ -208,7 +208,7 @@ def test_a_status_apply_holds_the_status_alone() -> None:
 
 
 def test_apply_refuses_an_object_read_from_the_server() -> None:
-    read = Memcached.from_wire({"metadata": {"name": "a", "namespace": "b", "uid": "1"}, "spec": {"size": 1}})
+    read = Memcached.from_dict({"metadata": {"name": "a", "namespace": "b", "uid": "1"}, "spec": {"size": 1}})
     disguised = read.deep_copy()
     disguised.metadata.uid = ""
     refreshed = memcached()
@@ -239,8 +239,8 @@ def test_unstructured_of_is_the_class_of_a_kind() -> None:
     widget = kind(metadata=meta.ObjectMeta(name="w"), spec={"size": 0, "x": None})
 
     assert kind is Unstructured.of("example.com/v1", "Widget")
-    assert gvk(kind) == GroupVersionKind("example.com", "v1", "Widget")
-    assert widget.to_wire() == {
+    assert gvk_for(kind) == GroupVersionKind("example.com", "v1", "Widget")
+    assert widget.to_dict() == {
         "apiVersion": "example.com/v1",
         "kind": "Widget",
         "metadata": {"name": "w"},
@@ -257,10 +257,10 @@ def test_unstructured_keeps_everything() -> None:
         "spec": {"n": None, "z": 0, "e": {}, "l": []},
     }
 
-    foo = Unstructured.from_wire(document)
+    foo = Unstructured.from_dict(document)
 
-    assert foo.to_wire() == document
-    assert gvk(foo) == GroupVersionKind("", "v1", "Foo")
+    assert foo.to_dict() == document
+    assert gvk_for(foo) == GroupVersionKind("", "v1", "Foo")
     assert (foo["spec"]["z"], "spec" in foo, "status" in foo) == (0, True, False)
 
 
@@ -273,8 +273,8 @@ def test_unstructured_is_changed_by_wire_names_and_paths() -> None:
 
     assert foo.get_path("spec", "a", 1) == 2
     assert foo.get_path("spec", "b", "c", default="none") == "none"
-    assert foo.to_wire()["status"] == {"phase": "Ready"}
-    assert foo.to_wire()["metadata"] == {"labels": {"x": "y"}}
+    assert foo.to_dict()["status"] == {"phase": "Ready"}
+    assert foo.to_dict()["metadata"] == {"labels": {"x": "y"}}
     del foo["spec"]
     assert "spec" not in foo
     with pytest.raises(KeyError, match=r"use \.metadata"):
@@ -284,7 +284,7 @@ def test_unstructured_is_changed_by_wire_names_and_paths() -> None:
 
 
 def test_unstructured_is_compared_and_copied_by_content() -> None:
-    foo = Unstructured.of("v1", "Foo").from_wire({"spec": {"a": [1]}})
+    foo = Unstructured.of("v1", "Foo").from_dict({"spec": {"a": [1]}})
     other = foo.deep_copy()
 
     assert foo == other
@@ -300,10 +300,10 @@ def test_partial_metadata_is_a_kinds_metadata_alone() -> None:
     )
 
     assert kind is PartialObjectMetadata.of(apps.Deployment)
-    assert partial.to_wire() == {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}
-    assert gvk(kind) == gvk(apps.Deployment)
+    assert partial.to_dict() == {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}
+    assert gvk_for(kind) == gvk_for(apps.Deployment)
     assert kind_of(PartialObjectMetadata.of(core.Node)).scope == "Cluster"
-    assert gvk(PartialObjectMetadata.of(Unstructured.of("v1", "Foo"))) == GroupVersionKind("", "v1", "Foo")
+    assert gvk_for(PartialObjectMetadata.of(Unstructured.of("v1", "Foo"))) == GroupVersionKind("", "v1", "Foo")
 
 
 # Lists.
@@ -318,7 +318,7 @@ def test_a_list_is_a_sequence_of_typed_items() -> None:
     assert (len(pods), pods[0].kind, pods[-1].api_version) == (2, "Pod", "v1")
     assert (pods.metadata.resource_version, pods.metadata.continue_) == ("5", "c")
     assert pods[:1] == [pods[0]]
-    assert pods.to_wire()["kind"] == "PodList"
+    assert pods.to_dict()["kind"] == "PodList"
 
 
 def test_a_list_whose_items_are_null_is_empty() -> None:

@@ -82,7 +82,7 @@ def test_the_object_is_as_it_was():
     repr(secret)
 
     assert secret.data == {"password": b"s3cret"}
-    assert secret.to_wire() == SECRET
+    assert secret.to_dict() == SECRET
 
 
 @pytest.mark.parametrize("make", SHOWN.values(), ids=SHOWN)
@@ -131,7 +131,7 @@ def test_what_does_not_fit_is_named_without_its_value(kind, tree):
 
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
     with pytest.raises((CtrlError, ValueError, TypeError)) as caught:
-        kind.from_wire({"apiVersion": "v1", "kind": "Secret", **tree})
+        kind.from_dict({"apiVersion": "v1", "kind": "Secret", **tree})
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, ValidationError
 
-from ctrlruntime.api import Object, Wire, meta
+from ctrlruntime.api import Model, Object, meta
 from ctrlruntime.api.sets import OrderedSet
 from ctrlruntime.client import merge_from
 from ctrlruntime.errors import DecodeError
@@ -28,11 +28,11 @@ class Color(StrEnum):
     BLUE = "blue"
 
 
-class Tagged(Wire):
+class Tagged(Model):
     tags: set[str] = Field(default_factory=set)
 
 
-class Spec(Wire):
+class Spec(Model):
     tags: set[str] = Field(default_factory=set)
     fixed: frozenset[int] = frozenset()
     colors: set[Color] | None = None
@@ -59,30 +59,30 @@ DOCUMENT: dict[str, Any] = {
     [lambda it: it, Spec.deep_copy, copy.deepcopy, copy.copy, lambda it: pickle.loads(pickle.dumps(it))],
 )
 def test_the_order_that_was_read_is_written(copied: Any) -> None:
-    spec = copied(Spec.from_wire(DOCUMENT))
+    spec = copied(Spec.from_dict(DOCUMENT))
 
-    assert spec.to_wire() == spec.apply_form() == DOCUMENT
+    assert spec.to_dict() == spec.to_apply_dict() == DOCUMENT
     assert (spec.tags, spec.fixed, spec.colors) == ({"a", "m", "z"}, {1, 2, 3}, {Color.RED, Color.BLUE})
 
 
 def test_new_items_follow_those_that_were_read() -> None:
-    spec = Spec.from_wire(DOCUMENT)
+    spec = Spec.from_dict(DOCUMENT)
     spec.tags -= {"a"}
     spec.tags.update({"y", "b"})
     spec.fixed |= {0}
 
-    assert (spec.to_wire()["tags"], spec.to_wire()["fixed"]) == (["z", "m", "b", "y"], [3, 1, 2, 0])
+    assert (spec.to_dict()["tags"], spec.to_dict()["fixed"]) == (["z", "m", "b", "y"], [3, 1, 2, 0])
 
 
 def test_a_new_set_takes_the_order_of_the_one_it_replaces() -> None:
-    spec = Spec.from_wire(DOCUMENT)
+    spec = Spec.from_dict(DOCUMENT)
     spec.tags = {"m", "z", "n"}
 
-    assert spec.to_wire()["tags"] == ["z", "m", "n"]
+    assert spec.to_dict()["tags"] == ["z", "m", "n"]
 
 
 def test_a_set_that_the_code_makes_is_written_in_the_same_order_by_each_process() -> None:
-    program = "from test_sets import *; print(json.dumps(Spec(tags=set('hgfedcba'), many=[set('zyx')]).to_wire()))"
+    program = "from test_sets import *; print(json.dumps(Spec(tags=set('hgfedcba'), many=[set('zyx')]).to_dict()))"
     written = {
         subprocess.run(
             [sys.executable, "-c", program],
@@ -100,15 +100,15 @@ def test_a_list_for_a_set_field_keeps_its_order_and_loses_duplicates() -> None:
     spec = Spec()
     spec.tags = ["b", "a", "b"]  # type: ignore[assignment]
 
-    assert spec.to_wire() == {"tags": ["b", "a"]}
-    assert Spec(tags=["b", "a"]).to_wire() == {"tags": ["b", "a"]}  # type: ignore[arg-type]
+    assert spec.to_dict() == {"tags": ["b", "a"]}
+    assert Spec(tags=["b", "a"]).to_dict() == {"tags": ["b", "a"]}  # type: ignore[arg-type]
 
 
 def test_limits_of_sets_hold() -> None:
     with pytest.raises(ValidationError, match="at most 2 items"):
         Spec(few={"a", "b", "c"})
     with pytest.raises(DecodeError, match=r"tags\[1\]"):
-        Spec.from_wire({"tags": ["a", 1]})
+        Spec.from_dict({"tags": ["a", 1]})
 
 
 def test_pydantic_dumps_a_set_as_ever() -> None:
@@ -120,7 +120,7 @@ def test_pydantic_dumps_a_set_as_ever() -> None:
 
 
 def test_equal_sets_make_no_patch() -> None:
-    game = Game(metadata=meta.ObjectMeta(name="a"), spec=Spec.from_wire(DOCUMENT))
+    game = Game(metadata=meta.ObjectMeta(name="a"), spec=Spec.from_dict(DOCUMENT))
     patch = merge_from(game)
     game.spec = Spec(
         tags=set("amz"), fixed=frozenset({1, 2, 3}), colors=set(Color), many=[set("xy"), set("abc")],

@@ -15,7 +15,7 @@ from ctrlruntime.manager.manager import running
 from ctrlruntime.testing import Environment, eventually
 
 
-class GameSpec(ctrl.Wire):
+class GameSpec(ctrl.Model):
     image: str = ""
 
 
@@ -195,7 +195,7 @@ async def test_recovery_and_log_fields_are_the_builders_to_choose(mgr, capsys):
         .with_log_constructor(lambda request: {"mine": request.operation})
         .complete()
     )
-    request: dict[str, Any] = {"uid": "u", "operation": "CREATE", "object": Game().to_wire()}
+    request: dict[str, Any] = {"uid": "u", "operation": "CREATE", "object": Game().to_dict()}
     review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
     admission = mgr.webhook_server._endpoints["/mutate-games-example-com-v1-game"]
 

@@ -153,7 +153,7 @@ async def test_typed_unstructured_and_metadata_readers_share_one_store(server, m
         assert typed.metadata.uid == loose.metadata.uid == narrow.metadata.uid == "uid-a"
         assert loose["spec"]["nodeName"] == "n1"
         assert narrow.kind == "Pod"
-        assert "spec" not in narrow.to_wire()
+        assert "spec" not in narrow.to_dict()
         assert len(server.asked) == 1
 
 
@@ -816,7 +816,7 @@ async def test_a_wider_reader_never_gets_a_narrowed_object_and_subscribers_move_
         await eventually(lambda: informer.subscriber_count)
         assert drain(subscription) == []
         assert not subscription.is_stopped
-        assert (await cache.get(PodMetadata, key("a"))).to_wire().keys() == {"apiVersion", "kind", "metadata"}
+        assert (await cache.get(PodMetadata, key("a"))).to_dict().keys() == {"apiVersion", "kind", "metadata"}
 
 
 async def test_narrow_readers_are_served_while_the_full_list_is_under_way(server, make):

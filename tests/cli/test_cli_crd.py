@@ -14,7 +14,7 @@ API = """
     import ctrlruntime as ctrl
     from pydantic import Field
 
-    class Spec(ctrl.Wire):
+    class Spec(ctrl.Model):
         size: Annotated[int, Field(le={limit})] = 1
         {more}
 

@@ -13,7 +13,7 @@ API = '''
     import ctrlruntime as ctrl
     from pydantic import Field
 
-    class Spec(ctrl.Wire):
+    class Spec(ctrl.Model):
         size: int = Field(1, description="How many.")
 
     class Game(ctrl.Object, group="g.example.com", version="v1"):

@@ -78,7 +78,7 @@ def test_a_definition_is_read_from_standard_input_and_prefixed():
     done = run("-", "--class-prefix", "Old", text=CRONTAB)
 
     assert done.exit_code == 0
-    assert "class OldCronTabSpec(ctrl.Wire):" in done.stdout
+    assert "class OldCronTabSpec(ctrl.Model):" in done.stdout
 
 
 def test_what_cannot_be_said_is_a_warning(crd: Path):

@@ -152,7 +152,7 @@ BAD_INPUT = {
     ),
     "a type that is not defined": (f"{KIND}):\n    x: 'Nowhere' = None", "bad.Game: the annotation 'Nowhere' is not defined"),
     "recursion": (
-        f"class Part(ctrl.Wire):\n    part: 'Part | None' = None\n{KIND}):\n    x: Part | None = None",
+        f"class Part(ctrl.Model):\n    part: 'Part | None' = None\n{KIND}):\n    x: Part | None = None",
         r"bad.Part.part: the class contains itself \(Part -> Part\)",
     ),
     "two storage versions": (f"{VERSIONS}, storage=True): ...", "Game: 2 versions are the one that is stored"),

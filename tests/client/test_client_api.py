@@ -526,10 +526,10 @@ async def test_no_kind_at_all(client):
 async def test_bare_objects_of_two_kinds_are_not_mixed_up(client, memory):
     memory.will(stored(), {**stored(), "kind": "Pod"}, {"kind": "Status"}, {"kind": "Status"})
 
-    await client.create(Unstructured.from_wire(stored()))
-    await client.create(Unstructured.from_wire({**stored(), "kind": "Pod"}))
+    await client.create(Unstructured.from_dict(stored()))
+    await client.create(Unstructured.from_dict({**stored(), "kind": "Pod"}))
     for kind in ("ConfigMap", "Pod"):
-        await client.delete(PartialObjectMetadata.from_wire({**stored(), "kind": kind}))
+        await client.delete(PartialObjectMetadata.from_dict({**stored(), "kind": kind}))
 
     plurals = [asked["path"].split("/")[5] for asked in memory.asked]
     assert plurals == ["configmaps", "pods", "configmaps", "pods"]

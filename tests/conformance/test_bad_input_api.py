@@ -27,7 +27,7 @@ LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
 GROUP = f"bad-{secrets.token_hex(3)}.example.com"
 
 
-class GadgetSpec(ctrl.Wire):
+class GadgetSpec(ctrl.Model):
     size: int = 0
 
 

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from ctrlruntime.api import core, meta
 from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.cache.cache import Cache, running
 from ctrlruntime.cache.options import CacheOptions, KindOptions
 from ctrlruntime.cache.reflector import WatchOptions
@@ -30,7 +30,7 @@ PAGED, STREAMED = (WatchOptions(streaming_list=streamed, length=(2.0, 3.0)) for 
 ConfigMapMetadata = PartialObjectMetadata.of(core.ConfigMap)
 
 
-class SprocketSpec(Wire):
+class SprocketSpec(Model):
     size: int = 0
 
 
@@ -268,7 +268,7 @@ async def test_metadata_alone_comes_over_the_wire_and_a_wider_reader_makes_it_wh
         assert b"large" not in made.informer("ConfigMap").store.get(*key).raw
         while (event := await next_event(subscription)).meta.name != "mine":
             pass
-        assert event.object.to_wire().keys() == {"apiVersion", "kind", "metadata"}
+        assert event.object.to_dict().keys() == {"apiVersion", "kind", "metadata"}
         changed = await made.api.update(config_map(namespace, "mine", data={"large": "y"}))
         assert int((await next_event(subscription)).meta.resource_version) == int(changed.metadata.resource_version)
 

@@ -19,7 +19,7 @@ GROUP = "restored-tests.example.com"
 WATCH = ctrl.WatchOptions(length=(1.0, 2.0), grace=1.0, absent_poll=0.5)
 
 
-class LeverSpec(ctrl.Wire):
+class LeverSpec(ctrl.Model):
     angle: int = 0
 
 

@@ -47,7 +47,7 @@ async def test_elections_are_not_limited(server, namespace):
     config = dataclasses.replace(ctrl.get_config(str(server.kubeconfig_path)), qps=0.001, burst=20)
     cluster = ctrl.Cluster(config)
     lease = await cluster.election_client().create(
-        ctrl.Unstructured.from_wire(
+        ctrl.Unstructured.from_dict(
             {
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",

@@ -9,8 +9,8 @@ from pydantic import Field
 from ctrlruntime.api import apps, authentication, coordination, core, meta, policy
 from ctrlruntime.api.autoscaling import v1 as autoscaling_v1
 from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.client import (
     APIClient,
     dry_run,
@@ -39,12 +39,12 @@ from ctrlruntime.scheme import Scheme
 from ctrlruntime.testing import eventually
 
 
-class WidgetSpec(Wire):
+class WidgetSpec(Model):
     size: int = 0
     color: str = ""
 
 
-class WidgetStatus(Wire):
+class WidgetStatus(Model):
     ready: int = 0
     selector: str = ""
 
@@ -266,7 +266,7 @@ async def test_a_bare_unstructured_object_is_judged_by_its_own_kind(client, name
     other = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bare", "namespace": namespace}}
 
     for tree in (made, other):
-        await client.create(Unstructured.from_wire(tree))
+        await client.create(Unstructured.from_dict(tree))
 
     assert (await client.get(core.ConfigMap, NamespacedName(namespace, "bare"))).data == {"a": "1"}
     assert (await client.get(core.Secret, NamespacedName(namespace, "bare"))).type == "Opaque"
@@ -277,7 +277,7 @@ async def test_metadata_only_reads_patches_and_deletes(client, namespace):
 
     partial = await client.get(ConfigMapMetadata, NamespacedName(namespace, "a"))
     assert partial.metadata.name == "a"
-    assert "data" not in partial.to_wire()
+    assert "data" not in partial.to_dict()
     assert (partial.api_version, partial.kind) == ("v1", "ConfigMap")
     listed = await client.list(ConfigMapMetadata, namespace=namespace)
     assert "a" in [item.metadata.name for item in listed]

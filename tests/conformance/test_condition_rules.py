@@ -31,7 +31,7 @@ CASES = (
 )  # fmt: skip
 
 
-class Status(ctrl.Wire):
+class Status(ctrl.Model):
     conditions: list[meta.Condition] = Field(default_factory=list)
 
 

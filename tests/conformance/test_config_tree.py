@@ -78,7 +78,7 @@ async def test_every_object_of_the_tree_is_taken(client, package, tmp_path, name
     refresh(
         tmp_path, named(package(api=API.replace("GROUP", group)), group, name, namespaced=namespaced, **features)
     ).apply()
-    objects = [Unstructured.from_wire(dict(each)) for each in render(tmp_path / "config/default")]
+    objects = [Unstructured.from_dict(dict(each)) for each in render(tmp_path / "config/default")]
     namespace = next(each for each in objects if each.kind == "Namespace")
 
     taken = await client.apply(namespace, field_owner="ctrl")
@@ -103,13 +103,13 @@ async def test_the_namespace_takes_the_operators_pod_and_none_that_asks_for_more
     root = copy.deepcopy(pod)
     root["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
 
-    taken = await client.apply(Unstructured.from_wire(objects["Namespace"]), field_owner="ctrl")
+    taken = await client.apply(Unstructured.from_dict(objects["Namespace"]), field_owner="ctrl")
     try:
-        await client.apply(Unstructured.from_wire(objects["ServiceAccount"]), field_owner="ctrl")
-        await client.create(Unstructured.from_wire(pod), dry_run=True)
+        await client.apply(Unstructured.from_dict(objects["ServiceAccount"]), field_owner="ctrl")
+        await client.create(Unstructured.from_dict(pod), dry_run=True)
         if server.backend == "real":  # the embedded server does not enforce Pod Security Standards
             with pytest.raises(APIStatusError, match="violates PodSecurity"):
-                await client.create(Unstructured.from_wire(root), dry_run=True)
+                await client.create(Unstructured.from_dict(root), dry_run=True)
     finally:
         await client.delete(taken)
 
@@ -142,7 +142,7 @@ async def test_a_check_says_what_the_server_says(client):
     said = []
     for each in objects:
         with pytest.raises(APIStatusError) as refused:
-            await client.create(Unstructured.from_wire(each), dry_run=True)
+            await client.create(Unstructured.from_dict(each), dry_run=True)
         said += [(each["kind"], cause.field, cause.message) for cause in refused.value.causes]
 
     found = check([("wrong", written(objects))]).problems

@@ -188,7 +188,7 @@ async def test_a_version_is_added_stored_deprecated_and_removed(server, client, 
 
     # And it goes. `ctrl crd diff` reads the server's own definition, and agrees.
     installed = await client.get(CustomResourceDefinition, ctrl.NamespacedName("", f"valves.{group}"))
-    (compared,) = compare_all([installed.to_wire()], [gone])
+    (compared,) = compare_all([installed.to_dict()], [gone])
     last = release(gone)
     assert [str(each.code) for each in compared.findings] == ["migrated-version-removed"]
     assert said(hiding, last, stored=there) == {"migrated-version-removed": Level.HARMLESS}

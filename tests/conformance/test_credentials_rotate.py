@@ -48,13 +48,13 @@ class Account:
         subject = {"kind": "ServiceAccount", "name": "rotating", "namespace": self.namespace}
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
         name = f"rotating-{self.namespace}"
-        await self.admin.create(Binding.from_wire({"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}))
+        await self.admin.create(Binding.from_dict({"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}))
 
     async def token(self, name):
         secret = core.Secret(metadata=meta.ObjectMeta(name=name, namespace=self.namespace))
         await self.admin.create(secret)
         bound = {"kind": "Secret", "apiVersion": "v1", "name": name, "uid": secret.metadata.uid}
-        request = TokenRequest.from_wire(
+        request = TokenRequest.from_dict(
             {"spec": {"expirationSeconds": 3600, "boundObjectRef": bound, "audiences": []}}
         )
         answer = await self.admin.subresource("token").create(self.account, request)
@@ -64,7 +64,7 @@ class Account:
         await self.admin.delete(core.Secret(metadata=meta.ObjectMeta(name=name, namespace=self.namespace)))
 
     async def end(self):
-        await self.admin.delete(Binding.from_wire({"metadata": {"name": f"rotating-{self.namespace}"}}))
+        await self.admin.delete(Binding.from_dict({"metadata": {"name": f"rotating-{self.namespace}"}}))
 
 
 @pytest.fixture

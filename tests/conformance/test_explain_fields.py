@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs k
 LONG = "word " * 30 + "https://example.com/" + "path/" * 20 + " after   three spaces and a very " + "l" * 75 + " one. "
 
 
-class Step(ctrl.Wire):
+class Step(ctrl.Model):
     """One step of many; each of them has a name that nobody else has, and this goes on beyond the line."""
 
     name: str
@@ -35,7 +35,7 @@ class Step(ctrl.Wire):
     sizes: dict[str, list[int]] = Field(default_factory=dict)
 
 
-class SamplerSpec(ctrl.Wire):
+class SamplerSpec(ctrl.Model):
     long: str = Field("", description=LONG)
     lines: str = Field("", description=f"First line.\n\nSecond {LONG}\n  an indented one")
     mode: Literal["on", "off"] = Field("on", description="Whether it is on.")

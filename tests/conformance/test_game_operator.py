@@ -66,7 +66,7 @@ async def runs(mgr: ctrl.Manager, game: Game, count: int) -> Game:
     """Wait until the Game runs with `count` ready pods."""
 
     async def look() -> Game | None:
-        found = await mgr.api_reader.get(Game, ctrl.key(game))
+        found = await mgr.api_reader.get(Game, ctrl.object_key(game))
         status = found.status
         return found if (status.phase, status.replicas, status.ready_replicas) == ("Running", count, count) else None
 
@@ -79,7 +79,7 @@ async def test_a_game_gets_three_children_it_controls(mgr, game):
     assert found.spec.image == "alexwhen/docker-2048"
     assert found.spec.host == f"g.{game.metadata.namespace}.mygame.io"
     assert found.status.label_selector == f"{LABEL}=g"
-    children = [await mgr.api_reader.get(kind, ctrl.key(game)) for kind in CHILDREN]
+    children = [await mgr.api_reader.get(kind, ctrl.object_key(game)) for kind in CHILDREN]
     for child in children:
         [owner] = child.metadata.owner_references
         assert (owner.kind, owner.name, owner.uid) == ("Game", "g", game.metadata.uid)
@@ -96,12 +96,12 @@ async def test_a_game_gets_three_children_it_controls(mgr, game):
 @pytest.mark.parametrize("kind", CHILDREN)
 async def test_a_deleted_child_comes_back(mgr, game, kind):
     await runs(mgr, game, 2)
-    first = await mgr.api_reader.get(kind, ctrl.key(game))
+    first = await mgr.api_reader.get(kind, ctrl.object_key(game))
 
     await mgr.client.delete(first)
 
     async def is_another() -> bool:
-        present = await mgr.api_reader.find(kind, ctrl.key(game))
+        present = await mgr.api_reader.find(kind, ctrl.object_key(game))
         return present is not None and present.metadata.uid != first.metadata.uid
 
     await eventually(is_another)
@@ -110,7 +110,7 @@ async def test_a_deleted_child_comes_back(mgr, game, kind):
 
 async def test_edited_children_are_mended(mgr, game):
     await runs(mgr, game, 2)
-    deployment, service, ingress = [await mgr.api_reader.get(kind, ctrl.key(game)) for kind in CHILDREN]
+    deployment, service, ingress = [await mgr.api_reader.get(kind, ctrl.object_key(game)) for kind in CHILDREN]
 
     container = {"name": "game", "image": "nginx"}
     template = {"spec": {"containers": [container]}}
@@ -119,7 +119,7 @@ async def test_edited_children_are_mended(mgr, game):
     await mgr.client.patch(ingress, ctrl.json_patch([{"op": "replace", "path": "/spec/rules/0/host", "value": "a.io"}]))
 
     async def are_as_before() -> bool:
-        present = [await mgr.api_reader.get(kind, ctrl.key(game)) for kind in CHILDREN]
+        present = [await mgr.api_reader.get(kind, ctrl.object_key(game)) for kind in CHILDREN]
         return (
             present[0].spec.replicas == 2
             and present[0].spec.template.spec.containers[0].image == "alexwhen/docker-2048"
@@ -140,7 +140,7 @@ async def test_scale_is_a_subresource_and_the_deployment_follows(mgr, game):
     await mgr.client.subresource("scale").update(game, body=scale)
 
     await runs(mgr, game, 3)
-    deployment = await mgr.api_reader.get(apps.Deployment, ctrl.key(game))
+    deployment = await mgr.api_reader.get(apps.Deployment, ctrl.object_key(game))
     assert deployment.spec.replicas == 3
 
 
@@ -150,8 +150,8 @@ async def test_spec_changes_are_followed(mgr, game):
     await mgr.client.patch(game, ctrl.merge_patch({"spec": {"image": "nginx", "host": "b.io"}}))
 
     async def is_followed() -> bool:
-        deployment = await mgr.api_reader.get(apps.Deployment, ctrl.key(game))
-        ingress = await mgr.api_reader.get(networking.Ingress, ctrl.key(game))
+        deployment = await mgr.api_reader.get(apps.Deployment, ctrl.object_key(game))
+        ingress = await mgr.api_reader.get(networking.Ingress, ctrl.object_key(game))
         return deployment.spec.template.spec.containers[0].image == "nginx" and ingress.spec.rules[0].host == "b.io"
 
     await eventually(is_followed)
@@ -176,7 +176,7 @@ async def test_a_host_with_a_star_is_refused_at_create_and_update(mgr, namespace
 async def test_replicas_are_one_by_default_and_never_fewer(mgr, namespace):
     def bare(**spec) -> ctrl.Unstructured:
         metadata = {"name": "d", "namespace": namespace}
-        return ctrl.Unstructured.from_wire(
+        return ctrl.Unstructured.from_dict(
             {"apiVersion": "myapp.qingwave.github.io/v1", "kind": "Game", "metadata": metadata, **spec}
         )
 

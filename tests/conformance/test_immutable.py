@@ -19,7 +19,7 @@ def named(wire: str):
     return Field(None, validation_alias=wire)
 
 
-class Inner(ctrl.Wire, at_most_one_of=[("in_", "a_b")]):
+class Inner(ctrl.Model, at_most_one_of=[("in_", "a_b")]):
     size: Annotated[int | None, Immutable] = None
     free: int | None = None
     in_: Annotated[int | None, Immutable] = None
@@ -32,14 +32,14 @@ class Inner(ctrl.Wire, at_most_one_of=[("in_", "a_b")]):
     old_self: Annotated[int | None, Immutable] = None
 
 
-class Spec(ctrl.Wire):
+class Spec(ctrl.Model):
     inner: Inner | None = None
     hyphened: Inner | None = named("x-y")
     needed: Annotated[int, Immutable] = 0
     note: str = ""
 
 
-class Odd(ctrl.Wire):
+class Odd(ctrl.Model):
     fixed: Annotated[int | None, Immutable] = None
 
 
@@ -134,11 +134,11 @@ def test_class_keywords_read_fields_of_any_name(writer):
 
 def test_a_zero_that_is_immutable_does_not_lock_an_operator_out(writer):
     writer.create(spec={"needed": 0})
-    seal = Seal.from_wire(writer.stored)
+    seal = Seal.from_dict(writer.stored)
 
     seal.spec.note = "changed"
-    writer.update(spec=seal.to_wire()["spec"])
-    writer.update(spec=Seal(spec=Spec(needed=0, note="made anew")).to_wire()["spec"])
+    writer.update(spec=seal.to_dict()["spec"])
+    writer.update(spec=Seal(spec=Spec(needed=0, note="made anew")).to_dict()["spec"])
 
     assert writer.stored["spec"] == {"needed": 0, "note": "made anew"}
     with pytest.raises(Invalid, match="needed"):

@@ -56,7 +56,7 @@ class Levers:
         return await self.client.get(CustomResourceDefinition, self.key)
 
     async def read(self) -> dict[str, Any]:
-        return (await self.get()).to_wire()
+        return (await self.get()).to_dict()
 
     async def is_established(self) -> bool:
         conditions = {each["type"]: each["status"] for each in (await self.read())["status"]["conditions"]}
@@ -175,7 +175,7 @@ async def test_a_conversion_that_is_said_no_longer_goes_with_the_injected_bundle
 @pytest.mark.parametrize("owner", ["ctrl", "ctrlruntime"])
 async def test_a_definition_that_was_installed_by_plain_updates_becomes_ours(levers, owner):
     old = levers.definition(labels={"a": "1", "b": "1"}, names={"shortNames": ["lv"]})
-    await levers.client.create(CustomResourceDefinition.from_wire(old), field_owner=owner)
+    await levers.client.create(CustomResourceDefinition.from_dict(old), field_owner=owner)
     again = {"names": {"categories": ["all"]}, "versions": levers.definition()["spec"]["versions"][:1]}
     await levers.write_as(owner, {"metadata": {"labels": {"c": "1"}}, "spec": again})
     await levers.write_as(owner, {"spec": {"conversion": webhook(url=URL)}})  # by an operator that runs

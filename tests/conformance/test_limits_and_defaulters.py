@@ -18,7 +18,7 @@ from ctrlruntime.testing import eventually
 GROUP = "plans.limits.example.com"
 
 
-class PlanSpec(ctrl.Wire):
+class PlanSpec(ctrl.Model):
     mode: Literal["fast", "slow"]
     replicas: int = Field(1, ge=1, le=3)
     host: str = Field("", max_length=5)

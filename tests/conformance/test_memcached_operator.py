@@ -40,7 +40,7 @@ async def memcached(mgr, namespace) -> Memcached:
 
 async def ready_nodes(mgr: ctrl.Manager, memcached: Memcached, count: int) -> Memcached:
     """Wait until the Deployment has `count` ready replicas and the status names as many pods."""
-    key = ctrl.key(memcached)
+    key = ctrl.object_key(memcached)
 
     async def look() -> Memcached | None:
         found = await mgr.api_reader.get(Memcached, key)
@@ -60,12 +60,12 @@ async def test_a_memcached_gets_its_deployment_and_the_names_of_its_pods(mgr, me
 
 async def test_a_deleted_deployment_comes_back(mgr, memcached):
     await ready_nodes(mgr, memcached, 3)
-    first = await mgr.api_reader.get(apps.Deployment, ctrl.key(memcached))
+    first = await mgr.api_reader.get(apps.Deployment, ctrl.object_key(memcached))
 
     await mgr.client.delete(first)
 
     async def is_another() -> bool:
-        present = await mgr.api_reader.find(apps.Deployment, ctrl.key(memcached))
+        present = await mgr.api_reader.find(apps.Deployment, ctrl.object_key(memcached))
         return present is not None and present.metadata.uid != first.metadata.uid
 
     await eventually(is_another)
@@ -74,7 +74,7 @@ async def test_a_deleted_deployment_comes_back(mgr, memcached):
 
 async def test_an_edited_deployment_is_mended(mgr, memcached):
     await ready_nodes(mgr, memcached, 3)
-    deployment = await mgr.api_reader.get(apps.Deployment, ctrl.key(memcached))
+    deployment = await mgr.api_reader.get(apps.Deployment, ctrl.object_key(memcached))
 
     deployment.spec.replicas = 1
     await mgr.client.patch(deployment, ctrl.merge_patch({"spec": {"replicas": 1}}))

@@ -25,7 +25,7 @@ class MemcachedV1alpha1(Memcached, group=GROUP, kind="Memcached"):
     """What the example has, with `size`."""
 
 
-class NewSpec(ctrl.Wire):
+class NewSpec(ctrl.Model):
     replicas: int = Field(ge=0, description="Number of memcached pods.")
 
 

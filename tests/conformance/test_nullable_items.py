@@ -29,7 +29,7 @@ SCHEMAS: dict[str, tuple[dict[str, Any], bool]] = {
 
 @pytest.mark.parametrize(("schema", "is_taken"), SCHEMAS.values(), ids=SCHEMAS.keys())
 def test_null_in_lists_is_taken_by_generator_and_server_alike(server: Environment, schema, is_taken):
-    class Value(ctrl.Wire):
+    class Value(ctrl.Model):
         @classmethod
         def __ctrl_schema__(cls) -> dict[str, Any]:
             return schema
@@ -63,7 +63,7 @@ def test_items_that_may_be_null_are_said_by_a_marker(server: Environment):
 
     assert schema["properties"]["cells"] == PLAIN
     server.connection.request("POST", DRY_RUN, definition)
-    assert Rows(cells=["a", None]).to_wire()["cells"] == ["a", None]
+    assert Rows(cells=["a", None]).to_dict()["cells"] == ["a", None]
 
 
 @pytest.mark.parametrize("values", [["a"], ["a", None]], ids=["without null", "with null"])

@@ -50,9 +50,9 @@ async def apply(admin, namespace):
 
     async def put(document):
         kind = ctrl.Unstructured.of(document["apiVersion"], document["kind"])
-        is_namespaced = await admin.mapper.is_namespaced(ctrl.gvk(kind))
+        is_namespaced = await admin.mapper.is_namespaced(ctrl.gvk_for(kind))
         place = {"namespace": namespace} if is_namespaced else {}
-        obj = kind.from_wire({**document, "metadata": {**document["metadata"], **place}})
+        obj = kind.from_dict({**document, "metadata": {**document["metadata"], **place}})
         stored = await admin.apply(obj, field_owner="olm")
         if not is_namespaced:
             applied[kind, stored.metadata.name] = stored
@@ -84,7 +84,7 @@ async def test_all_of_a_bundle_is_taken_and_kept_as_it_is(bundle, apply):
     for each in bundle.objects:
         stored = await apply(each.document)
 
-        assert is_within({**each.document, "metadata": {}}, stored.to_wire() | {"metadata": {}})
+        assert is_within({**each.document, "metadata": {}}, stored.to_dict() | {"metadata": {}})
         assert stored.metadata.annotations.items() >= each.metadata.get("annotations", {}).items()
         again = await apply(each.document)
         # Of a definition the status moves on meanwhile.
@@ -98,10 +98,10 @@ async def test_the_csv_reads_back_equal_and_as_our_class(bundle, apply, admin):
 
     assert stored["spec"] == document["spec"]
     assert stored.metadata.annotations == document["metadata"]["annotations"]
-    read = await admin.get(ClusterServiceVersion, ctrl.key(stored))
+    read = await admin.get(ClusterServiceVersion, ctrl.object_key(stored))
     assert read.spec.version == "0.0.1"
     assert read.spec.install.spec.deployments[0].spec.template.spec.containers[0].name == "manager"
-    assert read.spec == ClusterServiceVersion.from_wire(document).spec
+    assert read.spec == ClusterServiceVersion.from_dict(document).spec
 
 
 async def test_the_definitions_are_served_and_the_examples_of_consoles_accepted(bundle, apply, admin, namespace):
@@ -109,7 +109,7 @@ async def test_the_definitions_are_served_and_the_examples_of_consoles_accepted(
         stored = await apply(each.document)
 
         async def is_established(stored=stored):
-            found = await admin.get(DEFINITION, ctrl.key(stored))
+            found = await admin.get(DEFINITION, ctrl.object_key(stored))
             conditions = found.get_path("status", "conditions", default=[])
             return {"Established", "NamesAccepted"} <= {each["type"] for each in conditions if each["status"] == "True"}
 
@@ -147,7 +147,7 @@ async def test_a_field_that_no_csv_has_is_refused(admin, namespace, memcached, c
     metadata = {**memcached["metadata"], "namespace": namespace}
 
     with pytest.raises(BadRequest, match=re.escape('unknown field "spec.') + ".*" + re.escape(field.split(".", 1)[-1])):
-        await admin.create(CSV.from_wire(changed({**memcached, "metadata": metadata}, change)))
+        await admin.create(CSV.from_dict(changed({**memcached, "metadata": metadata}, change)))
 
 
 @pytest.mark.parametrize(
@@ -164,4 +164,4 @@ async def test_a_csv_without_what_olm_needs_is_refused(admin, namespace, memcach
     metadata = {**memcached["metadata"], "namespace": namespace}
 
     with pytest.raises(Invalid, match=re.escape(field)):
-        await admin.create(CSV.from_wire(changed({**memcached, "metadata": metadata}, change)))
+        await admin.create(CSV.from_dict(changed({**memcached, "metadata": metadata}, change)))

@@ -87,8 +87,8 @@ async def runs(admin, obj):
     """Wait for the Pods of a Memcached, by its status and its Deployment's."""
 
     async def is_met():
-        found = await admin.get(Memcached, ctrl.key(obj))
-        deployment = await admin.get(apps.Deployment, ctrl.key(obj))
+        found = await admin.get(Memcached, ctrl.object_key(obj))
+        deployment = await admin.get(apps.Deployment, ctrl.object_key(obj))
         return len(found.status.nodes) == deployment.status.ready_replicas == obj.spec.size
 
     await eventually(is_met, timeout=SOON, interval=0.1)
@@ -163,7 +163,7 @@ async def test_an_operator_of_some_namespaces_looks_at_its_targets_alone(install
     assert operator.variables["WATCH_NAMESPACE"] == (f"{target},default" if targets else "")
     await runs(admin, await admin.create(memcached(target)))
     if targets:
-        assert await admin.find(apps.Deployment, ctrl.key(elsewhere)) is None
+        assert await admin.find(apps.Deployment, ctrl.object_key(elsewhere)) is None
     else:
         await runs(admin, elsewhere)
     operator.assert_all_was_allowed()
@@ -197,13 +197,13 @@ async def test_the_webhooks_of_a_csv_answer_and_the_operator_does_its_work(insta
     game = await admin.create(Game(metadata=mine, spec={"replicas": 2}))
 
     async def is_running(count):
-        found = await admin.get(Game, ctrl.key(game))
+        found = await admin.get(Game, ctrl.object_key(game))
         return (found.status.phase, found.status.replicas, found.status.ready_replicas) == ("Running", count, count)
 
     await eventually(lambda: is_running(2), timeout=SOON, interval=0.1)
     await admin.patch(game, ctrl.merge_patch({"spec": {"replicas": 1, "host": "mine.example.com"}}))
     await eventually(lambda: is_running(1), timeout=SOON, interval=0.1)
-    ingress = await admin.get(networking.Ingress, ctrl.key(game))
+    ingress = await admin.get(networking.Ingress, ctrl.object_key(game))
     assert ingress.spec.rules[0].host == "mine.example.com"
     operator.assert_all_was_allowed()
 
@@ -225,8 +225,8 @@ def project_of_two_versions(tmp_path_factory):
         run("create", "webhook", *cart, "--version", "v1", "--conversion", "--spoke", "v2")
         for file, old, new in (
             ("api/v2/cart.py", "note: str", "remark: str"),
-            ("webhooks/v1/cart.py", "CartSpec.from_wire(old.spec.to_wire())", "CartSpec(note=old.spec.remark)"),
-            ("webhooks/v1/cart.py", "v2.CartSpec.from_wire(cart.spec.to_wire())", "v2.CartSpec(remark=cart.spec.note)"),
+            ("webhooks/v1/cart.py", "CartSpec.from_dict(old.spec.to_dict())", "CartSpec(note=old.spec.remark)"),
+            ("webhooks/v1/cart.py", "v2.CartSpec.from_dict(cart.spec.to_dict())", "v2.CartSpec(remark=cart.spec.note)"),
         ):
             path = root / name / file
             assert old in path.read_text()
@@ -260,14 +260,14 @@ async def test_the_conversion_webhook_of_a_csv_converts(install, admin, namespac
     old = await admin.create(first(metadata=metadata, spec={"note": "by hand"}))
 
     async def is_converted():
-        return (await admin.get(second, ctrl.key(old)))["spec"] == {"remark": "by hand"}
+        return (await admin.get(second, ctrl.object_key(old)))["spec"] == {"remark": "by hand"}
 
     await eventually(is_converted, timeout=SOON)
     await admin.patch(second(metadata=metadata), ctrl.merge_patch({"spec": {"remark": "rewritten"}}))
-    assert (await admin.get(first, ctrl.key(old)))["spec"] == {"note": "rewritten"}
+    assert (await admin.get(first, ctrl.object_key(old)))["spec"] == {"note": "rewritten"}
 
     async def is_ready():
-        found = await admin.get(first, ctrl.key(old))
+        found = await admin.get(first, ctrl.object_key(old))
         return [each["status"] for each in found.get_path("status", "conditions", default=[])] == ["True"]
 
     await eventually(is_ready, timeout=SOON)

@@ -57,7 +57,7 @@ async def test_a_lock_that_vanishes_between_two_calls_is_asked_for_again_after_a
         await inner.create(lock_of(others))
         with pytest.raises(AlreadyExists) as refused:
             await inner.create(obj, **options)
-        await inner.delete(await inner.get(core.ConfigMap, ctrl.key(obj)))
+        await inner.delete(await inner.get(core.ConfigMap, ctrl.object_key(obj)))
         raise refused.value
 
     async def pause(seconds):
@@ -83,7 +83,7 @@ async def test_a_pod_that_was_preempted_makes_room(client, namespace):
     await become(client, second, pause)
 
     assert await holder(client, namespace) == "second"
-    assert await client.find(core.Pod, ctrl.key(first)) is None
+    assert await client.find(core.Pod, ctrl.object_key(first)) is None
 
 
 async def test_of_a_lost_node_the_leader_goes_with_its_lock_at_once(client, namespace):

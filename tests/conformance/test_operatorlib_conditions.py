@@ -52,9 +52,9 @@ async def test_a_condition_is_reported_and_read(client, namespace, ours):
 
     found = await upgradeable.get()
     assert (found.status, found.reason, found.message) == ("False", "Migrating", "wait for it")
-    version = (await client.get(OperatorCondition, ctrl.key(ours))).metadata.resource_version
+    version = (await client.get(OperatorCondition, ctrl.object_key(ours))).metadata.resource_version
     await upgradeable.set(False, reason="Migrating", message="wait for it")
-    assert (await client.get(OperatorCondition, ctrl.key(ours))).metadata.resource_version == version
+    assert (await client.get(OperatorCondition, ctrl.object_key(ours))).metadata.resource_version == version
     await upgradeable.set("True", reason="Migrated")
     assert (await upgradeable.get()).status == "True"
 
@@ -65,7 +65,7 @@ async def test_what_olm_wrote_and_other_conditions_stay(client, namespace, ours)
 
     await shop.condition("Backups").set("Unknown", reason="NeverMade")
 
-    stored = await client.get(OperatorCondition, ctrl.key(ours))
+    stored = await client.get(OperatorCondition, ctrl.object_key(ours))
     assert stored.spec.service_accounts == ["shop"]
     assert stored.spec.deployments == ["shop-controller-manager"]
     assert [(each.type, each.status) for each in stored.spec.conditions] == [
@@ -99,7 +99,7 @@ async def test_when_another_writes_in_between_both_writes_count(client, namespac
     upgradeable = factory(intercept(client, update=interrupted), namespace).condition("Upgradeable")
     await upgradeable.set(False, reason="Migrating")
 
-    stored = await client.get(OperatorCondition, ctrl.key(ours))
+    stored = await client.get(OperatorCondition, ctrl.object_key(ours))
     assert len(refused) == 1
     assert [each.reason for each in stored.spec.overrides] == ["Admin"]
     assert [each.reason for each in stored.spec.conditions] == ["Migrating"]
@@ -154,7 +154,7 @@ async def test_a_manager_that_looks_at_other_namespaces_reports_in_its_own(
     async with ctrl.running(mgr):
 
         async def is_reported():
-            found = await client.get(OperatorCondition, ctrl.key(ours))
+            found = await client.get(OperatorCondition, ctrl.object_key(ours))
             return [(each.type, each.reason) for each in found.spec.conditions] == [("Upgradeable", "Fine")]
 
         await eventually(is_reported)

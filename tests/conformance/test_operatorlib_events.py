@@ -232,7 +232,7 @@ async def test_changes_of_the_spec_pass_and_all_changes_of_kinds_that_count_no_g
         await seen.becomes("counted", "plain", "plain", "counted")
         await merged(seen.client, plain, {"data": {"a": "b"}})
         await seen.becomes("counted", "plain", "plain", "counted", "plain")
-        generation = (await seen.client.get(core.ConfigMap, ctrl.key(plain))).metadata.generation
+        generation = (await seen.client.get(core.ConfigMap, ctrl.object_key(plain))).metadata.generation
 
     assert not generation
     assert counted.metadata.generation == 2

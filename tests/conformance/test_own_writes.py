@@ -16,12 +16,12 @@ async def test_what_lost_its_last_finalizer_is_not_read_again(server, namespace)
             ctrl.add_finalizer(held, "example.com/held")
             await mgr.client.create(held)
             await mgr.client.delete(held)
-            held = await mgr.client.get(core.ConfigMap, ctrl.key(held))
+            held = await mgr.client.get(core.ConfigMap, ctrl.object_key(held))
             ctrl.remove_finalizer(held, "example.com/held")
 
             await mgr.client.update(held)
 
-            assert await mgr.client.find(core.ConfigMap, ctrl.key(held)) is None
+            assert await mgr.client.find(core.ConfigMap, ctrl.object_key(held)) is None
 
 
 async def test_a_deleted_collection_is_not_listed_again(server, namespace):

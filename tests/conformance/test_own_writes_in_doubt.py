@@ -95,7 +95,7 @@ async def test_a_collection_delete_shows_what_finalizers_keep_as_terminating(pro
             assert [(one.name, one.deletion_timestamp is not None) for one in listed.metas] == [
                 (f"kept-{number}", True)
             ]
-            kept = await mgr.client.get(core.ConfigMap, ctrl.key(kept))
+            kept = await mgr.client.get(core.ConfigMap, ctrl.object_key(kept))
             ctrl.remove_finalizer(kept, "example.com/held")
             await mgr.client.update(kept)
 
@@ -129,7 +129,7 @@ async def test_a_live_list_has_the_selectors_of_the_cache_and_its_indexes(proxy,
         first = config_map(namespace, "first", app="x")
         first.data = {"color": "red"}
         await mgr.client.create(first)
-        await mgr.client.get(core.ConfigMap, ctrl.key(first))
+        await mgr.client.get(core.ConfigMap, ctrl.object_key(first))
         with proxy.stall(Match(verb="watch", resource="configmaps")):
             second = config_map(namespace, "second", app="x")
             second.data = {"color": "red"}
@@ -139,7 +139,7 @@ async def test_a_live_list_has_the_selectors_of_the_cache_and_its_indexes(proxy,
             assert names(await mgr.client.list(core.ConfigMap, labels={"app": "other"})) == []
             red = await mgr.client.list(core.ConfigMap, fields={"data.color": "red"})
             assert names(red) == ["first", "second"]
-            assert (await mgr.client.get(core.ConfigMap, ctrl.key(second))).data == {"color": "red"}
+            assert (await mgr.client.get(core.ConfigMap, ctrl.object_key(second))).data == {"color": "red"}
             other = ctrl.NamespacedName(namespace, "outside")
             with pytest.raises(NotInCacheError):
                 await mgr.client.get(core.ConfigMap, other)

@@ -19,7 +19,7 @@ from pydantic import Field
 from random_classes import Definition, definition, python_value
 
 import ctrlruntime as ctrl
-from ctrlruntime.api import Object, Wire, meta
+from ctrlruntime.api import Model, Object, meta
 from ctrlruntime.client import APIClient, merge_from
 from ctrlruntime.errors import Invalid
 from ctrlruntime.generate import crds
@@ -62,7 +62,7 @@ def make_lot(seed: int, random: Random) -> Lot:
         annotations = {name: made.cls | None for name, made in parts.items()}
         namespace |= {"__annotations__": annotations, "__module__": __name__, **dict.fromkeys(parts)}
 
-    spec = types.new_class("Spec", (Wire,), {}, body)
+    spec = types.new_class("Spec", (Model,), {}, body)
 
     def kind(version: str, **words: Any) -> type[Object]:
         def body(namespace: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ async def check_verbs(lot: Lot, client: APIClient, key: ctrl.ObjectKey, stored: 
     # One field of each class: nothing else changes.
     base = obj.deep_copy()
     changed = lot.change(obj.spec, random)
-    expected = obj.to_wire()["spec"]
+    expected = obj.to_dict()["spec"]
     check_only(lot, raw["spec"], expected, changed)
     await client.update(obj)
     updated = (await stored())["spec"]
@@ -168,7 +168,7 @@ async def check_apply(lot: Lot, server, client: APIClient, path: str, namespace:
         spec = {name: made.values(random) for name, made in lot.parts.items() if random.random() < 0.5}
         mine: Any = lot.kind(metadata=meta.ObjectMeta(name="typed", namespace=namespace))
         for name, part in spec.items():
-            setattr(mine.spec, name, lot.parts[name].cls.from_wire(part))
+            setattr(mine.spec, name, lot.parts[name].cls.from_dict(part))
         body = {"apiVersion": mine.api_version, "kind": mine.kind, "metadata": {"name": "raw"}, "spec": spec}
         patch = functools.partial(server.connection.request, content_type="application/apply-patch+yaml")
 

@@ -56,7 +56,7 @@ async def grant(
             }
             for document in ({**role, "metadata": metadata}, binding):
                 kind = ctrl.Unstructured.of(document["apiVersion"], document["kind"])
-                created.append(await admin.create(kind.from_wire(document)))
+                created.append(await admin.create(kind.from_dict(document)))
         return replace(ctrl.get_config(str(server.kubeconfig_path)), impersonate=Impersonation(user=USER))
 
     yield granted

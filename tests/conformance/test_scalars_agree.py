@@ -124,7 +124,7 @@ NOT_TIMES = [
 ]
 
 
-class ClockSpec(ctrl.Wire):
+class ClockSpec(ctrl.Model):
     times: dict[str, Time] = Field(default_factory=dict)
 
 
@@ -186,9 +186,9 @@ def test_every_time_the_server_takes_is_read_and_written_unchanged(server, names
 
     stored = server.connection.request("POST", f"{clocks}/namespaces/{namespace}/clocks", clock(namespace, times))
 
-    read = Clock.from_wire(stored)
+    read = Clock.from_dict(stored)
     assert stored["spec"]["times"] == times
-    assert read.to_wire()["spec"]["times"] == times
+    assert read.to_dict()["spec"]["times"] == times
     assert all(moment.utcoffset() is not None for moment in read.spec.times.values())
 
 

@@ -64,7 +64,7 @@ class Setting:
 
     def valve(self, namespace: str, name: str) -> Any:
         metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-        return self.kind.from_wire({"apiVersion": f"{self.group}/v1", "kind": "Valve", "metadata": metadata})
+        return self.kind.from_dict({"apiVersion": f"{self.group}/v1", "kind": "Valve", "metadata": metadata})
 
     async def create(self, namespace: str, name: str) -> None:
         """Create as a reconciler does: an error is tried again."""

@@ -40,7 +40,7 @@ async def hooks(client, namespace):
     config = {"service": {"namespace": namespace, "name": "hooks"}}
     webhook = {"name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None", "clientConfig": config}
     tree = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
-    obj = Mutating.from_wire({**tree, "metadata": {"name": namespace}, "webhooks": [webhook]})
+    obj = Mutating.from_dict({**tree, "metadata": {"name": namespace}, "webhooks": [webhook]})
     await client.create(obj)
     yield obj
     await client.delete(obj)
@@ -102,7 +102,7 @@ async def test_a_secret_that_is_deleted_while_a_replica_mends_it_is_made_anew(cl
         """A client in front of which somebody deletes the Secret."""
 
         async def update(self, obj, *, subresource=""):
-            await client.delete(core.Secret.from_wire(obj.to_wire()))
+            await client.delete(core.Secret.from_dict(obj.to_dict()))
             return await client.update(obj)
 
     later = datetime.now(UTC) + timedelta(days=62)

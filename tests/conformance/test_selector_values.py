@@ -56,7 +56,7 @@ FIELDS = (
 )
 
 
-class TextSpec(ctrl.Wire):
+class TextSpec(ctrl.Model):
     text: str = ""
 
 

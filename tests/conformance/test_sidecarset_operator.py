@@ -146,12 +146,12 @@ async def test_pods_that_are_done_do_not_count(mgr, sidecar_set, namespace):
 async def test_the_status_is_written_only_when_it_changes(mgr, sidecar_set, namespace):
     await mgr.client.create(new_pod(namespace, "p"))
     await counts(mgr, "logs", 1, 1, 1)
-    before = await mgr.api_reader.get(SidecarSet, ctrl.key(sidecar_set))
+    before = await mgr.api_reader.get(SidecarSet, ctrl.object_key(sidecar_set))
     reconciles = reconciled(mgr)
 
     await eventually(lambda: reconciled(mgr) >= reconciles + 3)
 
-    after = await mgr.api_reader.get(SidecarSet, ctrl.key(sidecar_set))
+    after = await mgr.api_reader.get(SidecarSet, ctrl.object_key(sidecar_set))
     assert after.metadata.resource_version == before.metadata.resource_version
 
 
@@ -211,7 +211,7 @@ async def test_a_selector_that_cannot_be_parsed_is_refused_at_create_and_update(
     wanted = new_set("odd", {})
     wanted.spec.selector = meta.LabelSelector(match_expressions=[requirement])
     failed = await refused(mgr, wanted)
-    selector = {"matchLabels": None, **wanted.spec.selector.to_wire()}
+    selector = {"matchLabels": None, **wanted.spec.selector.to_dict()}
     with pytest.raises(ctrl.Invalid) as at_update:
         await mgr.client.patch(sidecar_set, ctrl.merge_patch({"spec": {"selector": selector}}))
 

@@ -84,7 +84,7 @@ async def stored_before(client, group, namespace) -> list[str]:
     names = [f"g{number}" for number in range(5)]
     for number, name in enumerate(names):
         await client.create(
-            kind.from_wire(
+            kind.from_dict(
                 {
                     "apiVersion": f"{group}/v1alpha1",
                     "kind": "Gauge",
@@ -167,7 +167,7 @@ async def test_a_write_that_meets_another_is_done_again(client, group, namespace
     async def meet(inner, obj, **options):
         if obj.metadata.name == "g1" and not met:
             met.append(obj.metadata.name)
-            theirs = await client.get(kind, ctrl.key(obj))
+            theirs = await client.get(kind, ctrl.object_key(obj))
             theirs["spec"]["size"] = 100
             await client.update(theirs)
         return await inner.update(obj, **options)

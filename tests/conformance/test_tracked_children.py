@@ -77,10 +77,10 @@ async def test_tracked_children_are_made_again_and_go_with_their_owner(server, n
         await api.delete(owner)
 
         async def is_gone():
-            return await api.find(core.ConfigMap, ctrl.key(owner)) is None
+            return await api.find(core.ConfigMap, ctrl.object_key(owner)) is None
 
         await eventually(is_gone, timeout=LIMIT)
         for kind, key in ((core.Secret, secret), (rbac.ClusterRole, role)):
             with pytest.raises(NotFound):
                 await api.get(kind, key)
-        assert await api.find(core.Secret, ctrl.key(other)) is not None
+        assert await api.find(core.Secret, ctrl.object_key(other)) is not None

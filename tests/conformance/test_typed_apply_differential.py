@@ -79,7 +79,7 @@ def without_nulls(tree):
 
 async def typed(client, kind, body, name, namespace, owner, force, subresource):
     head = {"apiVersion": kind.api_version, "kind": kind.name}
-    obj = CLASSES[kind.name].from_wire(
+    obj = CLASSES[kind.name].from_dict(
         {**head, **copy.deepcopy(body), "metadata": {**body.get("metadata", {}), "name": name, "namespace": namespace}}
     )
     try:

@@ -112,7 +112,7 @@ class Setting:
         """Write ten minutes later, and return the stored spec."""
         self.clock.now += 600
         assert await self.reconcile(**spec) == "updated"
-        return (await self.mgr.api_reader.get(self.kind, self.key)).to_wire()["spec"]
+        return (await self.mgr.api_reader.get(self.kind, self.key)).to_dict()["spec"]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ LIMIT = 60
 GROUP = "unreadable-tests.example.com"
 
 
-class GearSpec(ctrl.Wire):
+class GearSpec(ctrl.Model):
     teeth: int = 0
 
 
@@ -62,7 +62,7 @@ async def test_one_bad_object_among_a_hundred(server, namespace, gears):
 
     def gear(name, teeth):
         metadata = {"name": name, "namespace": namespace}
-        return RawGear.from_wire(
+        return RawGear.from_dict(
             {"apiVersion": f"{GROUP}/v1", "kind": "Gear", "metadata": metadata, "spec": {"teeth": teeth}}
         )
 

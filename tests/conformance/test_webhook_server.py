@@ -23,7 +23,7 @@ from ctrlruntime.testing import eventually
 GROUP = "games.webhooks.example.com"
 
 
-class GameSpec(ctrl.Wire):
+class GameSpec(ctrl.Model):
     replicas: int = 0
     image: str = ""
     host: str = ""
@@ -33,7 +33,7 @@ class Game(ctrl.Object, group=GROUP, version="v1"):
     spec: GameSpec = Field(default_factory=GameSpec)
 
 
-class OldGameSpec(ctrl.Wire):
+class OldGameSpec(ctrl.Model):
     size: int = 0
     image: str = ""
     host: str = ""
@@ -314,7 +314,7 @@ async def test_a_deleting_object_that_the_validator_refuses_goes_with_its_last_f
     for left in (["example.com/two"], []):
         await mgr.client.patch(game, ctrl.merge_patch({"metadata": {"finalizers": left}}))
 
-    assert await mgr.api_reader.find(Game, ctrl.key(game)) is None
+    assert await mgr.api_reader.find(Game, ctrl.object_key(game)) is None
 
 
 async def test_a_delete_can_be_denied(mgr, namespace):
@@ -326,7 +326,7 @@ async def test_a_delete_can_be_denied(mgr, namespace):
     await mgr.client.patch(game, ctrl.merge_patch({"metadata": {"annotations": {"keep": "no"}}}))
     await mgr.client.delete(game)
 
-    assert await mgr.api_reader.find(Game, ctrl.key(game)) is None
+    assert await mgr.api_reader.find(Game, ctrl.object_key(game)) is None
 
 
 async def test_warnings_reach_the_client(mgr, server, namespace):

@@ -126,7 +126,7 @@ SCHEMA = Schema(Crate)
 
 def read(kind: type[ctrl.Object], content: dict[str, Any]) -> ctrl.Object | None:
     try:
-        return kind.from_wire(
+        return kind.from_dict(
             {"apiVersion": f"{GROUP}/v1", "kind": kind.__name__, "metadata": {"name": "one"}, **content}
         )
     except DecodeError:
@@ -134,7 +134,7 @@ def read(kind: type[ctrl.Object], content: dict[str, Any]) -> ctrl.Object | None
 
 
 def written(obj: ctrl.Object) -> dict[str, Any]:
-    return {name: value for name, value in obj.to_wire().items() if name not in {"apiVersion", "kind", "metadata"}}
+    return {name: value for name, value in obj.to_dict().items() if name not in {"apiVersion", "kind", "metadata"}}
 
 
 def agree(takes: Any, kind: type[ctrl.Object], content: dict[str, Any]) -> None:

@@ -98,17 +98,17 @@ async def test_a_set_whose_selector_cannot_be_parsed_does_not_keep_others_from_p
     odd = new_set("odd", core.Container(name="odd"))
     odd.spec.selector = meta.LabelSelector(match_expressions=[meta.LabelSelectorRequirement(key="a", operator="Near")])
     good = new_set("good", core.Container(name="good"), app="a")
-    tree = new_pod("main").to_wire()
+    tree = new_pod("main").to_dict()
 
     answer = await SidecarInjector(Sets(odd, good)).handle(ctrl.AdmissionRequest(object=json.dumps(tree).encode()))
 
-    pod = core.Pod.from_wire(apply_json_patch(tree, answer.patches))
+    pod = core.Pod.from_dict(apply_json_patch(tree, answer.patches))
     assert [container.name for container in pod.spec.containers] == ["main", "good"]
     assert json.loads(pod.metadata.annotations[HASH]) == {"good": hash_of(good)}
 
 
 async def test_a_pod_that_no_set_selects_is_answered_without_a_patch():
-    raw = json.dumps(new_pod("main").to_wire()).encode()
+    raw = json.dumps(new_pod("main").to_dict()).encode()
 
     answer = await SidecarInjector(Sets(new_set("s", app="other"))).handle(ctrl.AdmissionRequest(object=raw))
 

@@ -130,5 +130,5 @@ async def test_a_kind_that_only_is_read_shows_what_the_last_leader_wrote(server,
                 await user.close()
                 await standby.win()
 
-                assert await standby.mgr.client.find(core.Secret, ctrl.key(late)) is not None
+                assert await standby.mgr.client.find(core.Secret, ctrl.object_key(late)) is not None
                 assert "late" in {item.name for item in (await standby.mgr.client.list(core.Secret)).metas}

@@ -22,7 +22,7 @@ from ctrlruntime.markers import (
     MapAtomic,
     MapGranular,
     Nullable,
-    PreserveUnknown,
+    PreserveUnknownFields,
     RawExtension,
     Schemaless,
     SchemaType,
@@ -36,8 +36,8 @@ class EmbeddedCase(Plain):
     template: EmbeddedResource = Field(description="Template is any object.")
 
 
-@PreserveUnknown
-class Loose(ctrl.Wire):
+@PreserveUnknownFields
+class Loose(ctrl.Model):
     """Loose keeps what it does not know."""
 
     known: str = ""
@@ -47,7 +47,7 @@ class PreserveCase(Plain):
     """PreserveCase keeps unknown fields."""
 
     loose: Loose
-    here: Annotated[Span, PreserveUnknown] = Field(description="Here keeps them by the field.")
+    here: Annotated[Span, PreserveUnknownFields] = Field(description="Here keeps them by the field.")
 
 
 class AnythingCase(Plain):
@@ -62,7 +62,7 @@ class AnythingCase(Plain):
 class SchemalessCase(Plain):
     """SchemalessCase says itself what its field is."""
 
-    tree: Annotated[Span | None, Schemaless, SchemaType("object"), PreserveUnknown] = Field(
+    tree: Annotated[Span | None, Schemaless, SchemaType("object"), PreserveUnknownFields] = Field(
         None, description="Tree is an object."
     )
 
@@ -109,14 +109,14 @@ class DefaultListCase(Plain):
     spans: list[Span] = Field(default_factory=lambda: [Span(from_=1, to=2)])
 
 
-class Inner(ctrl.Wire):
+class Inner(ctrl.Model):
     """Inner has a default."""
 
     size: int = 5
     name: str = Field("", description="Name has none.")
 
 
-class Outer(ctrl.Wire):
+class Outer(ctrl.Model):
     """Outer has one, since what is inside does."""
 
     inner: Inner = Field(default_factory=Inner)
@@ -140,7 +140,7 @@ class ExampleCase(Plain):
 
 
 @Title("The type's")
-class Titled(ctrl.Wire):
+class Titled(ctrl.Model):
     """Titled has a title."""
 
     a: str
@@ -155,7 +155,7 @@ class TitleCase(Plain):
 
 
 @ExternalDocs("https://example.com/type")
-class Linked(ctrl.Wire):
+class Linked(ctrl.Model):
     """Linked has documentation elsewhere."""
 
     a: str
@@ -177,7 +177,7 @@ class ImmutableCase(Plain):
     span: Annotated[Span, Immutable]
 
 
-class Entry(ctrl.Wire):
+class Entry(ctrl.Model):
     """Entry has a name."""
 
     name: str
@@ -212,7 +212,7 @@ class MapTypeCase(Plain):
     each: Annotated[dict[str, str], MapGranular]
 
 
-class Whole(ctrl.Wire, struct_type="atomic"):
+class Whole(ctrl.Model, struct_type="atomic"):
     """Whole is replaced at once."""
 
     a: str = ""

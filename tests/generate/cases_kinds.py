@@ -11,7 +11,7 @@ import ctrlruntime as ctrl
 from ctrlruntime.markers import Int32, ListMap, printcolumn
 
 
-class Counts(ctrl.Wire):
+class Counts(ctrl.Model):
     """Counts are how many there are."""
 
     replicas: Int32 = 0
@@ -55,14 +55,14 @@ class ScaleOnlyCase(Plain, scale=ctrl.ScalePaths(".spec.replicas", ".status.repl
     status: Counts = Field(default_factory=Counts)
 
 
-class Mark(ctrl.Wire):
+class Mark(ctrl.Model):
     """Mark is a condition."""
 
     type: str
     status: str = ""
 
 
-class ColumnsStatus(ctrl.Wire):
+class ColumnsStatus(ctrl.Model):
     """ColumnsStatus has what columns show."""
 
     phase: str = ""

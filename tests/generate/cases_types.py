@@ -83,7 +83,7 @@ class TextsCase(Plain):
 
 
 @CEL("self.name != 'x'", message="the base's")
-class Base(ctrl.Wire):
+class Base(ctrl.Model):
     """Base is what others build on."""
 
     name: str = Field(description="Name is the base's.")

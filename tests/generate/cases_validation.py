@@ -88,7 +88,7 @@ class PropertiesCase(Plain):
 
 
 @MaxProperties(3)
-class Sized(ctrl.Wire):
+class Sized(ctrl.Model):
     """Sized is an object of bounded size."""
 
     a: str = ""
@@ -165,7 +165,7 @@ class CelTypeCase(Plain):
 
 
 @CEL("self.from <= self.to", message="the type's")
-class Span(ctrl.Wire):
+class Span(ctrl.Model):
     """Span goes from one to another."""
 
     from_: int

@@ -18,7 +18,6 @@ from ctrlruntime.generate import crds
 from ctrlruntime.markers import (
     CEL,
     Default,
-    Descriptor,
     EmbeddedResource,
     Format,
     Immutable,
@@ -27,6 +26,7 @@ from ctrlruntime.markers import (
     MapAtomic,
     MaxProperties,
     Nullable,
+    OLMDescriptor,
     SchemaType,
     Title,
     printcolumn,
@@ -35,28 +35,28 @@ from ctrlruntime.markers import (
 GROUP = "bad.example.com"
 
 
-class Part(ctrl.Wire):
+class Part(ctrl.Model):
     name: str = ""
     size: int = 0
 
 
-class Other(ctrl.Wire):
+class Other(ctrl.Model):
     other: str = ""
 
 
-class Loop(ctrl.Wire):
+class Loop(ctrl.Model):
     again: Loop | None = None
 
 
-class First(ctrl.Wire):
+class First(ctrl.Model):
     second: Second | None = None
 
 
-class Second(ctrl.Wire):
+class Second(ctrl.Model):
     first: list[First] = Field(default_factory=list)
 
 
-class Needs(ctrl.Wire):
+class Needs(ctrl.Model):
     size: int
 
 
@@ -73,11 +73,11 @@ class Stranger:
     pass
 
 
-class Circle(ctrl.Wire):
+class Circle(ctrl.Model):
     kind: Literal["circle"]
 
 
-class Square(ctrl.Wire):
+class Square(ctrl.Model):
     kind: Literal["square"]
 
 
@@ -168,7 +168,7 @@ def test_a_field_that_cannot_be_is_refused_by_name(parts: tuple[Any, ...], words
 
 
 def test_the_error_names_a_field_of_a_part():
-    class Wrong(ctrl.Wire):
+    class Wrong(ctrl.Model):
         ratio: float
 
     with pytest.raises(GenerateError) as caught:
@@ -229,7 +229,7 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     "a column of a key in double quotes": ([printcolumn("X", '.metadata.labels["x"]')(kind())], "in single quotes"),
     "a column of a word": ([printcolumn("X", ".metadata name", type="string")(kind())], "leads nowhere"),
     "a marker for fields on a class": ([Nullable(kind())], "Nullable is for fields"),
-    "a descriptor on a class": ([Descriptor("Size")(kind())], "Descriptor is for fields"),
+    "a descriptor on a class": ([OLMDescriptor("Size")(kind())], "OLMDescriptor is for fields"),
     "a default on a class": ([Default(1)(kind())], "Default is for fields"),
 }
 
@@ -298,7 +298,7 @@ def test_a_format_the_server_does_not_know_is_warned_of():
 
 
 def test_defaults_below_an_object_that_may_be_absent_are_warned_of():
-    class Filled(ctrl.Wire):
+    class Filled(ctrl.Model):
         size: int = 3
 
     (text,) = warned(kind_with(Filled | None, None))
@@ -316,7 +316,7 @@ def test_an_embedded_resource_and_an_immutable_field_are_fine():
     assert warned(kind_with(Annotated[EmbeddedResource, Immutable])) == []
 
 
-class FixedEntry(ctrl.Wire):
+class FixedEntry(ctrl.Model):
     name: str = Field(max_length=10)
     value: Annotated[int | None, Immutable] = None
 
@@ -339,7 +339,7 @@ def test_an_immutable_list_of_objects_with_immutable_fields_is_fine():
 
 
 def test_a_name_that_no_rule_can_read_is_an_error_where_a_rule_is_needed():
-    class Odd(ctrl.Wire):
+    class Odd(ctrl.Model):
         one: Annotated[str | None, Immutable] = Field(None, validation_alias="x y")
 
     with pytest.raises(GenerateError, match=r"Odd\.one: a rule is needed that reads the field 'x y'"):

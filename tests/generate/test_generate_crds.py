@@ -11,20 +11,20 @@ from typing_extensions import TypeAliasType
 import ctrlruntime as ctrl
 from ctrlruntime.api import apps, core, meta
 from ctrlruntime.generate import ConversionWebhook, Options, SchemaWalker, crds
-from ctrlruntime.markers import NoDescriptions, PreserveUnknown, Schemaless, SchemaType
+from ctrlruntime.markers import NoDescriptions, PreserveUnknownFields, Schemaless, SchemaType
 
 
-class GameSpec(ctrl.Wire):
+class GameSpec(ctrl.Model):
     replicas: int = 1
     image: str = ""
 
 
-class Tree(ctrl.Wire):
+class Tree(ctrl.Model):
     name: str
-    child: Annotated[Tree | None, Schemaless, SchemaType("object"), PreserveUnknown] = None
+    child: Annotated[Tree | None, Schemaless, SchemaType("object"), PreserveUnknownFields] = None
 
 
-class GameStatus(ctrl.Wire):
+class GameStatus(ctrl.Model):
     phase: str = ""
 
 
@@ -117,7 +117,7 @@ def test_the_generator_is_named_only_when_asked():
 
 
 def test_descriptions_can_be_left_out_below_a_field():
-    class Told(ctrl.Wire):
+    class Told(ctrl.Model):
         a: str = Field("", description="Gone.")
 
     schema = properties(Annotated[Told, NoDescriptions], Field(description="Stays."))
@@ -162,7 +162,7 @@ def test_an_alias_type_is_what_it_stands_for():
 
 
 def test_docstrings_of_attributes_are_descriptions():
-    class Documented(ctrl.Wire):
+    class Documented(ctrl.Model):
         model_config = ConfigDict(use_attribute_docstrings=True)
 
         size: int = 0
@@ -183,7 +183,7 @@ def test_metadata_inside_has_its_fields_unless_told():
 
 
 @pytest.mark.parametrize("cls", [core.Container, core.PodTemplateSpec, apps.DeploymentSpec, core.Pod])
-def test_a_built_in_type_has_no_references_enums_or_descriptions(cls: type[ctrl.Wire]):
+def test_a_built_in_type_has_no_references_enums_or_descriptions(cls: type[ctrl.Model]):
     text = repr(properties(cls))
 
     assert "$ref" not in text

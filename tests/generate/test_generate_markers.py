@@ -29,7 +29,7 @@ from ctrlruntime.markers import (
 @printcolumn("B", ".b")
 @CEL("self.a")
 @CEL("self.b")
-class Base(ctrl.Wire):
+class Base(ctrl.Model):
     pass
 
 
@@ -114,23 +114,23 @@ def test_a_marker_over_something_else_than_a_class_is_refused():
 def test_class_keywords_that_do_not_exist_name_the_nearest():
     with pytest.raises(TypeError, match="did you mean 'exactly_one_of'"):
 
-        class Wrong(ctrl.Wire, exactly_one=[("a", "b")]):
+        class Wrong(ctrl.Model, exactly_one=[("a", "b")]):
             pass
 
 
 def test_a_group_of_fields_is_a_sequence():
     with pytest.raises(TypeError, match="is a list of groups"):
 
-        class Wrong(ctrl.Wire, exactly_one_of=["ab"]):
+        class Wrong(ctrl.Model, exactly_one_of=["ab"]):
             pass
 
 
 def test_what_is_said_for_consoles_does_not_change_the_definition():
-    class Plain(ctrl.Wire):
+    class Plain(ctrl.Model):
         size: int = 1
 
-    class Told(ctrl.Wire):
-        size: Annotated[int, ctrl.Descriptor("Pods", x=["podCount"], order=1)] = 1
+    class Told(ctrl.Model):
+        size: Annotated[int, ctrl.OLMDescriptor("Pods", x=["podCount"], order=1)] = 1
 
     class Thing(ctrl.Object, group="g.example.com", version="v1"):
         """A thing."""

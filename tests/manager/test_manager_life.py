@@ -594,10 +594,10 @@ async def test_a_read_right_after_a_write_is_answered_by_the_cache_in_time(make,
         await mgr.client.list(core.ConfigMap)
         for number in range(20):
             obj = await mgr.client.create(config_map(namespace, f"object-{number}", step="0"))
-            assert (await mgr.client.get(core.ConfigMap, ctrl.key(obj))).data == {"step": "0"}
+            assert (await mgr.client.get(core.ConfigMap, ctrl.object_key(obj))).data == {"step": "0"}
             obj.data["step"] = "1"
             await mgr.client.update(obj)
-            assert (await mgr.client.get(core.ConfigMap, ctrl.key(obj))).data == {"step": "1"}
+            assert (await mgr.client.get(core.ConfigMap, ctrl.object_key(obj))).data == {"step": "1"}
 
     assert mgr.cluster.gate.live_reads == 0
 

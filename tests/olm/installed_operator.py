@@ -62,11 +62,11 @@ class InstalledOperator:
     async def _create(self, document: Document) -> None:
         kind = ctrl.Unstructured.of(document["apiVersion"], document["kind"])
         metadata = document["metadata"]
-        if await self.admin.mapper.is_namespaced(ctrl.gvk(kind)):
+        if await self.admin.mapper.is_namespaced(ctrl.gvk_for(kind)):
             in_bundle = document in [each.document for each in self.bundle.objects]
             place = self.installation.namespace if in_bundle else metadata["namespace"]
             metadata = {**metadata, "namespace": place}
-        self.made.append(await self.admin.create(kind.from_wire({**document, "metadata": metadata})))
+        self.made.append(await self.admin.create(kind.from_dict({**document, "metadata": metadata})))
 
     def _reachable(self, document: Document) -> Document:
         for webhook in document.get("webhooks", []):

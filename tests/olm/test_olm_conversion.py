@@ -19,7 +19,7 @@ def version(**webhook):
         "admissionReviewVersions": ["v1"],
         "conversionCRDs": ["carts.x.io"],
     }
-    return ClusterServiceVersion.from_wire(
+    return ClusterServiceVersion.from_dict(
         {"metadata": {"name": "shop.v1.0.0"}, "spec": {"webhookdefinitions": [said | webhook]}}
     )
 

@@ -175,7 +175,7 @@ API = """
     import ctrlruntime as ctrl
     from pydantic import Field
 
-    class CartSpec(ctrl.Wire):
+    class CartSpec(ctrl.Model):
         size: int = Field(default=1, description="How much it holds.")
 
     class Cart(ctrl.Object, group="webapp.x.io", version="v1"):

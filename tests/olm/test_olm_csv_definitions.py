@@ -14,7 +14,7 @@ from ctrlruntime.olm.csv.definitions import owned_definitions
 from ctrlruntime.olm.csv.objects import Objects
 
 
-class BasketSpec(ctrl.Wire):
+class BasketSpec(ctrl.Model):
     size: int = 1
     """Ignored: descriptions stand in Field."""
 

@@ -16,7 +16,7 @@ from ctrlruntime.markers import Format, JSONValue, RawExtension
 from ctrlruntime.olm.csv.descriptors import descriptors_of, spaced
 
 UI = "urn:alm:descriptor:com.tectonic.ui"
-Descriptor = ctrl.Descriptor
+OLMDescriptor = ctrl.OLMDescriptor
 
 
 class Side(StrEnum):
@@ -24,22 +24,22 @@ class Side(StrEnum):
     RIGHT = "right"
 
 
-class Port(ctrl.Wire):
+class Port(ctrl.Model):
     number: int = 0
     name: str = ""
 
 
-class Deep(ctrl.Wire):
+class Deep(ctrl.Model):
     value: str = Field(default="", description="Far down.")
 
 
-class Inner(ctrl.Wire):
+class Inner(ctrl.Model):
     deep: Deep = Field(default_factory=Deep)
     ports: list[Port] = Field(default_factory=list)
     note: str | None = None
 
 
-class CartSpec(ctrl.Wire):
+class CartSpec(ctrl.Model):
     pod_ip: str = Field(default="", description="Where it is.\n\nAnd more.", alias="podIP")
     inner: Inner = Field(default_factory=Inner)
     ports: list[Port] = Field(default_factory=list, description="What is open.")
@@ -61,7 +61,7 @@ def kind(name: str = "Kind", *, scale: ctrl.ScalePaths | None = None, status: ob
     """Return a class whose spec has these fields: annotations."""
 
     def part(word, annotations):
-        return type(f"{name}{word}", (ctrl.Wire,), {"__annotations__": annotations, "__module__": __name__})
+        return type(f"{name}{word}", (ctrl.Model,), {"__annotations__": annotations, "__module__": __name__})
 
     body = {"spec": part("Spec", fields), **({"status": part("Status", status)} if status else {})}
     keywords = {"group": "x.io", "version": "v1", **({"scale": scale} if scale else {})}
@@ -128,7 +128,7 @@ def test_a_name_is_words_for_people(name, words):
 
 
 def test_what_the_descriptor_says_wins():
-    said = Descriptor(display="How many", x=["number", "urn:my:own", "fieldGroup:pods", "Secret"])
+    said = OLMDescriptor(display="How many", x=["number", "urn:my:own", "fieldGroup:pods", "Secret"])
 
     (found,) = spec_of(kind(size=Annotated[int, said]))
 
@@ -147,11 +147,11 @@ def test_what_the_descriptor_says_wins():
 def test_order_comes_first_then_the_path():
     found = spec_of(
         kind(
-            z=Annotated[int, Descriptor(order=2)],
+            z=Annotated[int, OLMDescriptor(order=2)],
             b=int,
             a=int,
-            y=Annotated[int, Descriptor(order=1)],
-            c=Annotated[int, Descriptor(order=2)],
+            y=Annotated[int, OLMDescriptor(order=1)],
+            c=Annotated[int, OLMDescriptor(order=2)],
         )
     )
 
@@ -160,15 +160,19 @@ def test_order_comes_first_then_the_path():
 
 def test_hidden_leaves_out_a_field_and_all_below_it():
     found = spec_of(
-        kind(inner=Annotated[Inner, Descriptor(hidden=True)], note=Annotated[str, Descriptor(hidden=True)], size=int)
+        kind(
+            inner=Annotated[Inner, OLMDescriptor(hidden=True)],
+            note=Annotated[str, OLMDescriptor(hidden=True)],
+            size=int,
+        )
     )
 
     assert [each["path"] for each in found] == ["size"]
 
 
 def test_an_object_deeper_down_has_one_when_it_is_said():
-    class Told(ctrl.Wire):
-        deep: Annotated[Deep, Descriptor(display="The deep")] = Field(default_factory=Deep)
+    class Told(ctrl.Model):
+        deep: Annotated[Deep, OLMDescriptor(display="The deep")] = Field(default_factory=Deep)
 
     assert [(each["path"], each["displayName"]) for each in spec_of(kind(told=Told))] == [
         ("told", "Told"),
@@ -240,7 +244,7 @@ def test_what_is_scaled_is_a_number_of_pods():
     ],
 )
 def test_short_hints_stand_for_urns(hint, urn):
-    assert hints(Annotated[str, Descriptor(x=(hint,))]) == [urn]
+    assert hints(Annotated[str, OLMDescriptor(x=(hint,))]) == [urn]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +262,7 @@ def test_short_hints_stand_for_urns(hint, urn):
 )
 def test_a_hint_no_console_knows_is_refused_with_the_field(hint, message):
     with pytest.raises(GenerateError) as error:
-        hints(Annotated[str, Descriptor(x=(hint,))])
+        hints(Annotated[str, OLMDescriptor(x=(hint,))])
 
     assert message in str(error.value)
     assert "KindSpec.field: " in str(error.value)

@@ -330,4 +330,4 @@ def test_xml_counts_what_failed():
 
 
 def test_a_configuration_without_labels_has_tests_in_no_suite():
-    assert Outcome(Configuration.from_wire({"stages": [{"tests": [{"image": "i"}]}]}).tests[0], None).suite == ""
+    assert Outcome(Configuration.from_dict({"stages": [{"tests": [{"image": "i"}]}]}).tests[0], None).suite == ""

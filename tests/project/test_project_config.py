@@ -26,7 +26,7 @@ API = """
     import ctrlruntime as ctrl
     from pydantic import Field
 
-    class CartStatus(ctrl.Wire):
+    class CartStatus(ctrl.Model):
         items: int = 0
 
     class Cart(ctrl.Object, group="webapp.x.io", version="v1"):

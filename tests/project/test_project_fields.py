@@ -15,13 +15,13 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.fields import Explanation, explain, plaintext
 
 
-class Size(ctrl.Wire):
+class Size(ctrl.Model):
     """How big."""
 
     mode: Literal["", "a", "b", "c", "d"] = "a"
 
 
-class ToySpec(ctrl.Wire):
+class ToySpec(ctrl.Model):
     sizes: list[Size] = Field(default_factory=list)
     by_name: dict[str, Size] = Field(default_factory=dict)
     color: Literal["red", "blue"] = "red"

@@ -167,7 +167,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "copy": {"type": "string"},
     "json": {"type": "string"},
     "model_fields": {"type": "string"},
-    "to_wire": {"type": "string"},
+    "to_dict": {"type": "string"},
     "str": {"type": "string"},
     "list": {"type": "array", "items": {"type": "string"}},
     "ctrl": {"type": "string"},
@@ -297,9 +297,9 @@ def test_equal_parts_share_a_class_and_names_follow_the_path():
     part = {"type": "object", "properties": {"a": {"type": "string"}}}
     text, _ = imported(definition({"template": part, "others": {"type": "array", "items": part}}))
 
-    assert text.count("(ctrl.Wire):") == 2
-    assert "class CronTabSpec(ctrl.Wire):" in text
-    assert "class SpecTemplate(ctrl.Wire):" in text
+    assert text.count("(ctrl.Model):") == 2
+    assert "class CronTabSpec(ctrl.Model):" in text
+    assert "class SpecTemplate(ctrl.Model):" in text
     assert "others: list[SpecTemplate]" in text
 
 
@@ -318,7 +318,7 @@ def test_versions_share_parts_that_are_equal():
     made = module(text)
     assert made["CronTab"].model_fields["spec"].annotation is made["CronTabV1beta1"].model_fields["spec"].annotation
     assert made["CronTabV1alpha1"].__kind_info__.served is False
-    assert "class CronTabV1alpha1Spec(ctrl.Wire):" in text
+    assert "class CronTabV1alpha1Spec(ctrl.Model):" in text
 
 
 def test_what_a_definition_says_beyond_its_schema_comes_back():
@@ -402,10 +402,10 @@ def test_objects_are_read_and_written_by_their_names_on_the_wire():
         },
     }
 
-    found = crontab.from_wire(wire)
+    found = crontab.from_dict(wire)
 
     assert (found.spec.from_, found.spec.copy_, found.spec.pod_ips) == ("4", "5", ["::1"])
-    assert wire["spec"].items() <= found.to_wire()["spec"].items()
+    assert wire["spec"].items() <= found.to_dict()["spec"].items()
 
 
 @pytest.mark.parametrize(
@@ -429,7 +429,7 @@ def test_a_class_prefix_stands_before_each_name():
     )
 
     assert "class OldCronTab(\n" in text or "class OldCronTab(ctrl.Object" in text
-    assert "class OldCronTabSpec(ctrl.Wire):" in text
+    assert "class OldCronTabSpec(ctrl.Model):" in text
     assert 'kind="CronTab"' in text
 
 

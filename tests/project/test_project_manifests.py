@@ -12,7 +12,7 @@ API = """
     import ctrlruntime as ctrl
     from pydantic import Field
 
-    class GameStatus(ctrl.Wire):
+    class GameStatus(ctrl.Model):
         ready: int = 0
 
     class Game(ctrl.Object, group="g.example.com", version="v1"):

@@ -7,7 +7,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_rest_connection import PLAIN, Wire, cut, everything
+from test_rest_connection import PLAIN, Model, cut, everything
 from test_rest_session import Peer
 
 from ctrlruntime.errors import AnswerTooLargeError, ConfigError
@@ -21,7 +21,7 @@ LIMITS = AnswerLimits(head=1000, body=2000)
 
 def asked(limits=LIMITS):
     connection = Connection("https://server", limits=limits)
-    wire = Wire(connection)
+    wire = Model(connection)
     connection.connection_made(wire)
     return connection, wire, connection.send(b"GET / HTTP/1.1\r\n\r\n")
 
@@ -305,7 +305,7 @@ async def test_trailers_do_not_become_headers_of_the_next_answer():
 
 async def shaken(context, server_context):
     connection = Connection("https://server")
-    wire = Wire(connection)
+    wire = Model(connection)
     connection.connection_made(wire)
     peer = Peer(server_context)
     securing = asyncio.ensure_future(connection.secure(context, "127.0.0.1"))

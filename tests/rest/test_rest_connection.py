@@ -16,7 +16,7 @@ INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + PLAIN
 EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
-class Wire(asyncio.Transport):
+class Model(asyncio.Transport):
     """Holds what is written; tells the connection when it is aborted, as asyncio does."""
 
     def __init__(self, connection):
@@ -46,7 +46,7 @@ class Wire(asyncio.Transport):
 
 def connected():
     connection = Connection("https://server")
-    wire = Wire(connection)
+    wire = Model(connection)
     connection.connection_made(wire)
     return connection, wire
 

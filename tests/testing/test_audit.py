@@ -231,10 +231,10 @@ async def test_an_apply_that_creates_needs_both_permissions(embedded: Environmen
     kind = ctrl.Unstructured.of("v1", "ConfigMap")
     tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied", "namespace": "default"}}
     with Recorder() as recorder, acting(CONTROLLER):
-        await cluster.client.apply(kind.from_wire(tree), field_owner="me")
+        await cluster.client.apply(kind.from_dict(tree), field_owner="me")
         first = {permission.verb for permission in recorder.used}
         recorder.used.clear()
-        await cluster.client.apply(kind.from_wire(tree), field_owner="me")
+        await cluster.client.apply(kind.from_dict(tree), field_owner="me")
         second = {permission.verb for permission in recorder.used}
     await cluster.close()
 

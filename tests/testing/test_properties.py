@@ -22,12 +22,12 @@ class Colour(enum.Enum):
     BLUE = "blue"
 
 
-class Part(ctrl.Wire):
+class Part(ctrl.Model):
     name: str
     parts: list[Part] = Field(default_factory=list)
 
 
-class Spec(ctrl.Wire):
+class Spec(ctrl.Model):
     size: int = Field(ge=1, le=9)
     even: int = Field(default=0, multiple_of=2, gt=-5, lt=5)
     text: str = Field(default="", max_length=3)
@@ -62,16 +62,16 @@ def test_objects_fit_their_class_and_survive_the_wire(thing):
     assert 1 <= thing.spec.size <= 9
     assert thing.spec.odd % 2 == 1
     assert thing.metadata.name
-    assert Thing.from_wire(thing.to_wire()) == thing
+    assert Thing.from_dict(thing.to_dict()) == thing
 
 
-class NewSpec(ctrl.Wire):
+class NewSpec(ctrl.Model):
     replicas: int = 0
     image: str = ""
     hosts: list[str] = Field(default_factory=list)
 
 
-class OldSpec(ctrl.Wire):
+class OldSpec(ctrl.Model):
     size: int = 0
     image: str = ""
     host: str = ""

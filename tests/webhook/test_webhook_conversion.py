@@ -20,15 +20,15 @@ from ctrlruntime.webhook import ConversionEndpoint, ConversionError
 GROUP = "cache.example.com"
 
 
-class SpecA(ctrl.Wire):
+class SpecA(ctrl.Model):
     size: int = 0
 
 
-class SpecB(ctrl.Wire):
+class SpecB(ctrl.Model):
     replicas: int = 0
 
 
-class SpecC(ctrl.Wire):
+class SpecC(ctrl.Model):
     count: str = ""
 
 
@@ -170,7 +170,7 @@ COPIES = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
 }
-THROUGH_THE_WIRE = {"wire": lambda own: meta.ObjectMeta.from_wire(own.to_wire())}
+THROUGH_THE_WIRE = {"wire": lambda own: meta.ObjectMeta.from_dict(own.to_dict())}
 MAPS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3)
 IDENTITIES = st.sampled_from(
     [{"name": "m"}, {"generate_name": "m-"}, {}, {"name": "m", "uid": "u", "generation": 2, "resource_version": "7"}]
@@ -222,8 +222,8 @@ def test_labels_and_annotations_go_only_when_the_converter_passes_them_on_withou
     assert obj == before
     assert result.metadata.labels == converters.expected(labels, has_uid=has_uid)
     assert result.metadata.annotations == converters.expected(annotations, has_uid=has_uid)
-    assert {**result.metadata.to_wire(), "labels": 0, "annotations": 0} == {
-        **obj.metadata.to_wire(),
+    assert {**result.metadata.to_dict(), "labels": 0, "annotations": 0} == {
+        **obj.metadata.to_dict(),
         "labels": 0,
         "annotations": 0,
     }

@@ -22,12 +22,12 @@ class Mode(StrEnum):
     SLOW = "slow"
 
 
-class Part(ctrl.Wire):
+class Part(ctrl.Model):
     names: list[str] = Field(default_factory=list, max_length=2)
     below: Part | None = None
 
 
-class PlanSpec(ctrl.Wire):
+class PlanSpec(ctrl.Model):
     replicas: int | None = Field(None, ge=1, le=3)
     step: int = Field(2, multiple_of=2)
     mode: Mode = Mode.FAST
@@ -71,7 +71,7 @@ BROKEN = {
 def test_a_broken_limit_is_read_and_written_as_it_is(name):
     plan = decode_beyond_limits(Plan, raw(spec={name: BROKEN[name]}))
 
-    assert plan.to_wire()["spec"][name] == BROKEN[name]
+    assert plan.to_dict()["spec"][name] == BROKEN[name]
 
 
 def test_parts_are_still_objects_of_their_classes_and_unknown_fields_are_kept():
@@ -80,7 +80,7 @@ def test_parts_are_still_objects_of_their_classes_and_unknown_fields_are_kept():
     assert isinstance(plan, Plan)
     assert isinstance(plan.spec.part.below, Part)
     assert plan.spec.budget == ctrl.Quantity("10Mi")
-    assert plan.to_wire()["spec"]["colours"] == [1]
+    assert plan.to_dict()["spec"]["colours"] == [1]
 
 
 def test_what_keeps_the_limits_is_read_as_ever():

@@ -128,12 +128,12 @@ def test_two_webhooks_of_one_name_are_refused():
 
 
 def test_a_bundle_is_injected_where_it_is_not():
-    obj = Mutating.from_wire({"metadata": {"name": "m"}, "webhooks": [{"name": "a", "clientConfig": {"url": "u"}}, {}]})
+    obj = Mutating.from_dict({"metadata": {"name": "m"}, "webhooks": [{"name": "a", "clientConfig": {"url": "u"}}, {}]})
     assert inject_bundle(obj, b"ca")
     assert [webhook["clientConfig"]["caBundle"] for webhook in obj["webhooks"]] == ["Y2E=", "Y2E="]
     assert not inject_bundle(obj, b"ca")
 
-    plain = CustomResourceDefinition.from_wire(
+    plain = CustomResourceDefinition.from_dict(
         {"metadata": {"name": "d"}, "spec": {"conversion": {"strategy": "None"}}}
     )
     assert not inject_bundle(plain, b"ca")

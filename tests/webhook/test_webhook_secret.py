@@ -280,11 +280,11 @@ async def test_the_bundle_is_injected_where_it_was_said(cluster, namespace):
     rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["none"]}
     webhook = {"name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None", "rules": [rule], **service}
     for kind in (Mutating, Validating):
-        obj = kind.from_wire({"metadata": {"name": namespace}, "webhooks": [webhook, {**webhook, "name": "d.e.f"}]})
+        obj = kind.from_dict({"metadata": {"name": namespace}, "webhooks": [webhook, {**webhook, "name": "d.e.f"}]})
         obj.api_version, obj.kind = "admissionregistration.k8s.io/v1", kind.__name__
         await client.create(obj)
     schema = {"openAPIV3Schema": {"type": "object"}}
-    definition = CustomResourceDefinition.from_wire(
+    definition = CustomResourceDefinition.from_dict(
         {
             "metadata": {"name": f"things.{namespace}.example.com"},
             "spec": {
@@ -303,7 +303,7 @@ async def test_the_bundle_is_injected_where_it_was_said(cluster, namespace):
     await SecretStore(options(namespace, **where), client).prepare()
 
     secret = await cluster.api_reader.get(core.Secret, ctrl.NamespacedName(namespace, "cert"))
-    bundle = secret.to_wire()["data"]["ca.crt"]
+    bundle = secret.to_dict()["data"]["ca.crt"]
     for kind in (Mutating, Validating):
         found = await cluster.api_reader.get(kind, ctrl.NamespacedName("", namespace))
         assert [entry["clientConfig"]["caBundle"] for entry in found["webhooks"]] == [bundle, bundle]
@@ -327,7 +327,7 @@ async def test_a_server_shows_what_another_replica_put_into_the_secret(cluster, 
         await client.update(secret)
 
         async def is_renewed() -> bool:
-            present = await cluster.api_reader.get(core.Secret, ctrl.key(secret))
+            present = await cluster.api_reader.get(core.Secret, ctrl.object_key(secret))
             certificate = present.data.get("tls.crt")
             return (
                 bool(certificate)
@@ -398,7 +398,7 @@ async def test_what_is_missing_is_looked_for_soon_and_named_once(cluster, namesp
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
         if len(waits) == 3:
-            late = Mutating.from_wire({"metadata": {"name": f"{namespace}-late"}, "webhooks": []})
+            late = Mutating.from_dict({"metadata": {"name": f"{namespace}-late"}, "webhooks": []})
             late.api_version, late.kind = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"
             await client.create(late)
         if len(waits) == 5:

@@ -36,7 +36,7 @@ class World:
             "metadata": {"name": "hooks"},
             "webhooks": [{"clientConfig": {}}],
         }
-        self.put(Mutating.from_wire(hooks))
+        self.put(Mutating.from_dict(hooks))
 
     @property
     def api_reader(self):

@@ -30,7 +30,7 @@ def defaulted(response: dict[str, Any], sent: Any) -> Any:
     return apply_json_patch(sent, patch_in(response) if "patch" in response else [])
 
 
-class Seat(ctrl.Wire):
+class Seat(ctrl.Model):
     name: str = ""
     price_: int = 0
 
@@ -87,7 +87,7 @@ async def test_a_part_keeps_its_zeros_when_its_last_other_field_is_cleared():
     assert defaulted(response, body)["spec"] == {"stage": {"name": ""}}
 
 
-class HallSpec(ctrl.Wire):
+class HallSpec(ctrl.Model):
     seats: list[Seat] = Field(default_factory=list)
     rows: dict[str, Seat] = Field(default_factory=dict)
     best: Seat | None = None
@@ -360,12 +360,12 @@ class Everything:
 async def test_the_patch_applied_to_what_was_sent_is_the_defaulted_object(spec):
     sent = game(**spec)
     response = await ask(defaulting(Game, Everything()), review(object=sent))
-    expected = Game.from_wire(sent)
+    expected = Game.from_dict(sent)
     await Everything().default(expected)
 
     patched = apply_json_patch(sent, patch_in(response))
 
-    assert Game.from_wire(patched).to_wire() == expected.to_wire()
+    assert Game.from_dict(patched).to_dict() == expected.to_dict()
     assert patched["spec"].get("unknown", 0) == spec.get("unknown", 0)
     again = await ask(defaulting(Game, Everything()), review(object=patched))
     assert "patch" not in again

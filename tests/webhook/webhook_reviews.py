@@ -11,7 +11,7 @@ from pydantic import Field
 import ctrlruntime as ctrl
 
 
-class GameSpec(ctrl.Wire):
+class GameSpec(ctrl.Model):
     replicas: int = 1
     image: str = ""
     hosts: list[str] = Field(default_factory=list)

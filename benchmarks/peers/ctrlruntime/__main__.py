@@ -20,12 +20,12 @@ from ctrlruntime.predicate import Predicate
 from ctrlruntime.workqueue import PriorityQueue
 
 
-class Variable(ctrl.Wire):
+class Variable(ctrl.Model):
     name: str = ""
     value: str = ""
 
 
-class WidgetSpec(ctrl.Wire):
+class WidgetSpec(ctrl.Model):
     size: int = 0
     image: str = ""
     args: list[str] = Field(default_factory=list)
@@ -33,7 +33,7 @@ class WidgetSpec(ctrl.Wire):
     selector: dict[str, str] = Field(default_factory=dict)
 
 
-class WidgetStatus(ctrl.Wire):
+class WidgetStatus(ctrl.Model):
     nodes: list[str] = Field(default_factory=list)
 
 

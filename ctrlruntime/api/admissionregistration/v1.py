@@ -4,8 +4,8 @@
 from pydantic import Field
 
 from ctrlruntime.api.meta.v1 import Condition, LabelSelector
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 
 __all__ = [
     "ApplyConfiguration",
@@ -40,30 +40,30 @@ __all__ = [
 ]
 
 
-class ApplyConfiguration(Wire):
+class ApplyConfiguration(Model):
     expression: str = ""
 
 
-class AuditAnnotation(Wire, always_sent=("key", "value_expression")):
+class AuditAnnotation(Model, always_sent=("key", "value_expression")):
     key: str = ""
     value_expression: str = ""
 
 
-class ExpressionWarning(Wire, always_sent=("field_ref", "warning")):
+class ExpressionWarning(Model, always_sent=("field_ref", "warning")):
     field_ref: str = ""
     warning: str = ""
 
 
-class JSONPatch(Wire):
+class JSONPatch(Model):
     expression: str = ""
 
 
-class MatchCondition(Wire, always_sent=("expression", "name")):
+class MatchCondition(Model, always_sent=("expression", "name")):
     expression: str = ""
     name: str = ""
 
 
-class NamedRuleWithOperations(Wire):
+class NamedRuleWithOperations(Model):
     api_groups: list[str] = Field(default_factory=list)
     api_versions: list[str] = Field(default_factory=list)
     operations: list[str] = Field(default_factory=list)
@@ -72,7 +72,7 @@ class NamedRuleWithOperations(Wire):
     scope: str | None = None
 
 
-class MatchResources(Wire):
+class MatchResources(Model):
     exclude_resource_rules: list[NamedRuleWithOperations] = Field(default_factory=list)
     match_policy: str | None = None
     namespace_selector: LabelSelector | None = None
@@ -80,23 +80,23 @@ class MatchResources(Wire):
     resource_rules: list[NamedRuleWithOperations] = Field(default_factory=list)
 
 
-class Mutation(Wire, always_sent=("patch_type",)):
+class Mutation(Model, always_sent=("patch_type",)):
     apply_configuration: ApplyConfiguration | None = None
     json_patch: JSONPatch | None = None
     patch_type: str = ""
 
 
-class ParamKind(Wire):
+class ParamKind(Model):
     api_version: str = ""
     kind: str = ""
 
 
-class Variable(Wire, always_sent=("expression", "name")):
+class Variable(Model, always_sent=("expression", "name")):
     expression: str = ""
     name: str = ""
 
 
-class MutatingAdmissionPolicySpec(Wire):
+class MutatingAdmissionPolicySpec(Model):
     failure_policy: str | None = None
     match_conditions: list[MatchCondition] = Field(default_factory=list)
     match_constraints: MatchResources | None = None
@@ -116,14 +116,14 @@ class MutatingAdmissionPolicy(
     spec: MutatingAdmissionPolicySpec = Field(default_factory=MutatingAdmissionPolicySpec)
 
 
-class ParamRef(Wire):
+class ParamRef(Model):
     name: str = ""
     namespace: str = ""
     parameter_not_found_action: str | None = None
     selector: LabelSelector | None = None
 
 
-class MutatingAdmissionPolicyBindingSpec(Wire):
+class MutatingAdmissionPolicyBindingSpec(Model):
     match_resources: MatchResources | None = None
     param_ref: ParamRef | None = None
     policy_name: str = ""
@@ -139,7 +139,7 @@ class MutatingAdmissionPolicyBinding(
     spec: MutatingAdmissionPolicyBindingSpec = Field(default_factory=MutatingAdmissionPolicyBindingSpec)
 
 
-class RuleWithOperations(Wire):
+class RuleWithOperations(Model):
     api_groups: list[str] = Field(default_factory=list)
     api_versions: list[str] = Field(default_factory=list)
     operations: list[str] = Field(default_factory=list)
@@ -147,20 +147,20 @@ class RuleWithOperations(Wire):
     scope: str | None = None
 
 
-class ServiceReference(Wire, always_sent=("name", "namespace")):
+class ServiceReference(Model, always_sent=("name", "namespace")):
     name: str = ""
     namespace: str = ""
     path: str | None = None
     port: int | None = None
 
 
-class WebhookClientConfig(Wire):
+class WebhookClientConfig(Model):
     ca_bundle: bytes = b""
     service: ServiceReference | None = None
     url: str | None = None
 
 
-class MutatingWebhook(Wire, always_sent=("admission_review_versions", "client_config", "name")):
+class MutatingWebhook(Model, always_sent=("admission_review_versions", "client_config", "name")):
     admission_review_versions: list[str] = Field(default_factory=list)
     client_config: WebhookClientConfig = Field(default_factory=WebhookClientConfig)
     failure_policy: str | None = None
@@ -185,18 +185,18 @@ class MutatingWebhookConfiguration(
     webhooks: list[MutatingWebhook] = Field(default_factory=list)
 
 
-class TypeChecking(Wire):
+class TypeChecking(Model):
     expression_warnings: list[ExpressionWarning] = Field(default_factory=list)
 
 
-class Validation(Wire, always_sent=("expression",)):
+class Validation(Model, always_sent=("expression",)):
     expression: str = ""
     message: str = ""
     message_expression: str = ""
     reason: str | None = None
 
 
-class ValidatingAdmissionPolicySpec(Wire):
+class ValidatingAdmissionPolicySpec(Model):
     audit_annotations: list[AuditAnnotation] = Field(default_factory=list)
     failure_policy: str | None = None
     match_conditions: list[MatchCondition] = Field(default_factory=list)
@@ -206,7 +206,7 @@ class ValidatingAdmissionPolicySpec(Wire):
     variables: list[Variable] = Field(default_factory=list)
 
 
-class ValidatingAdmissionPolicyStatus(Wire):
+class ValidatingAdmissionPolicyStatus(Model):
     conditions: list[Condition] = Field(default_factory=list)
     observed_generation: int = 0
     type_checking: TypeChecking | None = None
@@ -223,7 +223,7 @@ class ValidatingAdmissionPolicy(
     status: ValidatingAdmissionPolicyStatus = Field(default_factory=ValidatingAdmissionPolicyStatus)
 
 
-class ValidatingAdmissionPolicyBindingSpec(Wire):
+class ValidatingAdmissionPolicyBindingSpec(Model):
     match_resources: MatchResources | None = None
     param_ref: ParamRef | None = None
     policy_name: str = ""
@@ -240,7 +240,7 @@ class ValidatingAdmissionPolicyBinding(
     spec: ValidatingAdmissionPolicyBindingSpec = Field(default_factory=ValidatingAdmissionPolicyBindingSpec)
 
 
-class ValidatingWebhook(Wire, always_sent=("admission_review_versions", "client_config", "name")):
+class ValidatingWebhook(Model, always_sent=("admission_review_versions", "client_config", "name")):
     admission_review_versions: list[str] = Field(default_factory=list)
     client_config: WebhookClientConfig = Field(default_factory=WebhookClientConfig)
     failure_policy: str | None = None

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import AliasChoices, Field
 
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Time
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-class CustomResourceColumnDefinition(Wire, always_sent=("json_path", "name", "type")):
+class CustomResourceColumnDefinition(Model, always_sent=("json_path", "name", "type")):
     description: str = ""
     format: str = ""
     json_path: str = ""
@@ -41,30 +41,30 @@ class CustomResourceColumnDefinition(Wire, always_sent=("json_path", "name", "ty
     type: str = ""
 
 
-class ServiceReference(Wire, always_sent=("name", "namespace")):
+class ServiceReference(Model, always_sent=("name", "namespace")):
     name: str = ""
     namespace: str = ""
     path: str | None = None
     port: int | None = None
 
 
-class WebhookClientConfig(Wire):
+class WebhookClientConfig(Model):
     ca_bundle: bytes = b""
     service: ServiceReference | None = None
     url: str | None = None
 
 
-class WebhookConversion(Wire, always_sent=("conversion_review_versions",)):
+class WebhookConversion(Model, always_sent=("conversion_review_versions",)):
     client_config: WebhookClientConfig | None = None
     conversion_review_versions: list[str] = Field(default_factory=list)
 
 
-class CustomResourceConversion(Wire, always_sent=("strategy",)):
+class CustomResourceConversion(Model, always_sent=("strategy",)):
     strategy: str = ""
     webhook: WebhookConversion | None = None
 
 
-class CustomResourceDefinitionNames(Wire, always_sent=("kind", "plural")):
+class CustomResourceDefinitionNames(Model, always_sent=("kind", "plural")):
     kind: str = ""
     categories: list[str] = Field(default_factory=list)
     list_kind: str = ""
@@ -73,27 +73,27 @@ class CustomResourceDefinitionNames(Wire, always_sent=("kind", "plural")):
     singular: str = ""
 
 
-class CustomResourceSubresourceScale(Wire, always_sent=("spec_replicas_path", "status_replicas_path")):
+class CustomResourceSubresourceScale(Model, always_sent=("spec_replicas_path", "status_replicas_path")):
     label_selector_path: str | None = None
     spec_replicas_path: str = ""
     status_replicas_path: str = ""
 
 
-class CustomResourceSubresourceStatus(Wire):
+class CustomResourceSubresourceStatus(Model):
     pass
 
 
-class CustomResourceSubresources(Wire):
+class CustomResourceSubresources(Model):
     scale: CustomResourceSubresourceScale | None = None
     status: CustomResourceSubresourceStatus | None = None
 
 
-class ExternalDocumentation(Wire):
+class ExternalDocumentation(Model):
     description: str = ""
     url: str = ""
 
 
-class ValidationRule(Wire, always_sent=("rule",)):
+class ValidationRule(Model, always_sent=("rule",)):
     field_path: str = ""
     message: str = ""
     message_expression: str = ""
@@ -102,7 +102,7 @@ class ValidationRule(Wire, always_sent=("rule",)):
     rule: str = ""
 
 
-class JSONSchemaProps(Wire):
+class JSONSchemaProps(Model):
     ref: str | None = Field(default=None, validation_alias="$ref", serialization_alias="$ref")
     schema_: str = Field(default="", validation_alias="$schema", serialization_alias="$schema")
     additional_items: "JSONSchemaProps | bool | None" = None
@@ -173,17 +173,17 @@ class JSONSchemaProps(Wire):
     )
 
 
-class CustomResourceValidation(Wire):
+class CustomResourceValidation(Model):
     open_apiv3_schema: JSONSchemaProps | None = Field(
         default=None, validation_alias="openAPIV3Schema", serialization_alias="openAPIV3Schema"
     )
 
 
-class SelectableField(Wire, always_sent=("json_path",)):
+class SelectableField(Model, always_sent=("json_path",)):
     json_path: str = ""
 
 
-class CustomResourceDefinitionVersion(Wire, always_sent=("name", "served", "storage")):
+class CustomResourceDefinitionVersion(Model, always_sent=("name", "served", "storage")):
     additional_printer_columns: list[CustomResourceColumnDefinition] = Field(default_factory=list)
     deprecated: bool = False
     deprecation_warning: str | None = None
@@ -195,7 +195,7 @@ class CustomResourceDefinitionVersion(Wire, always_sent=("name", "served", "stor
     subresources: CustomResourceSubresources | None = None
 
 
-class CustomResourceDefinitionSpec(Wire, always_sent=("group", "names", "scope", "versions")):
+class CustomResourceDefinitionSpec(Model, always_sent=("group", "names", "scope", "versions")):
     conversion: CustomResourceConversion | None = None
     group: str = ""
     names: CustomResourceDefinitionNames = Field(default_factory=CustomResourceDefinitionNames)
@@ -204,7 +204,7 @@ class CustomResourceDefinitionSpec(Wire, always_sent=("group", "names", "scope",
     versions: list[CustomResourceDefinitionVersion] = Field(default_factory=list)
 
 
-class CustomResourceDefinitionCondition(Wire, always_sent=("status", "type")):
+class CustomResourceDefinitionCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     message: str = ""
     observed_generation: int = 0
@@ -213,7 +213,7 @@ class CustomResourceDefinitionCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class CustomResourceDefinitionStatus(Wire):
+class CustomResourceDefinitionStatus(Model):
     accepted_names: CustomResourceDefinitionNames = Field(default_factory=CustomResourceDefinitionNames)
     conditions: list[CustomResourceDefinitionCondition] = Field(default_factory=list)
     observed_generation: int = 0

@@ -3,8 +3,8 @@
 # No postponed annotations: pydantic would have to evaluate every one, a quarter of the import time.
 from pydantic import Field
 
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Time
 
 __all__ = [
@@ -16,13 +16,13 @@ __all__ = [
 ]
 
 
-class ServiceReference(Wire):
+class ServiceReference(Model):
     name: str = ""
     namespace: str = ""
     port: int | None = None
 
 
-class APIServiceSpec(Wire, always_sent=("group_priority_minimum", "version_priority")):
+class APIServiceSpec(Model, always_sent=("group_priority_minimum", "version_priority")):
     ca_bundle: bytes = b""
     group: str = ""
     group_priority_minimum: int = 0
@@ -34,7 +34,7 @@ class APIServiceSpec(Wire, always_sent=("group_priority_minimum", "version_prior
     version_priority: int = 0
 
 
-class APIServiceCondition(Wire, always_sent=("status", "type")):
+class APIServiceCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     message: str = ""
     reason: str = ""
@@ -42,7 +42,7 @@ class APIServiceCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class APIServiceStatus(Wire):
+class APIServiceStatus(Model):
     conditions: list[APIServiceCondition] = Field(default_factory=list)
 
 

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from ctrlruntime.api.core.v1 import PersistentVolumeClaim, PodTemplateSpec
 from ctrlruntime.api.meta.v1 import LabelSelector
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import IntOrString, Time
 
 __all__ = [
@@ -45,17 +45,17 @@ class ControllerRevision(Object, group="apps", version="v1", always_sent=("revis
     revision: int = 0
 
 
-class RollingUpdateDaemonSet(Wire):
+class RollingUpdateDaemonSet(Model):
     max_surge: IntOrString | None = None
     max_unavailable: IntOrString | None = None
 
 
-class DaemonSetUpdateStrategy(Wire):
+class DaemonSetUpdateStrategy(Model):
     rolling_update: RollingUpdateDaemonSet | None = None
     type: str = ""
 
 
-class DaemonSetSpec(Wire, always_sent=("template",)):
+class DaemonSetSpec(Model, always_sent=("template",)):
     min_ready_seconds: int = 0
     revision_history_limit: int | None = None
     selector: LabelSelector | None = None
@@ -63,7 +63,7 @@ class DaemonSetSpec(Wire, always_sent=("template",)):
     update_strategy: DaemonSetUpdateStrategy = Field(default_factory=DaemonSetUpdateStrategy)
 
 
-class DaemonSetCondition(Wire, always_sent=("status", "type")):
+class DaemonSetCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     message: str = ""
     reason: str = ""
@@ -72,7 +72,7 @@ class DaemonSetCondition(Wire, always_sent=("status", "type")):
 
 
 class DaemonSetStatus(
-    Wire,
+    Model,
     always_sent=("current_number_scheduled", "desired_number_scheduled", "number_misscheduled", "number_ready"),
 ):
     collision_count: int | None = None
@@ -92,17 +92,17 @@ class DaemonSet(Object, group="apps", version="v1", short_names=("ds",), categor
     status: DaemonSetStatus = Field(default_factory=DaemonSetStatus)
 
 
-class RollingUpdateDeployment(Wire):
+class RollingUpdateDeployment(Model):
     max_surge: IntOrString | None = None
     max_unavailable: IntOrString | None = None
 
 
-class DeploymentStrategy(Wire):
+class DeploymentStrategy(Model):
     rolling_update: RollingUpdateDeployment | None = None
     type: str = ""
 
 
-class DeploymentSpec(Wire, always_sent=("template",)):
+class DeploymentSpec(Model, always_sent=("template",)):
     min_ready_seconds: int = 0
     paused: bool = False
     progress_deadline_seconds: int | None = None
@@ -113,7 +113,7 @@ class DeploymentSpec(Wire, always_sent=("template",)):
     template: PodTemplateSpec = Field(default_factory=PodTemplateSpec)
 
 
-class DeploymentCondition(Wire, always_sent=("status", "type")):
+class DeploymentCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     last_update_time: Time | None = None
     message: str = ""
@@ -122,7 +122,7 @@ class DeploymentCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class DeploymentStatus(Wire):
+class DeploymentStatus(Model):
     available_replicas: int = 0
     collision_count: int | None = None
     conditions: list[DeploymentCondition] = Field(default_factory=list)
@@ -139,14 +139,14 @@ class Deployment(Object, group="apps", version="v1", short_names=("deploy",), ca
     status: DeploymentStatus = Field(default_factory=DeploymentStatus)
 
 
-class ReplicaSetSpec(Wire):
+class ReplicaSetSpec(Model):
     min_ready_seconds: int = 0
     replicas: int | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec = Field(default_factory=PodTemplateSpec)
 
 
-class ReplicaSetCondition(Wire, always_sent=("status", "type")):
+class ReplicaSetCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     message: str = ""
     reason: str = ""
@@ -154,7 +154,7 @@ class ReplicaSetCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class ReplicaSetStatus(Wire, always_sent=("replicas",)):
+class ReplicaSetStatus(Model, always_sent=("replicas",)):
     available_replicas: int = 0
     conditions: list[ReplicaSetCondition] = Field(default_factory=list)
     fully_labeled_replicas: int = 0
@@ -169,26 +169,26 @@ class ReplicaSet(Object, group="apps", version="v1", short_names=("rs",), catego
     status: ReplicaSetStatus = Field(default_factory=ReplicaSetStatus)
 
 
-class RollingUpdateStatefulSetStrategy(Wire):
+class RollingUpdateStatefulSetStrategy(Model):
     max_unavailable: IntOrString | None = None
     partition: int | None = None
 
 
-class StatefulSetOrdinals(Wire, always_sent=("start",)):
+class StatefulSetOrdinals(Model, always_sent=("start",)):
     start: int = 0
 
 
-class StatefulSetPersistentVolumeClaimRetentionPolicy(Wire):
+class StatefulSetPersistentVolumeClaimRetentionPolicy(Model):
     when_deleted: str = ""
     when_scaled: str = ""
 
 
-class StatefulSetUpdateStrategy(Wire):
+class StatefulSetUpdateStrategy(Model):
     rolling_update: RollingUpdateStatefulSetStrategy | None = None
     type: str = ""
 
 
-class StatefulSetSpec(Wire, always_sent=("service_name", "template")):
+class StatefulSetSpec(Model, always_sent=("service_name", "template")):
     min_ready_seconds: int = 0
     ordinals: StatefulSetOrdinals | None = None
     persistent_volume_claim_retention_policy: StatefulSetPersistentVolumeClaimRetentionPolicy | None = None
@@ -202,7 +202,7 @@ class StatefulSetSpec(Wire, always_sent=("service_name", "template")):
     volume_claim_templates: list[PersistentVolumeClaim] = Field(default_factory=list)
 
 
-class StatefulSetCondition(Wire, always_sent=("status", "type")):
+class StatefulSetCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     message: str = ""
     reason: str = ""
@@ -210,7 +210,7 @@ class StatefulSetCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class StatefulSetStatus(Wire, always_sent=("available_replicas", "replicas")):
+class StatefulSetStatus(Model, always_sent=("available_replicas", "replicas")):
     available_replicas: int = 0
     collision_count: int | None = None
     conditions: list[StatefulSetCondition] = Field(default_factory=list)

@@ -3,8 +3,8 @@
 # No postponed annotations: pydantic would have to evaluate every one, a quarter of the import time.
 from pydantic import Field
 
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Time
 
 __all__ = [
@@ -21,21 +21,21 @@ __all__ = [
 ]
 
 
-class BoundObjectReference(Wire):
+class BoundObjectReference(Model):
     api_version: str = ""
     kind: str = ""
     name: str = ""
     uid: str = ""
 
 
-class UserInfo(Wire):
+class UserInfo(Model):
     extra: dict[str, list[str]] = Field(default_factory=dict)
     groups: list[str] = Field(default_factory=list)
     uid: str = ""
     username: str = ""
 
 
-class SelfSubjectReviewStatus(Wire):
+class SelfSubjectReviewStatus(Model):
     user_info: UserInfo = Field(default_factory=UserInfo)
 
 
@@ -43,13 +43,13 @@ class SelfSubjectReview(Object, group="authentication.k8s.io", version="v1", sco
     status: SelfSubjectReviewStatus = Field(default_factory=SelfSubjectReviewStatus)
 
 
-class TokenRequestSpec(Wire):
+class TokenRequestSpec(Model):
     audiences: list[str] = Field(default_factory=list)
     bound_object_ref: BoundObjectReference | None = None
     expiration_seconds: int | None = None
 
 
-class TokenRequestStatus(Wire, always_sent=("token",)):
+class TokenRequestStatus(Model, always_sent=("token",)):
     expiration_timestamp: Time | None = None
     token: str = ""
 
@@ -59,12 +59,12 @@ class TokenRequest(Object, group="authentication.k8s.io", version="v1"):
     status: TokenRequestStatus = Field(default_factory=TokenRequestStatus)
 
 
-class TokenReviewSpec(Wire):
+class TokenReviewSpec(Model):
     audiences: list[str] = Field(default_factory=list)
     token: str = ""
 
 
-class TokenReviewStatus(Wire):
+class TokenReviewStatus(Model):
     audiences: list[str] = Field(default_factory=list)
     authenticated: bool = False
     error: str = ""

@@ -4,8 +4,8 @@
 from pydantic import Field
 
 from ctrlruntime.api.meta.v1 import FieldSelectorRequirement, LabelSelectorRequirement
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 
 __all__ = [
     "FieldSelectorAttributes",
@@ -26,22 +26,22 @@ __all__ = [
 ]
 
 
-class FieldSelectorAttributes(Wire):
+class FieldSelectorAttributes(Model):
     raw_selector: str = ""
     requirements: list[FieldSelectorRequirement] = Field(default_factory=list)
 
 
-class LabelSelectorAttributes(Wire):
+class LabelSelectorAttributes(Model):
     raw_selector: str = ""
     requirements: list[LabelSelectorRequirement] = Field(default_factory=list)
 
 
-class NonResourceAttributes(Wire):
+class NonResourceAttributes(Model):
     path: str = ""
     verb: str = ""
 
 
-class ResourceAttributes(Wire):
+class ResourceAttributes(Model):
     field_selector: FieldSelectorAttributes | None = None
     group: str = ""
     label_selector: LabelSelectorAttributes | None = None
@@ -53,7 +53,7 @@ class ResourceAttributes(Wire):
     version: str = ""
 
 
-class SubjectAccessReviewSpec(Wire):
+class SubjectAccessReviewSpec(Model):
     extra: dict[str, list[str]] = Field(default_factory=dict)
     groups: list[str] = Field(default_factory=list)
     non_resource_attributes: NonResourceAttributes | None = None
@@ -62,7 +62,7 @@ class SubjectAccessReviewSpec(Wire):
     user: str = ""
 
 
-class SubjectAccessReviewStatus(Wire, always_sent=("allowed",)):
+class SubjectAccessReviewStatus(Model, always_sent=("allowed",)):
     allowed: bool = False
     denied: bool = False
     evaluation_error: str = ""
@@ -74,21 +74,21 @@ class LocalSubjectAccessReview(Object, group="authorization.k8s.io", version="v1
     status: SubjectAccessReviewStatus = Field(default_factory=SubjectAccessReviewStatus)
 
 
-class NonResourceRule(Wire, always_sent=("verbs",)):
+class NonResourceRule(Model, always_sent=("verbs",)):
     non_resource_urls: list[str] = Field(
         default_factory=list, validation_alias="nonResourceURLs", serialization_alias="nonResourceURLs"
     )
     verbs: list[str] = Field(default_factory=list)
 
 
-class ResourceRule(Wire, always_sent=("verbs",)):
+class ResourceRule(Model, always_sent=("verbs",)):
     api_groups: list[str] = Field(default_factory=list)
     resource_names: list[str] = Field(default_factory=list)
     resources: list[str] = Field(default_factory=list)
     verbs: list[str] = Field(default_factory=list)
 
 
-class SelfSubjectAccessReviewSpec(Wire):
+class SelfSubjectAccessReviewSpec(Model):
     non_resource_attributes: NonResourceAttributes | None = None
     resource_attributes: ResourceAttributes | None = None
 
@@ -104,11 +104,11 @@ class SelfSubjectAccessReview(
     status: SubjectAccessReviewStatus = Field(default_factory=SubjectAccessReviewStatus)
 
 
-class SelfSubjectRulesReviewSpec(Wire):
+class SelfSubjectRulesReviewSpec(Model):
     namespace: str = ""
 
 
-class SubjectRulesReviewStatus(Wire, always_sent=("incomplete", "non_resource_rules", "resource_rules")):
+class SubjectRulesReviewStatus(Model, always_sent=("incomplete", "non_resource_rules", "resource_rules")):
     evaluation_error: str = ""
     incomplete: bool = False
     non_resource_rules: list[NonResourceRule] = Field(default_factory=list)

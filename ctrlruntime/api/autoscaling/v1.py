@@ -3,8 +3,8 @@
 # No postponed annotations: pydantic would have to evaluate every one, a quarter of the import time.
 from pydantic import Field
 
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Time
 
 __all__ = [
@@ -18,13 +18,13 @@ __all__ = [
 ]
 
 
-class CrossVersionObjectReference(Wire, always_sent=("kind", "name")):
+class CrossVersionObjectReference(Model, always_sent=("kind", "name")):
     api_version: str = ""
     kind: str = ""
     name: str = ""
 
 
-class HorizontalPodAutoscalerSpec(Wire, always_sent=("max_replicas", "scale_target_ref")):
+class HorizontalPodAutoscalerSpec(Model, always_sent=("max_replicas", "scale_target_ref")):
     max_replicas: int = 0
     min_replicas: int | None = None
     scale_target_ref: CrossVersionObjectReference = Field(default_factory=CrossVersionObjectReference)
@@ -35,7 +35,7 @@ class HorizontalPodAutoscalerSpec(Wire, always_sent=("max_replicas", "scale_targ
     )
 
 
-class HorizontalPodAutoscalerStatus(Wire, always_sent=("current_replicas", "desired_replicas")):
+class HorizontalPodAutoscalerStatus(Model, always_sent=("current_replicas", "desired_replicas")):
     current_cpu_utilization_percentage: int | None = Field(
         default=None,
         validation_alias="currentCPUUtilizationPercentage",
@@ -52,11 +52,11 @@ class HorizontalPodAutoscaler(Object, group="autoscaling", version="v1", short_n
     status: HorizontalPodAutoscalerStatus = Field(default_factory=HorizontalPodAutoscalerStatus)
 
 
-class ScaleSpec(Wire):
+class ScaleSpec(Model):
     replicas: int = 0
 
 
-class ScaleStatus(Wire, always_sent=("replicas",)):
+class ScaleStatus(Model, always_sent=("replicas",)):
     replicas: int = 0
     selector: str = ""
 

@@ -4,8 +4,8 @@
 from pydantic import Field
 
 from ctrlruntime.api.meta.v1 import LabelSelector
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Quantity, Time
 
 __all__ = [
@@ -35,87 +35,87 @@ __all__ = [
 ]
 
 
-class MetricTarget(Wire, always_sent=("type",)):
+class MetricTarget(Model, always_sent=("type",)):
     average_utilization: int | None = None
     average_value: Quantity | None = None
     type: str = ""
     value: Quantity | None = None
 
 
-class ContainerResourceMetricSource(Wire, always_sent=("container", "name", "target")):
+class ContainerResourceMetricSource(Model, always_sent=("container", "name", "target")):
     container: str = ""
     name: str = ""
     target: MetricTarget = Field(default_factory=MetricTarget)
 
 
-class MetricValueStatus(Wire):
+class MetricValueStatus(Model):
     average_utilization: int | None = None
     average_value: Quantity | None = None
     value: Quantity | None = None
 
 
-class ContainerResourceMetricStatus(Wire, always_sent=("container", "current", "name")):
+class ContainerResourceMetricStatus(Model, always_sent=("container", "current", "name")):
     container: str = ""
     current: MetricValueStatus = Field(default_factory=MetricValueStatus)
     name: str = ""
 
 
-class CrossVersionObjectReference(Wire, always_sent=("kind", "name")):
+class CrossVersionObjectReference(Model, always_sent=("kind", "name")):
     api_version: str = ""
     kind: str = ""
     name: str = ""
 
 
-class MetricIdentifier(Wire, always_sent=("name",)):
+class MetricIdentifier(Model, always_sent=("name",)):
     name: str = ""
     selector: LabelSelector | None = None
 
 
-class ExternalMetricSource(Wire, always_sent=("metric", "target")):
+class ExternalMetricSource(Model, always_sent=("metric", "target")):
     metric: MetricIdentifier = Field(default_factory=MetricIdentifier)
     target: MetricTarget = Field(default_factory=MetricTarget)
 
 
-class ExternalMetricStatus(Wire, always_sent=("current", "metric")):
+class ExternalMetricStatus(Model, always_sent=("current", "metric")):
     current: MetricValueStatus = Field(default_factory=MetricValueStatus)
     metric: MetricIdentifier = Field(default_factory=MetricIdentifier)
 
 
-class HPAScalingPolicy(Wire, always_sent=("period_seconds", "type", "value")):
+class HPAScalingPolicy(Model, always_sent=("period_seconds", "type", "value")):
     period_seconds: int = 0
     type: str = ""
     value: int = 0
 
 
-class HPAScalingRules(Wire):
+class HPAScalingRules(Model):
     policies: list[HPAScalingPolicy] = Field(default_factory=list)
     select_policy: str | None = None
     stabilization_window_seconds: int | None = None
     tolerance: Quantity | None = None
 
 
-class HorizontalPodAutoscalerBehavior(Wire):
+class HorizontalPodAutoscalerBehavior(Model):
     scale_down: HPAScalingRules | None = None
     scale_up: HPAScalingRules | None = None
 
 
-class ObjectMetricSource(Wire, always_sent=("described_object", "metric", "target")):
+class ObjectMetricSource(Model, always_sent=("described_object", "metric", "target")):
     described_object: CrossVersionObjectReference = Field(default_factory=CrossVersionObjectReference)
     metric: MetricIdentifier = Field(default_factory=MetricIdentifier)
     target: MetricTarget = Field(default_factory=MetricTarget)
 
 
-class PodsMetricSource(Wire, always_sent=("metric", "target")):
+class PodsMetricSource(Model, always_sent=("metric", "target")):
     metric: MetricIdentifier = Field(default_factory=MetricIdentifier)
     target: MetricTarget = Field(default_factory=MetricTarget)
 
 
-class ResourceMetricSource(Wire, always_sent=("name", "target")):
+class ResourceMetricSource(Model, always_sent=("name", "target")):
     name: str = ""
     target: MetricTarget = Field(default_factory=MetricTarget)
 
 
-class MetricSpec(Wire, always_sent=("type",)):
+class MetricSpec(Model, always_sent=("type",)):
     container_resource: ContainerResourceMetricSource | None = None
     external: ExternalMetricSource | None = None
     object: ObjectMetricSource | None = None
@@ -124,7 +124,7 @@ class MetricSpec(Wire, always_sent=("type",)):
     type: str = ""
 
 
-class HorizontalPodAutoscalerSpec(Wire, always_sent=("max_replicas", "scale_target_ref")):
+class HorizontalPodAutoscalerSpec(Model, always_sent=("max_replicas", "scale_target_ref")):
     behavior: HorizontalPodAutoscalerBehavior | None = None
     max_replicas: int = 0
     metrics: list[MetricSpec] = Field(default_factory=list)
@@ -132,7 +132,7 @@ class HorizontalPodAutoscalerSpec(Wire, always_sent=("max_replicas", "scale_targ
     scale_target_ref: CrossVersionObjectReference = Field(default_factory=CrossVersionObjectReference)
 
 
-class HorizontalPodAutoscalerCondition(Wire, always_sent=("status", "type")):
+class HorizontalPodAutoscalerCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     message: str = ""
     reason: str = ""
@@ -140,23 +140,23 @@ class HorizontalPodAutoscalerCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class ObjectMetricStatus(Wire, always_sent=("current", "described_object", "metric")):
+class ObjectMetricStatus(Model, always_sent=("current", "described_object", "metric")):
     current: MetricValueStatus = Field(default_factory=MetricValueStatus)
     described_object: CrossVersionObjectReference = Field(default_factory=CrossVersionObjectReference)
     metric: MetricIdentifier = Field(default_factory=MetricIdentifier)
 
 
-class PodsMetricStatus(Wire, always_sent=("current", "metric")):
+class PodsMetricStatus(Model, always_sent=("current", "metric")):
     current: MetricValueStatus = Field(default_factory=MetricValueStatus)
     metric: MetricIdentifier = Field(default_factory=MetricIdentifier)
 
 
-class ResourceMetricStatus(Wire, always_sent=("current", "name")):
+class ResourceMetricStatus(Model, always_sent=("current", "name")):
     current: MetricValueStatus = Field(default_factory=MetricValueStatus)
     name: str = ""
 
 
-class MetricStatus(Wire, always_sent=("type",)):
+class MetricStatus(Model, always_sent=("type",)):
     container_resource: ContainerResourceMetricStatus | None = None
     external: ExternalMetricStatus | None = None
     object: ObjectMetricStatus | None = None
@@ -165,7 +165,7 @@ class MetricStatus(Wire, always_sent=("type",)):
     type: str = ""
 
 
-class HorizontalPodAutoscalerStatus(Wire, always_sent=("desired_replicas",)):
+class HorizontalPodAutoscalerStatus(Model, always_sent=("desired_replicas",)):
     conditions: list[HorizontalPodAutoscalerCondition] = Field(default_factory=list)
     current_metrics: list[MetricStatus] = Field(default_factory=list)
     current_replicas: int = 0

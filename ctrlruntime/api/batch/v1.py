@@ -5,8 +5,8 @@ from pydantic import Field
 
 from ctrlruntime.api.core.v1 import ObjectReference, PodTemplateSpec
 from ctrlruntime.api.meta.v1 import LabelSelector, ObjectMeta
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Time
 
 __all__ = [
@@ -28,37 +28,37 @@ __all__ = [
 ]
 
 
-class PodFailurePolicyOnExitCodesRequirement(Wire, always_sent=("operator", "values")):
+class PodFailurePolicyOnExitCodesRequirement(Model, always_sent=("operator", "values")):
     container_name: str | None = None
     operator: str = ""
     values: list[int] = Field(default_factory=list)
 
 
-class PodFailurePolicyOnPodConditionsPattern(Wire, always_sent=("status", "type")):
+class PodFailurePolicyOnPodConditionsPattern(Model, always_sent=("status", "type")):
     status: str = ""
     type: str = ""
 
 
-class PodFailurePolicyRule(Wire, always_sent=("action",)):
+class PodFailurePolicyRule(Model, always_sent=("action",)):
     action: str = ""
     on_exit_codes: PodFailurePolicyOnExitCodesRequirement | None = None
     on_pod_conditions: list[PodFailurePolicyOnPodConditionsPattern] = Field(default_factory=list)
 
 
-class PodFailurePolicy(Wire, always_sent=("rules",)):
+class PodFailurePolicy(Model, always_sent=("rules",)):
     rules: list[PodFailurePolicyRule] = Field(default_factory=list)
 
 
-class SuccessPolicyRule(Wire):
+class SuccessPolicyRule(Model):
     succeeded_count: int | None = None
     succeeded_indexes: str | None = None
 
 
-class SuccessPolicy(Wire, always_sent=("rules",)):
+class SuccessPolicy(Model, always_sent=("rules",)):
     rules: list[SuccessPolicyRule] = Field(default_factory=list)
 
 
-class JobSpec(Wire, always_sent=("template",)):
+class JobSpec(Model, always_sent=("template",)):
     active_deadline_seconds: int | None = None
     backoff_limit: int | None = None
     backoff_limit_per_index: int | None = None
@@ -77,12 +77,12 @@ class JobSpec(Wire, always_sent=("template",)):
     ttl_seconds_after_finished: int | None = None
 
 
-class JobTemplateSpec(Wire):
+class JobTemplateSpec(Model):
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
     spec: JobSpec = Field(default_factory=JobSpec)
 
 
-class CronJobSpec(Wire, always_sent=("job_template", "schedule")):
+class CronJobSpec(Model, always_sent=("job_template", "schedule")):
     concurrency_policy: str = ""
     failed_jobs_history_limit: int | None = None
     job_template: JobTemplateSpec = Field(default_factory=JobTemplateSpec)
@@ -93,7 +93,7 @@ class CronJobSpec(Wire, always_sent=("job_template", "schedule")):
     time_zone: str | None = None
 
 
-class CronJobStatus(Wire):
+class CronJobStatus(Model):
     active: list[ObjectReference] = Field(default_factory=list)
     last_schedule_time: Time | None = None
     last_successful_time: Time | None = None
@@ -104,7 +104,7 @@ class CronJob(Object, group="batch", version="v1", short_names=("cj",), categori
     status: CronJobStatus = Field(default_factory=CronJobStatus)
 
 
-class JobCondition(Wire, always_sent=("status", "type")):
+class JobCondition(Model, always_sent=("status", "type")):
     last_probe_time: Time | None = None
     last_transition_time: Time | None = None
     message: str = ""
@@ -113,12 +113,12 @@ class JobCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class UncountedTerminatedPods(Wire):
+class UncountedTerminatedPods(Model):
     failed: list[str] = Field(default_factory=list)
     succeeded: list[str] = Field(default_factory=list)
 
 
-class JobStatus(Wire):
+class JobStatus(Model):
     active: int = 0
     completed_indexes: str = ""
     completion_time: Time | None = None

@@ -3,8 +3,8 @@
 # No postponed annotations: pydantic would have to evaluate every one, a quarter of the import time.
 from pydantic import Field
 
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Time
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
 ]
 
 
-class CertificateSigningRequestSpec(Wire, always_sent=("request", "signer_name")):
+class CertificateSigningRequestSpec(Model, always_sent=("request", "signer_name")):
     expiration_seconds: int | None = None
     extra: dict[str, list[str]] = Field(default_factory=dict)
     groups: list[str] = Field(default_factory=list)
@@ -26,7 +26,7 @@ class CertificateSigningRequestSpec(Wire, always_sent=("request", "signer_name")
     username: str = ""
 
 
-class CertificateSigningRequestCondition(Wire, always_sent=("status", "type")):
+class CertificateSigningRequestCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     last_update_time: Time | None = None
     message: str = ""
@@ -35,7 +35,7 @@ class CertificateSigningRequestCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class CertificateSigningRequestStatus(Wire):
+class CertificateSigningRequestStatus(Model):
     certificate: bytes = b""
     conditions: list[CertificateSigningRequestCondition] = Field(default_factory=list)
 

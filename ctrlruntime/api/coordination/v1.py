@@ -3,8 +3,8 @@
 # No postponed annotations: pydantic would have to evaluate every one, a quarter of the import time.
 from pydantic import Field
 
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import MicroTime
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
 ]
 
 
-class LeaseSpec(Wire):
+class LeaseSpec(Model):
     acquire_time: MicroTime | None = None
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None

@@ -4,8 +4,8 @@
 from pydantic import AliasChoices, Field
 
 from ctrlruntime.api.meta.v1 import Condition, LabelSelector, ObjectMeta
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import IntOrString, MicroTime, Quantity, Time
 
 __all__ = [
@@ -218,39 +218,39 @@ __all__ = [
 ]
 
 
-class AWSElasticBlockStoreVolumeSource(Wire, always_sent=("volume_id",)):
+class AWSElasticBlockStoreVolumeSource(Model, always_sent=("volume_id",)):
     fs_type: str = ""
     partition: int = 0
     read_only: bool = False
     volume_id: str = Field(default="", validation_alias="volumeID", serialization_alias="volumeID")
 
 
-class NodeSelectorRequirement(Wire, always_sent=("key", "operator")):
+class NodeSelectorRequirement(Model, always_sent=("key", "operator")):
     key: str = ""
     operator: str = ""
     values: list[str] = Field(default_factory=list)
 
 
-class NodeSelectorTerm(Wire):
+class NodeSelectorTerm(Model):
     match_expressions: list[NodeSelectorRequirement] = Field(default_factory=list)
     match_fields: list[NodeSelectorRequirement] = Field(default_factory=list)
 
 
-class NodeSelector(Wire, always_sent=("node_selector_terms",)):
+class NodeSelector(Model, always_sent=("node_selector_terms",)):
     node_selector_terms: list[NodeSelectorTerm] = Field(default_factory=list)
 
 
-class PreferredSchedulingTerm(Wire, always_sent=("preference", "weight")):
+class PreferredSchedulingTerm(Model, always_sent=("preference", "weight")):
     preference: NodeSelectorTerm = Field(default_factory=NodeSelectorTerm)
     weight: int = 0
 
 
-class NodeAffinity(Wire):
+class NodeAffinity(Model):
     preferred_during_scheduling_ignored_during_execution: list[PreferredSchedulingTerm] = Field(default_factory=list)
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
-class PodAffinityTerm(Wire, always_sent=("topology_key",)):
+class PodAffinityTerm(Model, always_sent=("topology_key",)):
     label_selector: LabelSelector | None = None
     match_label_keys: list[str] = Field(default_factory=list)
     mismatch_label_keys: list[str] = Field(default_factory=list)
@@ -259,38 +259,38 @@ class PodAffinityTerm(Wire, always_sent=("topology_key",)):
     topology_key: str = ""
 
 
-class WeightedPodAffinityTerm(Wire, always_sent=("pod_affinity_term", "weight")):
+class WeightedPodAffinityTerm(Model, always_sent=("pod_affinity_term", "weight")):
     pod_affinity_term: PodAffinityTerm = Field(default_factory=PodAffinityTerm)
     weight: int = 0
 
 
-class PodAffinity(Wire):
+class PodAffinity(Model):
     preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] = Field(default_factory=list)
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = Field(default_factory=list)
 
 
-class PodAntiAffinity(Wire):
+class PodAntiAffinity(Model):
     preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] = Field(default_factory=list)
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = Field(default_factory=list)
 
 
-class Affinity(Wire):
+class Affinity(Model):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAntiAffinity | None = None
 
 
-class AppArmorProfile(Wire, always_sent=("type",)):
+class AppArmorProfile(Model, always_sent=("type",)):
     localhost_profile: str | None = None
     type: str = ""
 
 
-class AttachedVolume(Wire, always_sent=("device_path", "name")):
+class AttachedVolume(Model, always_sent=("device_path", "name")):
     device_path: str = ""
     name: str = ""
 
 
-class AzureDiskVolumeSource(Wire, always_sent=("disk_name", "disk_uri")):
+class AzureDiskVolumeSource(Model, always_sent=("disk_name", "disk_uri")):
     kind: str | None = None
     caching_mode: str | None = None
     disk_name: str = ""
@@ -299,20 +299,20 @@ class AzureDiskVolumeSource(Wire, always_sent=("disk_name", "disk_uri")):
     read_only: bool | None = None
 
 
-class AzureFilePersistentVolumeSource(Wire, always_sent=("secret_name", "share_name")):
+class AzureFilePersistentVolumeSource(Model, always_sent=("secret_name", "share_name")):
     read_only: bool = False
     secret_name: str = ""
     secret_namespace: str | None = None
     share_name: str = ""
 
 
-class AzureFileVolumeSource(Wire, always_sent=("secret_name", "share_name")):
+class AzureFileVolumeSource(Model, always_sent=("secret_name", "share_name")):
     read_only: bool = False
     secret_name: str = ""
     share_name: str = ""
 
 
-class ObjectReference(Wire):
+class ObjectReference(Model):
     api_version: str = ""
     kind: str = ""
     field_path: str = ""
@@ -326,12 +326,12 @@ class Binding(Object, group="", version="v1", always_sent=("target",)):
     target: ObjectReference = Field(default_factory=ObjectReference)
 
 
-class SecretReference(Wire):
+class SecretReference(Model):
     name: str = ""
     namespace: str = ""
 
 
-class CSIPersistentVolumeSource(Wire, always_sent=("driver", "volume_handle")):
+class CSIPersistentVolumeSource(Model, always_sent=("driver", "volume_handle")):
     controller_expand_secret_ref: SecretReference | None = None
     controller_publish_secret_ref: SecretReference | None = None
     driver: str = ""
@@ -344,11 +344,11 @@ class CSIPersistentVolumeSource(Wire, always_sent=("driver", "volume_handle")):
     volume_handle: str = ""
 
 
-class LocalObjectReference(Wire):
+class LocalObjectReference(Model):
     name: str = ""
 
 
-class CSIVolumeSource(Wire, always_sent=("driver",)):
+class CSIVolumeSource(Model, always_sent=("driver",)):
     driver: str = ""
     fs_type: str | None = None
     node_publish_secret_ref: LocalObjectReference | None = None
@@ -356,12 +356,12 @@ class CSIVolumeSource(Wire, always_sent=("driver",)):
     volume_attributes: dict[str, str] = Field(default_factory=dict)
 
 
-class Capabilities(Wire):
+class Capabilities(Model):
     add: list[str] = Field(default_factory=list)
     drop: list[str] = Field(default_factory=list)
 
 
-class CephFSPersistentVolumeSource(Wire, always_sent=("monitors",)):
+class CephFSPersistentVolumeSource(Model, always_sent=("monitors",)):
     monitors: list[str] = Field(default_factory=list)
     path: str = ""
     read_only: bool = False
@@ -370,7 +370,7 @@ class CephFSPersistentVolumeSource(Wire, always_sent=("monitors",)):
     user: str = ""
 
 
-class CephFSVolumeSource(Wire, always_sent=("monitors",)):
+class CephFSVolumeSource(Model, always_sent=("monitors",)):
     monitors: list[str] = Field(default_factory=list)
     path: str = ""
     read_only: bool = False
@@ -379,25 +379,25 @@ class CephFSVolumeSource(Wire, always_sent=("monitors",)):
     user: str = ""
 
 
-class CinderPersistentVolumeSource(Wire, always_sent=("volume_id",)):
+class CinderPersistentVolumeSource(Model, always_sent=("volume_id",)):
     fs_type: str = ""
     read_only: bool = False
     secret_ref: SecretReference | None = None
     volume_id: str = Field(default="", validation_alias="volumeID", serialization_alias="volumeID")
 
 
-class CinderVolumeSource(Wire, always_sent=("volume_id",)):
+class CinderVolumeSource(Model, always_sent=("volume_id",)):
     fs_type: str = ""
     read_only: bool = False
     secret_ref: LocalObjectReference | None = None
     volume_id: str = Field(default="", validation_alias="volumeID", serialization_alias="volumeID")
 
 
-class ClientIPConfig(Wire):
+class ClientIPConfig(Model):
     timeout_seconds: int | None = None
 
 
-class ClusterTrustBundleProjection(Wire, always_sent=("path",)):
+class ClusterTrustBundleProjection(Model, always_sent=("path",)):
     label_selector: LabelSelector | None = None
     name: str | None = None
     optional: bool | None = None
@@ -405,7 +405,7 @@ class ClusterTrustBundleProjection(Wire, always_sent=("path",)):
     signer_name: str | None = None
 
 
-class ComponentCondition(Wire, always_sent=("status", "type")):
+class ComponentCondition(Model, always_sent=("status", "type")):
     error: str = ""
     message: str = ""
     status: str = ""
@@ -422,18 +422,18 @@ class ConfigMap(Object, group="", version="v1", short_names=("cm",)):
     immutable: bool | None = None
 
 
-class ConfigMapEnvSource(Wire):
+class ConfigMapEnvSource(Model):
     name: str = ""
     optional: bool | None = None
 
 
-class ConfigMapKeySelector(Wire, always_sent=("key",)):
+class ConfigMapKeySelector(Model, always_sent=("key",)):
     key: str = ""
     name: str = ""
     optional: bool | None = None
 
 
-class ConfigMapNodeConfigSource(Wire, always_sent=("kubelet_config_key", "name", "namespace")):
+class ConfigMapNodeConfigSource(Model, always_sent=("kubelet_config_key", "name", "namespace")):
     kubelet_config_key: str = ""
     name: str = ""
     namespace: str = ""
@@ -441,26 +441,26 @@ class ConfigMapNodeConfigSource(Wire, always_sent=("kubelet_config_key", "name",
     uid: str = ""
 
 
-class KeyToPath(Wire, always_sent=("key", "path")):
+class KeyToPath(Model, always_sent=("key", "path")):
     key: str = ""
     mode: int | None = None
     path: str = ""
 
 
-class ConfigMapProjection(Wire):
+class ConfigMapProjection(Model):
     items: list[KeyToPath] = Field(default_factory=list)
     name: str = ""
     optional: bool | None = None
 
 
-class ConfigMapVolumeSource(Wire):
+class ConfigMapVolumeSource(Model):
     default_mode: int | None = None
     items: list[KeyToPath] = Field(default_factory=list)
     name: str = ""
     optional: bool | None = None
 
 
-class ContainerPort(Wire, always_sent=("container_port",)):
+class ContainerPort(Model, always_sent=("container_port",)):
     container_port: int = 0
     host_ip: str = Field(default="", validation_alias="hostIP", serialization_alias="hostIP")
     host_port: int = 0
@@ -468,57 +468,57 @@ class ContainerPort(Wire, always_sent=("container_port",)):
     protocol: str = ""
 
 
-class ContainerResizePolicy(Wire, always_sent=("resource_name", "restart_policy")):
+class ContainerResizePolicy(Model, always_sent=("resource_name", "restart_policy")):
     resource_name: str = ""
     restart_policy: str = ""
 
 
-class ContainerRestartRuleOnExitCodes(Wire):
+class ContainerRestartRuleOnExitCodes(Model):
     operator: str = ""
     values: list[int] = Field(default_factory=list)
 
 
-class ContainerRestartRule(Wire):
+class ContainerRestartRule(Model):
     action: str = ""
     exit_codes: ContainerRestartRuleOnExitCodes | None = None
 
 
-class SecretEnvSource(Wire):
+class SecretEnvSource(Model):
     name: str = ""
     optional: bool | None = None
 
 
-class EnvFromSource(Wire):
+class EnvFromSource(Model):
     config_map_ref: ConfigMapEnvSource | None = None
     prefix: str = ""
     secret_ref: SecretEnvSource | None = None
 
 
-class FileKeySelector(Wire, always_sent=("key", "path", "volume_name")):
+class FileKeySelector(Model, always_sent=("key", "path", "volume_name")):
     key: str = ""
     optional: bool | None = None
     path: str = ""
     volume_name: str = ""
 
 
-class ObjectFieldSelector(Wire, always_sent=("field_path",)):
+class ObjectFieldSelector(Model, always_sent=("field_path",)):
     api_version: str = ""
     field_path: str = ""
 
 
-class ResourceFieldSelector(Wire, always_sent=("resource",)):
+class ResourceFieldSelector(Model, always_sent=("resource",)):
     container_name: str = ""
     divisor: Quantity = Quantity(0)
     resource: str = ""
 
 
-class SecretKeySelector(Wire, always_sent=("key",)):
+class SecretKeySelector(Model, always_sent=("key",)):
     key: str = ""
     name: str = ""
     optional: bool | None = None
 
 
-class EnvVarSource(Wire):
+class EnvVarSource(Model):
     config_map_key_ref: ConfigMapKeySelector | None = None
     field_ref: ObjectFieldSelector | None = None
     file_key_ref: FileKeySelector | None = None
@@ -526,22 +526,22 @@ class EnvVarSource(Wire):
     secret_key_ref: SecretKeySelector | None = None
 
 
-class EnvVar(Wire, always_sent=("name",)):
+class EnvVar(Model, always_sent=("name",)):
     name: str = ""
     value: str = ""
     value_from: EnvVarSource | None = None
 
 
-class ExecAction(Wire):
+class ExecAction(Model):
     command: list[str] = Field(default_factory=list)
 
 
-class HTTPHeader(Wire, always_sent=("name", "value")):
+class HTTPHeader(Model, always_sent=("name", "value")):
     name: str = ""
     value: str = ""
 
 
-class HTTPGetAction(Wire, always_sent=("port",)):
+class HTTPGetAction(Model, always_sent=("port",)):
     host: str = ""
     http_headers: list[HTTPHeader] = Field(default_factory=list)
     path: str = ""
@@ -549,16 +549,16 @@ class HTTPGetAction(Wire, always_sent=("port",)):
     scheme: str = ""
 
 
-class SleepAction(Wire, always_sent=("seconds",)):
+class SleepAction(Model, always_sent=("seconds",)):
     seconds: int = 0
 
 
-class TCPSocketAction(Wire, always_sent=("port",)):
+class TCPSocketAction(Model, always_sent=("port",)):
     host: str = ""
     port: IntOrString = 0
 
 
-class LifecycleHandler(Wire):
+class LifecycleHandler(Model):
     exec: ExecAction | None = Field(
         default=None, validation_alias=AliasChoices("exec", "_exec"), serialization_alias="exec"
     )
@@ -567,18 +567,18 @@ class LifecycleHandler(Wire):
     tcp_socket: TCPSocketAction | None = None
 
 
-class Lifecycle(Wire):
+class Lifecycle(Model):
     post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
     stop_signal: str | None = None
 
 
-class GRPCAction(Wire, always_sent=("port",)):
+class GRPCAction(Model, always_sent=("port",)):
     port: int = 0
     service: str | None = None
 
 
-class Probe(Wire):
+class Probe(Model):
     exec: ExecAction | None = Field(
         default=None, validation_alias=AliasChoices("exec", "_exec"), serialization_alias="exec"
     )
@@ -593,37 +593,37 @@ class Probe(Wire):
     timeout_seconds: int = 0
 
 
-class ResourceClaim(Wire, always_sent=("name",)):
+class ResourceClaim(Model, always_sent=("name",)):
     name: str = ""
     request: str = ""
 
 
-class ResourceRequirements(Wire):
+class ResourceRequirements(Model):
     claims: list[ResourceClaim] = Field(default_factory=list)
     limits: dict[str, Quantity] = Field(default_factory=dict)
     requests: dict[str, Quantity] = Field(default_factory=dict)
 
 
-class SELinuxOptions(Wire):
+class SELinuxOptions(Model):
     level: str = ""
     role: str = ""
     type: str = ""
     user: str = ""
 
 
-class SeccompProfile(Wire, always_sent=("type",)):
+class SeccompProfile(Model, always_sent=("type",)):
     localhost_profile: str | None = None
     type: str = ""
 
 
-class WindowsSecurityContextOptions(Wire):
+class WindowsSecurityContextOptions(Model):
     gmsa_credential_spec: str | None = None
     gmsa_credential_spec_name: str | None = None
     host_process: bool | None = None
     run_as_user_name: str | None = None
 
 
-class SecurityContext(Wire):
+class SecurityContext(Model):
     allow_privilege_escalation: bool | None = None
     app_armor_profile: AppArmorProfile | None = None
     capabilities: Capabilities | None = None
@@ -638,12 +638,12 @@ class SecurityContext(Wire):
     windows_options: WindowsSecurityContextOptions | None = None
 
 
-class VolumeDevice(Wire, always_sent=("device_path", "name")):
+class VolumeDevice(Model, always_sent=("device_path", "name")):
     device_path: str = ""
     name: str = ""
 
 
-class VolumeMount(Wire, always_sent=("mount_path", "name")):
+class VolumeMount(Model, always_sent=("mount_path", "name")):
     mount_path: str = ""
     mount_propagation: str | None = None
     name: str = ""
@@ -653,7 +653,7 @@ class VolumeMount(Wire, always_sent=("mount_path", "name")):
     sub_path_expr: str = ""
 
 
-class Container(Wire, always_sent=("name",)):
+class Container(Model, always_sent=("name",)):
     args: list[str] = Field(default_factory=list)
     command: list[str] = Field(default_factory=list)
     env: list[EnvVar] = Field(default_factory=list)
@@ -681,22 +681,22 @@ class Container(Wire, always_sent=("name",)):
     working_dir: str = ""
 
 
-class ContainerExtendedResourceRequest(Wire, always_sent=("container_name", "request_name", "resource_name")):
+class ContainerExtendedResourceRequest(Model, always_sent=("container_name", "request_name", "resource_name")):
     container_name: str = ""
     request_name: str = ""
     resource_name: str = ""
 
 
-class ContainerImage(Wire):
+class ContainerImage(Model):
     names: list[str] = Field(default_factory=list)
     size_bytes: int = 0
 
 
-class ContainerStateRunning(Wire):
+class ContainerStateRunning(Model):
     started_at: Time | None = None
 
 
-class ContainerStateTerminated(Wire, always_sent=("exit_code",)):
+class ContainerStateTerminated(Model, always_sent=("exit_code",)):
     container_id: str = Field(default="", validation_alias="containerID", serialization_alias="containerID")
     exit_code: int = 0
     finished_at: Time | None = None
@@ -706,47 +706,47 @@ class ContainerStateTerminated(Wire, always_sent=("exit_code",)):
     started_at: Time | None = None
 
 
-class ContainerStateWaiting(Wire):
+class ContainerStateWaiting(Model):
     message: str = ""
     reason: str = ""
 
 
-class ContainerState(Wire):
+class ContainerState(Model):
     running: ContainerStateRunning | None = None
     terminated: ContainerStateTerminated | None = None
     waiting: ContainerStateWaiting | None = None
 
 
-class LinuxContainerUser(Wire, always_sent=("gid", "uid")):
+class LinuxContainerUser(Model, always_sent=("gid", "uid")):
     gid: int = 0
     supplemental_groups: list[int] = Field(default_factory=list)
     uid: int = 0
 
 
-class ContainerUser(Wire):
+class ContainerUser(Model):
     linux: LinuxContainerUser | None = None
 
 
-class ResourceHealth(Wire, always_sent=("resource_id",)):
+class ResourceHealth(Model, always_sent=("resource_id",)):
     health: str = ""
     message: str | None = None
     resource_id: str = Field(default="", validation_alias="resourceID", serialization_alias="resourceID")
 
 
-class ResourceStatus(Wire, always_sent=("name",)):
+class ResourceStatus(Model, always_sent=("name",)):
     name: str = ""
     resources: list[ResourceHealth] = Field(default_factory=list)
 
 
-class ImageVolumeStatus(Wire):
+class ImageVolumeStatus(Model):
     image_ref: str = ""
 
 
-class VolumeStatus(Wire):
+class VolumeStatus(Model):
     image: ImageVolumeStatus | None = None
 
 
-class VolumeMountStatus(Wire, always_sent=("mount_path", "name")):
+class VolumeMountStatus(Model, always_sent=("mount_path", "name")):
     mount_path: str = ""
     name: str = ""
     read_only: bool = False
@@ -754,7 +754,7 @@ class VolumeMountStatus(Wire, always_sent=("mount_path", "name")):
     volume_status: VolumeStatus | None = None
 
 
-class ContainerStatus(Wire, always_sent=("image", "image_id", "name", "ready", "restart_count")):
+class ContainerStatus(Model, always_sent=("image", "image_id", "name", "ready", "restart_count")):
     allocated_resources: dict[str, Quantity] = Field(default_factory=dict)
     allocated_resources_status: list[ResourceStatus] = Field(default_factory=list)
     container_id: str = Field(default="", validation_alias="containerID", serialization_alias="containerID")
@@ -772,46 +772,46 @@ class ContainerStatus(Wire, always_sent=("image", "image_id", "name", "ready", "
     volume_mounts: list[VolumeMountStatus] = Field(default_factory=list)
 
 
-class DaemonEndpoint(Wire, always_sent=("port",)):
+class DaemonEndpoint(Model, always_sent=("port",)):
     port: int = Field(default=0, validation_alias="Port", serialization_alias="Port")
 
 
-class DownwardAPIVolumeFile(Wire, always_sent=("path",)):
+class DownwardAPIVolumeFile(Model, always_sent=("path",)):
     field_ref: ObjectFieldSelector | None = None
     mode: int | None = None
     path: str = ""
     resource_field_ref: ResourceFieldSelector | None = None
 
 
-class DownwardAPIProjection(Wire):
+class DownwardAPIProjection(Model):
     items: list[DownwardAPIVolumeFile] = Field(default_factory=list)
 
 
-class DownwardAPIVolumeSource(Wire):
+class DownwardAPIVolumeSource(Model):
     default_mode: int | None = None
     items: list[DownwardAPIVolumeFile] = Field(default_factory=list)
 
 
-class EmptyDirVolumeSource(Wire):
+class EmptyDirVolumeSource(Model):
     medium: str = ""
     size_limit: Quantity | None = None
 
 
-class EndpointAddress(Wire, always_sent=("ip",)):
+class EndpointAddress(Model, always_sent=("ip",)):
     hostname: str = ""
     ip: str = ""
     node_name: str | None = None
     target_ref: ObjectReference | None = None
 
 
-class EndpointPort(Wire, always_sent=("port",)):
+class EndpointPort(Model, always_sent=("port",)):
     app_protocol: str | None = None
     name: str = ""
     port: int = 0
     protocol: str = ""
 
 
-class EndpointSubset(Wire):
+class EndpointSubset(Model):
     addresses: list[EndpointAddress] = Field(default_factory=list)
     not_ready_addresses: list[EndpointAddress] = Field(default_factory=list)
     ports: list[EndpointPort] = Field(default_factory=list)
@@ -821,7 +821,7 @@ class Endpoints(Object, group="", version="v1", short_names=("ep",)):
     subsets: list[EndpointSubset] = Field(default_factory=list)
 
 
-class EphemeralContainer(Wire, always_sent=("name",)):
+class EphemeralContainer(Model, always_sent=("name",)):
     args: list[str] = Field(default_factory=list)
     command: list[str] = Field(default_factory=list)
     env: list[EnvVar] = Field(default_factory=list)
@@ -850,25 +850,25 @@ class EphemeralContainer(Wire, always_sent=("name",)):
     working_dir: str = ""
 
 
-class TypedLocalObjectReference(Wire, always_sent=("kind", "name")):
+class TypedLocalObjectReference(Model, always_sent=("kind", "name")):
     kind: str = ""
     api_group: str | None = None
     name: str = ""
 
 
-class TypedObjectReference(Wire, always_sent=("kind", "name")):
+class TypedObjectReference(Model, always_sent=("kind", "name")):
     kind: str = ""
     api_group: str | None = None
     name: str = ""
     namespace: str | None = None
 
 
-class VolumeResourceRequirements(Wire):
+class VolumeResourceRequirements(Model):
     limits: dict[str, Quantity] = Field(default_factory=dict)
     requests: dict[str, Quantity] = Field(default_factory=dict)
 
 
-class PersistentVolumeClaimSpec(Wire):
+class PersistentVolumeClaimSpec(Model):
     access_modes: list[str] = Field(default_factory=list)
     data_source: TypedLocalObjectReference | None = None
     data_source_ref: TypedObjectReference | None = None
@@ -880,21 +880,21 @@ class PersistentVolumeClaimSpec(Wire):
     volume_name: str = ""
 
 
-class PersistentVolumeClaimTemplate(Wire, always_sent=("spec",)):
+class PersistentVolumeClaimTemplate(Model, always_sent=("spec",)):
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
     spec: PersistentVolumeClaimSpec = Field(default_factory=PersistentVolumeClaimSpec)
 
 
-class EphemeralVolumeSource(Wire):
+class EphemeralVolumeSource(Model):
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
-class EventSeries(Wire):
+class EventSeries(Model):
     count: int = 0
     last_observed_time: MicroTime | None = None
 
 
-class EventSource(Wire):
+class EventSource(Model):
     component: str = ""
     host: str = ""
 
@@ -922,7 +922,7 @@ class Event(
     type: str = ""
 
 
-class FCVolumeSource(Wire):
+class FCVolumeSource(Model):
     fs_type: str = ""
     lun: int | None = None
     read_only: bool = False
@@ -932,7 +932,7 @@ class FCVolumeSource(Wire):
     wwids: list[str] = Field(default_factory=list)
 
 
-class FlexPersistentVolumeSource(Wire, always_sent=("driver",)):
+class FlexPersistentVolumeSource(Model, always_sent=("driver",)):
     driver: str = ""
     fs_type: str = ""
     options: dict[str, str] = Field(default_factory=dict)
@@ -940,7 +940,7 @@ class FlexPersistentVolumeSource(Wire, always_sent=("driver",)):
     secret_ref: SecretReference | None = None
 
 
-class FlexVolumeSource(Wire, always_sent=("driver",)):
+class FlexVolumeSource(Model, always_sent=("driver",)):
     driver: str = ""
     fs_type: str = ""
     options: dict[str, str] = Field(default_factory=dict)
@@ -948,52 +948,52 @@ class FlexVolumeSource(Wire, always_sent=("driver",)):
     secret_ref: LocalObjectReference | None = None
 
 
-class FlockerVolumeSource(Wire):
+class FlockerVolumeSource(Model):
     dataset_name: str = ""
     dataset_uuid: str = Field(default="", validation_alias="datasetUUID", serialization_alias="datasetUUID")
 
 
-class GCEPersistentDiskVolumeSource(Wire, always_sent=("pd_name",)):
+class GCEPersistentDiskVolumeSource(Model, always_sent=("pd_name",)):
     fs_type: str = ""
     partition: int = 0
     pd_name: str = ""
     read_only: bool = False
 
 
-class GitRepoVolumeSource(Wire, always_sent=("repository",)):
+class GitRepoVolumeSource(Model, always_sent=("repository",)):
     directory: str = ""
     repository: str = ""
     revision: str = ""
 
 
-class GlusterfsPersistentVolumeSource(Wire, always_sent=("endpoints", "path")):
+class GlusterfsPersistentVolumeSource(Model, always_sent=("endpoints", "path")):
     endpoints: str = ""
     endpoints_namespace: str | None = None
     path: str = ""
     read_only: bool = False
 
 
-class GlusterfsVolumeSource(Wire, always_sent=("endpoints", "path")):
+class GlusterfsVolumeSource(Model, always_sent=("endpoints", "path")):
     endpoints: str = ""
     path: str = ""
     read_only: bool = False
 
 
-class HostAlias(Wire, always_sent=("ip",)):
+class HostAlias(Model, always_sent=("ip",)):
     hostnames: list[str] = Field(default_factory=list)
     ip: str = ""
 
 
-class HostIP(Wire, always_sent=("ip",)):
+class HostIP(Model, always_sent=("ip",)):
     ip: str = ""
 
 
-class HostPathVolumeSource(Wire, always_sent=("path",)):
+class HostPathVolumeSource(Model, always_sent=("path",)):
     path: str = ""
     type: str | None = None
 
 
-class ISCSIPersistentVolumeSource(Wire, always_sent=("iqn", "lun", "target_portal")):
+class ISCSIPersistentVolumeSource(Model, always_sent=("iqn", "lun", "target_portal")):
     chap_auth_discovery: bool = False
     chap_auth_session: bool = False
     fs_type: str = ""
@@ -1007,7 +1007,7 @@ class ISCSIPersistentVolumeSource(Wire, always_sent=("iqn", "lun", "target_porta
     target_portal: str = ""
 
 
-class ISCSIVolumeSource(Wire, always_sent=("iqn", "lun", "target_portal")):
+class ISCSIVolumeSource(Model, always_sent=("iqn", "lun", "target_portal")):
     chap_auth_discovery: bool = False
     chap_auth_session: bool = False
     fs_type: str = ""
@@ -1021,12 +1021,12 @@ class ISCSIVolumeSource(Wire, always_sent=("iqn", "lun", "target_portal")):
     target_portal: str = ""
 
 
-class ImageVolumeSource(Wire):
+class ImageVolumeSource(Model):
     pull_policy: str = ""
     reference: str = ""
 
 
-class LimitRangeItem(Wire, always_sent=("type",)):
+class LimitRangeItem(Model, always_sent=("type",)):
     default: dict[str, Quantity] = Field(default_factory=dict)
     default_request: dict[str, Quantity] = Field(default_factory=dict)
     max: dict[str, Quantity] = Field(default_factory=dict)
@@ -1035,7 +1035,7 @@ class LimitRangeItem(Wire, always_sent=("type",)):
     type: str = ""
 
 
-class LimitRangeSpec(Wire, always_sent=("limits",)):
+class LimitRangeSpec(Model, always_sent=("limits",)):
     limits: list[LimitRangeItem] = Field(default_factory=list)
 
 
@@ -1043,44 +1043,44 @@ class LimitRange(Object, group="", version="v1", short_names=("limits",)):
     spec: LimitRangeSpec = Field(default_factory=LimitRangeSpec)
 
 
-class PortStatus(Wire, always_sent=("port", "protocol")):
+class PortStatus(Model, always_sent=("port", "protocol")):
     error: str | None = None
     port: int = 0
     protocol: str = ""
 
 
-class LoadBalancerIngress(Wire):
+class LoadBalancerIngress(Model):
     hostname: str = ""
     ip: str = ""
     ip_mode: str | None = None
     ports: list[PortStatus] = Field(default_factory=list)
 
 
-class LoadBalancerStatus(Wire):
+class LoadBalancerStatus(Model):
     ingress: list[LoadBalancerIngress] = Field(default_factory=list)
 
 
-class LocalVolumeSource(Wire, always_sent=("path",)):
+class LocalVolumeSource(Model, always_sent=("path",)):
     fs_type: str | None = None
     path: str = ""
 
 
-class ModifyVolumeStatus(Wire, always_sent=("status",)):
+class ModifyVolumeStatus(Model, always_sent=("status",)):
     status: str = ""
     target_volume_attributes_class_name: str = ""
 
 
-class NFSVolumeSource(Wire, always_sent=("path", "server")):
+class NFSVolumeSource(Model, always_sent=("path", "server")):
     path: str = ""
     read_only: bool = False
     server: str = ""
 
 
-class NamespaceSpec(Wire):
+class NamespaceSpec(Model):
     finalizers: list[str] = Field(default_factory=list)
 
 
-class NamespaceCondition(Wire, always_sent=("status", "type")):
+class NamespaceCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     message: str = ""
     reason: str = ""
@@ -1088,7 +1088,7 @@ class NamespaceCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class NamespaceStatus(Wire):
+class NamespaceStatus(Model):
     conditions: list[NamespaceCondition] = Field(default_factory=list)
     phase: str = ""
 
@@ -1098,18 +1098,18 @@ class Namespace(Object, group="", version="v1", scope="Cluster", short_names=("n
     status: NamespaceStatus = Field(default_factory=NamespaceStatus)
 
 
-class NodeConfigSource(Wire):
+class NodeConfigSource(Model):
     config_map: ConfigMapNodeConfigSource | None = None
 
 
-class Taint(Wire, always_sent=("effect", "key")):
+class Taint(Model, always_sent=("effect", "key")):
     effect: str = ""
     key: str = ""
     time_added: Time | None = None
     value: str = ""
 
 
-class NodeSpec(Wire):
+class NodeSpec(Model):
     config_source: NodeConfigSource | None = None
     external_id: str = Field(default="", validation_alias="externalID", serialization_alias="externalID")
     pod_cidr: str = Field(default="", validation_alias="podCIDR", serialization_alias="podCIDR")
@@ -1119,12 +1119,12 @@ class NodeSpec(Wire):
     unschedulable: bool = False
 
 
-class NodeAddress(Wire, always_sent=("address", "type")):
+class NodeAddress(Model, always_sent=("address", "type")):
     address: str = ""
     type: str = ""
 
 
-class NodeCondition(Wire, always_sent=("status", "type")):
+class NodeCondition(Model, always_sent=("status", "type")):
     last_heartbeat_time: Time | None = None
     last_transition_time: Time | None = None
     message: str = ""
@@ -1133,37 +1133,37 @@ class NodeCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class NodeConfigStatus(Wire):
+class NodeConfigStatus(Model):
     active: NodeConfigSource | None = None
     assigned: NodeConfigSource | None = None
     error: str = ""
     last_known_good: NodeConfigSource | None = None
 
 
-class NodeDaemonEndpoints(Wire):
+class NodeDaemonEndpoints(Model):
     kubelet_endpoint: DaemonEndpoint = Field(default_factory=DaemonEndpoint)
 
 
-class NodeFeatures(Wire):
+class NodeFeatures(Model):
     supplemental_groups_policy: bool | None = None
 
 
-class NodeRuntimeHandlerFeatures(Wire):
+class NodeRuntimeHandlerFeatures(Model):
     recursive_read_only_mounts: bool | None = None
     user_namespaces: bool | None = None
 
 
-class NodeRuntimeHandler(Wire, always_sent=("name",)):
+class NodeRuntimeHandler(Model, always_sent=("name",)):
     features: NodeRuntimeHandlerFeatures | None = None
     name: str = ""
 
 
-class NodeSwapStatus(Wire):
+class NodeSwapStatus(Model):
     capacity: int | None = None
 
 
 class NodeSystemInfo(
-    Wire,
+    Model,
     always_sent=("architecture", "boot_id", "container_runtime_version", "kernel_version", "kube_proxy_version", "kubelet_version", "machine_id", "operating_system", "os_image", "system_uuid"),
 ):
     architecture: str = ""
@@ -1179,7 +1179,7 @@ class NodeSystemInfo(
     system_uuid: str = Field(default="", validation_alias="systemUUID", serialization_alias="systemUUID")
 
 
-class NodeStatus(Wire):
+class NodeStatus(Model):
     addresses: list[NodeAddress] = Field(default_factory=list)
     allocatable: dict[str, Quantity] = Field(default_factory=dict)
     capacity: dict[str, Quantity] = Field(default_factory=dict)
@@ -1201,24 +1201,24 @@ class Node(Object, group="", version="v1", scope="Cluster", short_names=("no",))
     status: NodeStatus = Field(default_factory=NodeStatus)
 
 
-class NodeAllocatableResourceClaimStatus(Wire, always_sent=("resource_claim_name", "resources")):
+class NodeAllocatableResourceClaimStatus(Model, always_sent=("resource_claim_name", "resources")):
     containers: list[str] = Field(default_factory=list)
     resource_claim_name: str = ""
     resources: dict[str, Quantity] = Field(default_factory=dict)
 
 
-class PhotonPersistentDiskVolumeSource(Wire, always_sent=("pd_id",)):
+class PhotonPersistentDiskVolumeSource(Model, always_sent=("pd_id",)):
     fs_type: str = ""
     pd_id: str = Field(default="", validation_alias="pdID", serialization_alias="pdID")
 
 
-class PortworxVolumeSource(Wire, always_sent=("volume_id",)):
+class PortworxVolumeSource(Model, always_sent=("volume_id",)):
     fs_type: str = ""
     read_only: bool = False
     volume_id: str = Field(default="", validation_alias="volumeID", serialization_alias="volumeID")
 
 
-class QuobyteVolumeSource(Wire, always_sent=("registry", "volume")):
+class QuobyteVolumeSource(Model, always_sent=("registry", "volume")):
     group: str = ""
     read_only: bool = False
     registry: str = ""
@@ -1227,7 +1227,7 @@ class QuobyteVolumeSource(Wire, always_sent=("registry", "volume")):
     volume: str = ""
 
 
-class RBDPersistentVolumeSource(Wire, always_sent=("image", "monitors")):
+class RBDPersistentVolumeSource(Model, always_sent=("image", "monitors")):
     fs_type: str = ""
     image: str = ""
     keyring: str = ""
@@ -1238,7 +1238,7 @@ class RBDPersistentVolumeSource(Wire, always_sent=("image", "monitors")):
     user: str = ""
 
 
-class ScaleIOPersistentVolumeSource(Wire, always_sent=("gateway", "system")):
+class ScaleIOPersistentVolumeSource(Model, always_sent=("gateway", "system")):
     fs_type: str = ""
     gateway: str = ""
     protection_domain: str = ""
@@ -1251,7 +1251,7 @@ class ScaleIOPersistentVolumeSource(Wire, always_sent=("gateway", "system")):
     volume_name: str = ""
 
 
-class StorageOSPersistentVolumeSource(Wire):
+class StorageOSPersistentVolumeSource(Model):
     fs_type: str = ""
     read_only: bool = False
     secret_ref: ObjectReference | None = None
@@ -1259,11 +1259,11 @@ class StorageOSPersistentVolumeSource(Wire):
     volume_namespace: str = ""
 
 
-class VolumeNodeAffinity(Wire):
+class VolumeNodeAffinity(Model):
     required: NodeSelector | None = None
 
 
-class VsphereVirtualDiskVolumeSource(Wire, always_sent=("volume_path",)):
+class VsphereVirtualDiskVolumeSource(Model, always_sent=("volume_path",)):
     fs_type: str = ""
     storage_policy_id: str = Field(
         default="", validation_alias="storagePolicyID", serialization_alias="storagePolicyID"
@@ -1272,7 +1272,7 @@ class VsphereVirtualDiskVolumeSource(Wire, always_sent=("volume_path",)):
     volume_path: str = ""
 
 
-class PersistentVolumeSpec(Wire):
+class PersistentVolumeSpec(Model):
     access_modes: list[str] = Field(default_factory=list)
     aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
     azure_disk: AzureDiskVolumeSource | None = None
@@ -1308,7 +1308,7 @@ class PersistentVolumeSpec(Wire):
     vsphere_volume: VsphereVirtualDiskVolumeSource | None = None
 
 
-class PersistentVolumeStatus(Wire):
+class PersistentVolumeStatus(Model):
     last_phase_transition_time: Time | None = None
     message: str = ""
     phase: str = ""
@@ -1320,7 +1320,7 @@ class PersistentVolume(Object, group="", version="v1", scope="Cluster", short_na
     status: PersistentVolumeStatus = Field(default_factory=PersistentVolumeStatus)
 
 
-class PersistentVolumeClaimCondition(Wire, always_sent=("status", "type")):
+class PersistentVolumeClaimCondition(Model, always_sent=("status", "type")):
     last_probe_time: Time | None = None
     last_transition_time: Time | None = None
     message: str = ""
@@ -1329,7 +1329,7 @@ class PersistentVolumeClaimCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class PersistentVolumeClaimStatus(Wire):
+class PersistentVolumeClaimStatus(Model):
     access_modes: list[str] = Field(default_factory=list)
     allocated_resource_statuses: dict[str, str] = Field(default_factory=dict)
     allocated_resources: dict[str, Quantity] = Field(default_factory=dict)
@@ -1345,50 +1345,50 @@ class PersistentVolumeClaim(Object, group="", version="v1", short_names=("pvc",)
     status: PersistentVolumeClaimStatus = Field(default_factory=PersistentVolumeClaimStatus)
 
 
-class PersistentVolumeClaimVolumeSource(Wire, always_sent=("claim_name",)):
+class PersistentVolumeClaimVolumeSource(Model, always_sent=("claim_name",)):
     claim_name: str = ""
     read_only: bool = False
 
 
-class PodDNSConfigOption(Wire):
+class PodDNSConfigOption(Model):
     name: str = ""
     value: str | None = None
 
 
-class PodDNSConfig(Wire):
+class PodDNSConfig(Model):
     nameservers: list[str] = Field(default_factory=list)
     options: list[PodDNSConfigOption] = Field(default_factory=list)
     searches: list[str] = Field(default_factory=list)
 
 
-class PodOS(Wire, always_sent=("name",)):
+class PodOS(Model, always_sent=("name",)):
     name: str = ""
 
 
-class PodReadinessGate(Wire, always_sent=("condition_type",)):
+class PodReadinessGate(Model, always_sent=("condition_type",)):
     condition_type: str = ""
 
 
-class PodResourceClaim(Wire, always_sent=("name",)):
+class PodResourceClaim(Model, always_sent=("name",)):
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
-class PodSchedulingGate(Wire, always_sent=("name",)):
+class PodSchedulingGate(Model, always_sent=("name",)):
     name: str = ""
 
 
-class PodSchedulingGroup(Wire):
+class PodSchedulingGroup(Model):
     pod_group_name: str | None = None
 
 
-class Sysctl(Wire, always_sent=("name", "value")):
+class Sysctl(Model, always_sent=("name", "value")):
     name: str = ""
     value: str = ""
 
 
-class PodSecurityContext(Wire):
+class PodSecurityContext(Model):
     app_armor_profile: AppArmorProfile | None = None
     fs_group: int | None = None
     fs_group_change_policy: str | None = None
@@ -1404,7 +1404,7 @@ class PodSecurityContext(Wire):
     windows_options: WindowsSecurityContextOptions | None = None
 
 
-class Toleration(Wire):
+class Toleration(Model):
     effect: str = ""
     key: str = ""
     operator: str = ""
@@ -1412,7 +1412,7 @@ class Toleration(Wire):
     value: str = ""
 
 
-class TopologySpreadConstraint(Wire, always_sent=("max_skew", "topology_key", "when_unsatisfiable")):
+class TopologySpreadConstraint(Model, always_sent=("max_skew", "topology_key", "when_unsatisfiable")):
     label_selector: LabelSelector | None = None
     match_label_keys: list[str] = Field(default_factory=list)
     max_skew: int = 0
@@ -1423,7 +1423,7 @@ class TopologySpreadConstraint(Wire, always_sent=("max_skew", "topology_key", "w
     when_unsatisfiable: str = ""
 
 
-class PodCertificateProjection(Wire):
+class PodCertificateProjection(Model):
     certificate_chain_path: str = ""
     credential_bundle_path: str = ""
     key_path: str = ""
@@ -1433,19 +1433,19 @@ class PodCertificateProjection(Wire):
     user_annotations: dict[str, str] = Field(default_factory=dict)
 
 
-class SecretProjection(Wire):
+class SecretProjection(Model):
     items: list[KeyToPath] = Field(default_factory=list)
     name: str = ""
     optional: bool | None = None
 
 
-class ServiceAccountTokenProjection(Wire, always_sent=("path",)):
+class ServiceAccountTokenProjection(Model, always_sent=("path",)):
     audience: str = ""
     expiration_seconds: int | None = None
     path: str = ""
 
 
-class VolumeProjection(Wire):
+class VolumeProjection(Model):
     cluster_trust_bundle: ClusterTrustBundleProjection | None = None
     config_map: ConfigMapProjection | None = None
     downward_api: DownwardAPIProjection | None = Field(
@@ -1456,12 +1456,12 @@ class VolumeProjection(Wire):
     service_account_token: ServiceAccountTokenProjection | None = None
 
 
-class ProjectedVolumeSource(Wire):
+class ProjectedVolumeSource(Model):
     default_mode: int | None = None
     sources: list[VolumeProjection] = Field(default_factory=list)
 
 
-class RBDVolumeSource(Wire, always_sent=("image", "monitors")):
+class RBDVolumeSource(Model, always_sent=("image", "monitors")):
     fs_type: str = ""
     image: str = ""
     keyring: str = ""
@@ -1472,7 +1472,7 @@ class RBDVolumeSource(Wire, always_sent=("image", "monitors")):
     user: str = ""
 
 
-class ScaleIOVolumeSource(Wire, always_sent=("gateway", "system")):
+class ScaleIOVolumeSource(Model, always_sent=("gateway", "system")):
     fs_type: str = ""
     gateway: str = ""
     protection_domain: str = ""
@@ -1485,14 +1485,14 @@ class ScaleIOVolumeSource(Wire, always_sent=("gateway", "system")):
     volume_name: str = ""
 
 
-class SecretVolumeSource(Wire):
+class SecretVolumeSource(Model):
     default_mode: int | None = None
     items: list[KeyToPath] = Field(default_factory=list)
     optional: bool | None = None
     secret_name: str = ""
 
 
-class StorageOSVolumeSource(Wire):
+class StorageOSVolumeSource(Model):
     fs_type: str = ""
     read_only: bool = False
     secret_ref: LocalObjectReference | None = None
@@ -1500,7 +1500,7 @@ class StorageOSVolumeSource(Wire):
     volume_namespace: str = ""
 
 
-class Volume(Wire, always_sent=("name",)):
+class Volume(Model, always_sent=("name",)):
     aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
     azure_disk: AzureDiskVolumeSource | None = None
     azure_file: AzureFileVolumeSource | None = None
@@ -1538,7 +1538,7 @@ class Volume(Wire, always_sent=("name",)):
     vsphere_volume: VsphereVirtualDiskVolumeSource | None = None
 
 
-class PodSpec(Wire, always_sent=("containers",)):
+class PodSpec(Model, always_sent=("containers",)):
     active_deadline_seconds: int | None = None
     affinity: Affinity | None = None
     automount_service_account_token: bool | None = None
@@ -1585,7 +1585,7 @@ class PodSpec(Wire, always_sent=("containers",)):
     volumes: list[Volume] = Field(default_factory=list)
 
 
-class PodCondition(Wire, always_sent=("status", "type")):
+class PodCondition(Model, always_sent=("status", "type")):
     last_probe_time: Time | None = None
     last_transition_time: Time | None = None
     message: str = ""
@@ -1595,21 +1595,21 @@ class PodCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class PodExtendedResourceClaimStatus(Wire, always_sent=("request_mappings", "resource_claim_name")):
+class PodExtendedResourceClaimStatus(Model, always_sent=("request_mappings", "resource_claim_name")):
     request_mappings: list[ContainerExtendedResourceRequest] = Field(default_factory=list)
     resource_claim_name: str = ""
 
 
-class PodIP(Wire, always_sent=("ip",)):
+class PodIP(Model, always_sent=("ip",)):
     ip: str = ""
 
 
-class PodResourceClaimStatus(Wire, always_sent=("name",)):
+class PodResourceClaimStatus(Model, always_sent=("name",)):
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class PodStatus(Wire):
+class PodStatus(Model):
     allocated_resources: dict[str, Quantity] = Field(default_factory=dict)
     conditions: list[PodCondition] = Field(default_factory=list)
     container_statuses: list[ContainerStatus] = Field(default_factory=list)
@@ -1638,7 +1638,7 @@ class Pod(Object, group="", version="v1", short_names=("po",), categories=("all"
     status: PodStatus = Field(default_factory=PodStatus)
 
 
-class PodTemplateSpec(Wire):
+class PodTemplateSpec(Model):
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
     spec: PodSpec = Field(default_factory=PodSpec)
 
@@ -1647,14 +1647,14 @@ class PodTemplate(Object, group="", version="v1"):
     template: PodTemplateSpec = Field(default_factory=PodTemplateSpec)
 
 
-class ReplicationControllerSpec(Wire):
+class ReplicationControllerSpec(Model):
     min_ready_seconds: int = 0
     replicas: int | None = None
     selector: dict[str, str] = Field(default_factory=dict)
     template: PodTemplateSpec | None = None
 
 
-class ReplicationControllerCondition(Wire, always_sent=("status", "type")):
+class ReplicationControllerCondition(Model, always_sent=("status", "type")):
     last_transition_time: Time | None = None
     message: str = ""
     reason: str = ""
@@ -1662,7 +1662,7 @@ class ReplicationControllerCondition(Wire, always_sent=("status", "type")):
     type: str = ""
 
 
-class ReplicationControllerStatus(Wire, always_sent=("replicas",)):
+class ReplicationControllerStatus(Model, always_sent=("replicas",)):
     available_replicas: int = 0
     conditions: list[ReplicationControllerCondition] = Field(default_factory=list)
     fully_labeled_replicas: int = 0
@@ -1676,23 +1676,23 @@ class ReplicationController(Object, group="", version="v1", short_names=("rc",),
     status: ReplicationControllerStatus = Field(default_factory=ReplicationControllerStatus)
 
 
-class ScopedResourceSelectorRequirement(Wire, always_sent=("operator", "scope_name")):
+class ScopedResourceSelectorRequirement(Model, always_sent=("operator", "scope_name")):
     operator: str = ""
     scope_name: str = ""
     values: list[str] = Field(default_factory=list)
 
 
-class ScopeSelector(Wire):
+class ScopeSelector(Model):
     match_expressions: list[ScopedResourceSelectorRequirement] = Field(default_factory=list)
 
 
-class ResourceQuotaSpec(Wire):
+class ResourceQuotaSpec(Model):
     hard: dict[str, Quantity] = Field(default_factory=dict)
     scope_selector: ScopeSelector | None = None
     scopes: list[str] = Field(default_factory=list)
 
 
-class ResourceQuotaStatus(Wire):
+class ResourceQuotaStatus(Model):
     hard: dict[str, Quantity] = Field(default_factory=dict)
     used: dict[str, Quantity] = Field(default_factory=dict)
 
@@ -1709,7 +1709,7 @@ class Secret(Object, group="", version="v1"):
     type: str = ""
 
 
-class ServicePort(Wire, always_sent=("port",)):
+class ServicePort(Model, always_sent=("port",)):
     app_protocol: str | None = None
     name: str = ""
     node_port: int = 0
@@ -1718,11 +1718,11 @@ class ServicePort(Wire, always_sent=("port",)):
     target_port: IntOrString = 0
 
 
-class SessionAffinityConfig(Wire):
+class SessionAffinityConfig(Model):
     client_ip: ClientIPConfig | None = Field(default=None, validation_alias="clientIP", serialization_alias="clientIP")
 
 
-class ServiceSpec(Wire):
+class ServiceSpec(Model):
     allocate_load_balancer_node_ports: bool | None = None
     cluster_ip: str = Field(default="", validation_alias="clusterIP", serialization_alias="clusterIP")
     cluster_ips: list[str] = Field(
@@ -1749,7 +1749,7 @@ class ServiceSpec(Wire):
     type: str = ""
 
 
-class ServiceStatus(Wire):
+class ServiceStatus(Model):
     conditions: list[Condition] = Field(default_factory=list)
     load_balancer: LoadBalancerStatus = Field(default_factory=LoadBalancerStatus)
 
@@ -1765,10 +1765,10 @@ class ServiceAccount(Object, group="", version="v1", short_names=("sa",)):
     secrets: list[ObjectReference] = Field(default_factory=list)
 
 
-class TopologySelectorLabelRequirement(Wire, always_sent=("key", "values")):
+class TopologySelectorLabelRequirement(Model, always_sent=("key", "values")):
     key: str = ""
     values: list[str] = Field(default_factory=list)
 
 
-class TopologySelectorTerm(Wire):
+class TopologySelectorTerm(Model):
     match_label_expressions: list[TopologySelectorLabelRequirement] = Field(default_factory=list)

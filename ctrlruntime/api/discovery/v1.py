@@ -4,8 +4,8 @@
 from pydantic import Field
 
 from ctrlruntime.api.core.v1 import ObjectReference
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 
 __all__ = [
     "Endpoint",
@@ -18,26 +18,26 @@ __all__ = [
 ]
 
 
-class EndpointConditions(Wire):
+class EndpointConditions(Model):
     ready: bool | None = None
     serving: bool | None = None
     terminating: bool | None = None
 
 
-class ForNode(Wire, always_sent=("name",)):
+class ForNode(Model, always_sent=("name",)):
     name: str = ""
 
 
-class ForZone(Wire, always_sent=("name",)):
+class ForZone(Model, always_sent=("name",)):
     name: str = ""
 
 
-class EndpointHints(Wire):
+class EndpointHints(Model):
     for_nodes: list[ForNode] = Field(default_factory=list)
     for_zones: list[ForZone] = Field(default_factory=list)
 
 
-class Endpoint(Wire, always_sent=("addresses",)):
+class Endpoint(Model, always_sent=("addresses",)):
     addresses: list[str] = Field(default_factory=list)
     conditions: EndpointConditions = Field(default_factory=EndpointConditions)
     deprecated_topology: dict[str, str] = Field(default_factory=dict)
@@ -48,7 +48,7 @@ class Endpoint(Wire, always_sent=("addresses",)):
     zone: str | None = None
 
 
-class EndpointPort(Wire):
+class EndpointPort(Model):
     app_protocol: str | None = None
     name: str | None = None
     port: int | None = None

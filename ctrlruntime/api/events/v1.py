@@ -4,8 +4,8 @@
 from pydantic import Field
 
 from ctrlruntime.api.core.v1 import EventSource, ObjectReference
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import MicroTime, Time
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
 ]
 
 
-class EventSeries(Wire, always_sent=("count",)):
+class EventSeries(Model, always_sent=("count",)):
     count: int = 0
     last_observed_time: MicroTime | None = None
 

@@ -3,8 +3,8 @@
 # No postponed annotations: pydantic would have to evaluate every one, a quarter of the import time.
 from pydantic import Field
 
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Time
 
 __all__ = [
@@ -32,23 +32,23 @@ __all__ = [
 ]
 
 
-class ExemptPriorityLevelConfiguration(Wire):
+class ExemptPriorityLevelConfiguration(Model):
     lendable_percent: int | None = None
     nominal_concurrency_shares: int | None = None
 
 
-class FlowDistinguisherMethod(Wire, always_sent=("type",)):
+class FlowDistinguisherMethod(Model, always_sent=("type",)):
     type: str = ""
 
 
-class NonResourcePolicyRule(Wire, always_sent=("non_resource_urls", "verbs")):
+class NonResourcePolicyRule(Model, always_sent=("non_resource_urls", "verbs")):
     non_resource_urls: list[str] = Field(
         default_factory=list, validation_alias="nonResourceURLs", serialization_alias="nonResourceURLs"
     )
     verbs: list[str] = Field(default_factory=list)
 
 
-class ResourcePolicyRule(Wire, always_sent=("api_groups", "resources", "verbs")):
+class ResourcePolicyRule(Model, always_sent=("api_groups", "resources", "verbs")):
     api_groups: list[str] = Field(default_factory=list)
     cluster_scope: bool = False
     namespaces: list[str] = Field(default_factory=list)
@@ -56,37 +56,37 @@ class ResourcePolicyRule(Wire, always_sent=("api_groups", "resources", "verbs"))
     verbs: list[str] = Field(default_factory=list)
 
 
-class GroupSubject(Wire, always_sent=("name",)):
+class GroupSubject(Model, always_sent=("name",)):
     name: str = ""
 
 
-class ServiceAccountSubject(Wire, always_sent=("name", "namespace")):
+class ServiceAccountSubject(Model, always_sent=("name", "namespace")):
     name: str = ""
     namespace: str = ""
 
 
-class UserSubject(Wire, always_sent=("name",)):
+class UserSubject(Model, always_sent=("name",)):
     name: str = ""
 
 
-class Subject(Wire, always_sent=("kind",)):
+class Subject(Model, always_sent=("kind",)):
     kind: str = ""
     group: GroupSubject | None = None
     service_account: ServiceAccountSubject | None = None
     user: UserSubject | None = None
 
 
-class PolicyRulesWithSubjects(Wire, always_sent=("subjects",)):
+class PolicyRulesWithSubjects(Model, always_sent=("subjects",)):
     non_resource_rules: list[NonResourcePolicyRule] = Field(default_factory=list)
     resource_rules: list[ResourcePolicyRule] = Field(default_factory=list)
     subjects: list[Subject] = Field(default_factory=list)
 
 
-class PriorityLevelConfigurationReference(Wire, always_sent=("name",)):
+class PriorityLevelConfigurationReference(Model, always_sent=("name",)):
     name: str = ""
 
 
-class FlowSchemaSpec(Wire, always_sent=("matching_precedence", "priority_level_configuration")):
+class FlowSchemaSpec(Model, always_sent=("matching_precedence", "priority_level_configuration")):
     distinguisher_method: FlowDistinguisherMethod | None = None
     matching_precedence: int = 0
     priority_level_configuration: PriorityLevelConfigurationReference = Field(
@@ -95,7 +95,7 @@ class FlowSchemaSpec(Wire, always_sent=("matching_precedence", "priority_level_c
     rules: list[PolicyRulesWithSubjects] = Field(default_factory=list)
 
 
-class FlowSchemaCondition(Wire):
+class FlowSchemaCondition(Model):
     last_transition_time: Time | None = None
     message: str = ""
     reason: str = ""
@@ -103,7 +103,7 @@ class FlowSchemaCondition(Wire):
     type: str = ""
 
 
-class FlowSchemaStatus(Wire):
+class FlowSchemaStatus(Model):
     conditions: list[FlowSchemaCondition] = Field(default_factory=list)
 
 
@@ -112,31 +112,31 @@ class FlowSchema(Object, group="flowcontrol.apiserver.k8s.io", version="v1", sco
     status: FlowSchemaStatus = Field(default_factory=FlowSchemaStatus)
 
 
-class QueuingConfiguration(Wire, always_sent=("hand_size", "queue_length_limit", "queues")):
+class QueuingConfiguration(Model, always_sent=("hand_size", "queue_length_limit", "queues")):
     hand_size: int = 0
     queue_length_limit: int = 0
     queues: int = 0
 
 
-class LimitResponse(Wire, always_sent=("type",)):
+class LimitResponse(Model, always_sent=("type",)):
     queuing: QueuingConfiguration | None = None
     type: str = ""
 
 
-class LimitedPriorityLevelConfiguration(Wire):
+class LimitedPriorityLevelConfiguration(Model):
     borrowing_limit_percent: int | None = None
     lendable_percent: int | None = None
     limit_response: LimitResponse = Field(default_factory=LimitResponse)
     nominal_concurrency_shares: int | None = None
 
 
-class PriorityLevelConfigurationSpec(Wire, always_sent=("type",)):
+class PriorityLevelConfigurationSpec(Model, always_sent=("type",)):
     exempt: ExemptPriorityLevelConfiguration | None = None
     limited: LimitedPriorityLevelConfiguration | None = None
     type: str = ""
 
 
-class PriorityLevelConfigurationCondition(Wire):
+class PriorityLevelConfigurationCondition(Model):
     last_transition_time: Time | None = None
     message: str = ""
     reason: str = ""
@@ -144,7 +144,7 @@ class PriorityLevelConfigurationCondition(Wire):
     type: str = ""
 
 
-class PriorityLevelConfigurationStatus(Wire):
+class PriorityLevelConfigurationStatus(Model):
     conditions: list[PriorityLevelConfigurationCondition] = Field(default_factory=list)
 
 

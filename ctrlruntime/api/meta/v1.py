@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import AliasChoices, Field
 
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
 from ctrlruntime.field import Time
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class APIResource(Wire, always_sent=("kind", "name", "namespaced", "singular_name", "verbs")):
+class APIResource(Model, always_sent=("kind", "name", "namespaced", "singular_name", "verbs")):
     kind: str = ""
     categories: list[str] = Field(default_factory=list)
     group: str = ""
@@ -41,14 +41,14 @@ class APIResource(Wire, always_sent=("kind", "name", "namespaced", "singular_nam
     version: str = ""
 
 
-class APIResourceList(Wire, always_sent=("group_version", "resources")):
+class APIResourceList(Model, always_sent=("group_version", "resources")):
     api_version: str = ""
     kind: str = ""
     group_version: str = ""
     resources: list[APIResource] = Field(default_factory=list)
 
 
-class Condition(Wire, always_sent=("message", "reason", "status", "type")):
+class Condition(Model, always_sent=("message", "reason", "status", "type")):
     last_transition_time: Time | None = None
     message: str = ""
     observed_generation: int = 0
@@ -57,12 +57,12 @@ class Condition(Wire, always_sent=("message", "reason", "status", "type")):
     type: str = ""
 
 
-class Preconditions(Wire):
+class Preconditions(Model):
     resource_version: str | None = None
     uid: str | None = None
 
 
-class DeleteOptions(Wire):
+class DeleteOptions(Model):
     api_version: str = ""
     kind: str = ""
     dry_run: list[str] = Field(default_factory=list)
@@ -73,28 +73,28 @@ class DeleteOptions(Wire):
     propagation_policy: str | None = None
 
 
-class FieldSelectorRequirement(Wire, always_sent=("key", "operator")):
+class FieldSelectorRequirement(Model, always_sent=("key", "operator")):
     key: str = ""
     operator: str = ""
     values: list[str] = Field(default_factory=list)
 
 
-class LabelSelectorRequirement(Wire, always_sent=("key", "operator")):
+class LabelSelectorRequirement(Model, always_sent=("key", "operator")):
     key: str = ""
     operator: str = ""
     values: list[str] = Field(default_factory=list)
 
 
-class LabelSelector(Wire):
+class LabelSelector(Model):
     match_expressions: list[LabelSelectorRequirement] = Field(default_factory=list)
     match_labels: dict[str, str] = Field(default_factory=dict)
 
 
-class ShardInfo(Wire, always_sent=("selector",)):
+class ShardInfo(Model, always_sent=("selector",)):
     selector: str = ""
 
 
-class ListMeta(Wire):
+class ListMeta(Model):
     continue_: str = Field(
         default="", validation_alias=AliasChoices("continue", "_continue"), serialization_alias="continue"
     )
@@ -104,7 +104,7 @@ class ListMeta(Wire):
     shard_info: ShardInfo | None = None
 
 
-class ManagedFieldsEntry(Wire):
+class ManagedFieldsEntry(Model):
     api_version: str = ""
     fields_type: str = ""
     fields_v1: dict[str, Any] | None = None
@@ -114,7 +114,7 @@ class ManagedFieldsEntry(Wire):
     time: Time | None = None
 
 
-class OwnerReference(Wire, always_sent=("api_version", "kind", "name", "uid")):
+class OwnerReference(Model, always_sent=("api_version", "kind", "name", "uid")):
     api_version: str = ""
     kind: str = ""
     block_owner_deletion: bool | None = None
@@ -123,7 +123,7 @@ class OwnerReference(Wire, always_sent=("api_version", "kind", "name", "uid")):
     uid: str = ""
 
 
-class ObjectMeta(Wire):
+class ObjectMeta(Model):
     annotations: dict[str, str] = Field(default_factory=dict)
     creation_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None
@@ -141,13 +141,13 @@ class ObjectMeta(Wire):
     uid: str = ""
 
 
-class StatusCause(Wire):
+class StatusCause(Model):
     field: str = ""
     message: str = ""
     reason: str = ""
 
 
-class StatusDetails(Wire):
+class StatusDetails(Model):
     kind: str = ""
     causes: list[StatusCause] = Field(default_factory=list)
     group: str = ""
@@ -156,7 +156,7 @@ class StatusDetails(Wire):
     uid: str = ""
 
 
-class Status(Wire):
+class Status(Model):
     api_version: str = ""
     kind: str = ""
     code: int = 0

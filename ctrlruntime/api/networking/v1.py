@@ -5,8 +5,8 @@ from pydantic import AliasChoices, Field
 
 from ctrlruntime.api.core.v1 import TypedLocalObjectReference
 from ctrlruntime.api.meta.v1 import Condition, LabelSelector
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import IntOrString
 
 __all__ = [
@@ -42,39 +42,39 @@ __all__ = [
 ]
 
 
-class ServiceBackendPort(Wire):
+class ServiceBackendPort(Model):
     name: str = ""
     number: int = 0
 
 
-class IngressServiceBackend(Wire, always_sent=("name",)):
+class IngressServiceBackend(Model, always_sent=("name",)):
     name: str = ""
     port: ServiceBackendPort = Field(default_factory=ServiceBackendPort)
 
 
-class IngressBackend(Wire):
+class IngressBackend(Model):
     resource: TypedLocalObjectReference | None = None
     service: IngressServiceBackend | None = None
 
 
-class HTTPIngressPath(Wire, always_sent=("backend",)):
+class HTTPIngressPath(Model, always_sent=("backend",)):
     backend: IngressBackend = Field(default_factory=IngressBackend)
     path: str = ""
     path_type: str | None = None
 
 
-class HTTPIngressRuleValue(Wire, always_sent=("paths",)):
+class HTTPIngressRuleValue(Model, always_sent=("paths",)):
     paths: list[HTTPIngressPath] = Field(default_factory=list)
 
 
-class ParentReference(Wire):
+class ParentReference(Model):
     group: str = ""
     name: str = ""
     namespace: str = ""
     resource: str = ""
 
 
-class IPAddressSpec(Wire):
+class IPAddressSpec(Model):
     parent_ref: ParentReference | None = None
 
 
@@ -82,47 +82,47 @@ class IPAddress(Object, group="networking.k8s.io", version="v1", scope="Cluster"
     spec: IPAddressSpec = Field(default_factory=IPAddressSpec)
 
 
-class IPBlock(Wire, always_sent=("cidr",)):
+class IPBlock(Model, always_sent=("cidr",)):
     cidr: str = ""
     except_: list[str] = Field(
         default_factory=list, validation_alias=AliasChoices("except", "_except"), serialization_alias="except"
     )
 
 
-class IngressRule(Wire):
+class IngressRule(Model):
     host: str = ""
     http: HTTPIngressRuleValue | None = None
 
 
-class IngressTLS(Wire):
+class IngressTLS(Model):
     hosts: list[str] = Field(default_factory=list)
     secret_name: str = ""
 
 
-class IngressSpec(Wire):
+class IngressSpec(Model):
     default_backend: IngressBackend | None = None
     ingress_class_name: str | None = None
     rules: list[IngressRule] = Field(default_factory=list)
     tls: list[IngressTLS] = Field(default_factory=list)
 
 
-class IngressPortStatus(Wire, always_sent=("port", "protocol")):
+class IngressPortStatus(Model, always_sent=("port", "protocol")):
     error: str | None = None
     port: int = 0
     protocol: str = ""
 
 
-class IngressLoadBalancerIngress(Wire):
+class IngressLoadBalancerIngress(Model):
     hostname: str = ""
     ip: str = ""
     ports: list[IngressPortStatus] = Field(default_factory=list)
 
 
-class IngressLoadBalancerStatus(Wire):
+class IngressLoadBalancerStatus(Model):
     ingress: list[IngressLoadBalancerIngress] = Field(default_factory=list)
 
 
-class IngressStatus(Wire):
+class IngressStatus(Model):
     load_balancer: IngressLoadBalancerStatus = Field(default_factory=IngressLoadBalancerStatus)
 
 
@@ -131,7 +131,7 @@ class Ingress(Object, group="networking.k8s.io", version="v1", short_names=("ing
     status: IngressStatus = Field(default_factory=IngressStatus)
 
 
-class IngressClassParametersReference(Wire, always_sent=("kind", "name")):
+class IngressClassParametersReference(Model, always_sent=("kind", "name")):
     kind: str = ""
     api_group: str | None = None
     name: str = ""
@@ -139,7 +139,7 @@ class IngressClassParametersReference(Wire, always_sent=("kind", "name")):
     scope: str | None = None
 
 
-class IngressClassSpec(Wire):
+class IngressClassSpec(Model):
     controller: str = ""
     parameters: IngressClassParametersReference | None = None
 
@@ -148,24 +148,24 @@ class IngressClass(Object, group="networking.k8s.io", version="v1", scope="Clust
     spec: IngressClassSpec = Field(default_factory=IngressClassSpec)
 
 
-class NetworkPolicyPeer(Wire):
+class NetworkPolicyPeer(Model):
     ip_block: IPBlock | None = None
     namespace_selector: LabelSelector | None = None
     pod_selector: LabelSelector | None = None
 
 
-class NetworkPolicyPort(Wire):
+class NetworkPolicyPort(Model):
     end_port: int | None = None
     port: IntOrString | None = None
     protocol: str | None = None
 
 
-class NetworkPolicyEgressRule(Wire):
+class NetworkPolicyEgressRule(Model):
     ports: list[NetworkPolicyPort] = Field(default_factory=list)
     to: list[NetworkPolicyPeer] = Field(default_factory=list)
 
 
-class NetworkPolicyIngressRule(Wire):
+class NetworkPolicyIngressRule(Model):
     from_: list[NetworkPolicyPeer] = Field(
         default_factory=list,
         validation_alias=AliasChoices("from", "_from"),
@@ -174,7 +174,7 @@ class NetworkPolicyIngressRule(Wire):
     ports: list[NetworkPolicyPort] = Field(default_factory=list)
 
 
-class NetworkPolicySpec(Wire):
+class NetworkPolicySpec(Model):
     egress: list[NetworkPolicyEgressRule] = Field(default_factory=list)
     ingress: list[NetworkPolicyIngressRule] = Field(default_factory=list)
     pod_selector: LabelSelector = Field(default_factory=LabelSelector)
@@ -185,11 +185,11 @@ class NetworkPolicy(Object, group="networking.k8s.io", version="v1", short_names
     spec: NetworkPolicySpec = Field(default_factory=NetworkPolicySpec)
 
 
-class ServiceCIDRSpec(Wire):
+class ServiceCIDRSpec(Model):
     cidrs: list[str] = Field(default_factory=list)
 
 
-class ServiceCIDRStatus(Wire):
+class ServiceCIDRStatus(Model):
     conditions: list[Condition] = Field(default_factory=list)
 
 

@@ -4,8 +4,8 @@
 from pydantic import Field
 
 from ctrlruntime.api.core.v1 import Toleration
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Quantity
 
 __all__ = [
@@ -15,11 +15,11 @@ __all__ = [
 ]
 
 
-class Overhead(Wire):
+class Overhead(Model):
     pod_fixed: dict[str, Quantity] = Field(default_factory=dict)
 
 
-class Scheduling(Wire):
+class Scheduling(Model):
     node_selector: dict[str, str] = Field(default_factory=dict)
     tolerations: list[Toleration] = Field(default_factory=list)
 

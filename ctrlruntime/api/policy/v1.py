@@ -4,8 +4,8 @@
 from pydantic import Field
 
 from ctrlruntime.api.meta.v1 import Condition, DeleteOptions, LabelSelector
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import IntOrString, Time
 
 __all__ = [
@@ -20,7 +20,7 @@ class Eviction(Object, group="policy", version="v1"):
     delete_options: DeleteOptions | None = None
 
 
-class PodDisruptionBudgetSpec(Wire):
+class PodDisruptionBudgetSpec(Model):
     max_unavailable: IntOrString | None = None
     min_available: IntOrString | None = None
     selector: LabelSelector | None = None
@@ -28,7 +28,7 @@ class PodDisruptionBudgetSpec(Wire):
 
 
 class PodDisruptionBudgetStatus(
-    Wire,
+    Model,
     always_sent=("current_healthy", "desired_healthy", "disruptions_allowed", "expected_pods"),
 ):
     conditions: list[Condition] = Field(default_factory=list)

@@ -4,8 +4,8 @@
 from pydantic import Field
 
 from ctrlruntime.api.meta.v1 import LabelSelector
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 
 __all__ = [
     "AggregationRule",
@@ -19,11 +19,11 @@ __all__ = [
 ]
 
 
-class AggregationRule(Wire):
+class AggregationRule(Model):
     cluster_role_selectors: list[LabelSelector] = Field(default_factory=list)
 
 
-class PolicyRule(Wire, always_sent=("verbs",)):
+class PolicyRule(Model, always_sent=("verbs",)):
     api_groups: list[str] = Field(default_factory=list)
     non_resource_urls: list[str] = Field(
         default_factory=list, validation_alias="nonResourceURLs", serialization_alias="nonResourceURLs"
@@ -38,13 +38,13 @@ class ClusterRole(Object, group="rbac.authorization.k8s.io", version="v1", scope
     rules: list[PolicyRule] = Field(default_factory=list)
 
 
-class RoleRef(Wire, always_sent=("api_group", "kind", "name")):
+class RoleRef(Model, always_sent=("api_group", "kind", "name")):
     kind: str = ""
     api_group: str = ""
     name: str = ""
 
 
-class Subject(Wire, always_sent=("kind", "name")):
+class Subject(Model, always_sent=("kind", "name")):
     kind: str = ""
     api_group: str = ""
     name: str = ""

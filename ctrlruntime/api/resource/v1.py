@@ -8,8 +8,8 @@ from pydantic import Field
 
 from ctrlruntime.api.core.v1 import NodeSelector
 from ctrlruntime.api.meta.v1 import Condition, ObjectMeta
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Quantity, Time
 
 __all__ = [
@@ -55,13 +55,13 @@ __all__ = [
 ]
 
 
-class NetworkDeviceData(Wire):
+class NetworkDeviceData(Model):
     hardware_address: str = ""
     interface_name: str = ""
     ips: list[str] = Field(default_factory=list)
 
 
-class AllocatedDeviceStatus(Wire, always_sent=("device", "driver", "pool")):
+class AllocatedDeviceStatus(Model, always_sent=("device", "driver", "pool")):
     conditions: list[Condition] = Field(default_factory=list)
     data: dict[str, Any] | None = None
     device: str = ""
@@ -71,18 +71,18 @@ class AllocatedDeviceStatus(Wire, always_sent=("device", "driver", "pool")):
     share_id: str | None = Field(default=None, validation_alias="shareID", serialization_alias="shareID")
 
 
-class OpaqueDeviceConfiguration(Wire, always_sent=("driver",)):
+class OpaqueDeviceConfiguration(Model, always_sent=("driver",)):
     driver: str = ""
     parameters: dict[str, Any] | None = None
 
 
-class DeviceAllocationConfiguration(Wire, always_sent=("source",)):
+class DeviceAllocationConfiguration(Model, always_sent=("source",)):
     opaque: OpaqueDeviceConfiguration | None = None
     requests: list[str] = Field(default_factory=list)
     source: str = ""
 
 
-class DeviceToleration(Wire):
+class DeviceToleration(Model):
     effect: str = ""
     key: str = ""
     operator: str = ""
@@ -90,7 +90,7 @@ class DeviceToleration(Wire):
     value: str = ""
 
 
-class DeviceRequestAllocationResult(Wire, always_sent=("device", "driver", "pool", "request")):
+class DeviceRequestAllocationResult(Model, always_sent=("device", "driver", "pool", "request")):
     admin_access: bool | None = None
     binding_conditions: list[str] = Field(default_factory=list)
     binding_failure_conditions: list[str] = Field(default_factory=list)
@@ -103,47 +103,47 @@ class DeviceRequestAllocationResult(Wire, always_sent=("device", "driver", "pool
     tolerations: list[DeviceToleration] = Field(default_factory=list)
 
 
-class DeviceAllocationResult(Wire):
+class DeviceAllocationResult(Model):
     config: list[DeviceAllocationConfiguration] = Field(default_factory=list)
     results: list[DeviceRequestAllocationResult] = Field(default_factory=list)
 
 
-class AllocationResult(Wire):
+class AllocationResult(Model):
     allocation_timestamp: Time | None = None
     devices: DeviceAllocationResult = Field(default_factory=DeviceAllocationResult)
     node_selector: NodeSelector | None = None
 
 
-class CELDeviceSelector(Wire, always_sent=("expression",)):
+class CELDeviceSelector(Model, always_sent=("expression",)):
     expression: str = ""
 
 
-class CapacityRequestPolicyRange(Wire):
+class CapacityRequestPolicyRange(Model):
     max: Quantity | None = None
     min: Quantity | None = None
     step: Quantity | None = None
 
 
-class CapacityRequestPolicy(Wire):
+class CapacityRequestPolicy(Model):
     default: Quantity | None = None
     valid_range: CapacityRequestPolicyRange | None = None
     valid_values: list[Quantity] = Field(default_factory=list)
 
 
-class CapacityRequirements(Wire):
+class CapacityRequirements(Model):
     requests: dict[str, Quantity] = Field(default_factory=dict)
 
 
-class Counter(Wire, always_sent=("value",)):
+class Counter(Model, always_sent=("value",)):
     value: Quantity = Quantity(0)
 
 
-class CounterSet(Wire, always_sent=("name",)):
+class CounterSet(Model, always_sent=("name",)):
     counters: dict[str, Counter] = Field(default_factory=dict)
     name: str = ""
 
 
-class DeviceAttribute(Wire):
+class DeviceAttribute(Model):
     bool: builtins.bool | None = None
     bools: list[builtins.bool] = Field(default_factory=list)
     int: builtins.int | None = None
@@ -154,29 +154,29 @@ class DeviceAttribute(Wire):
     versions: list[str] = Field(default_factory=list)
 
 
-class DeviceCapacity(Wire, always_sent=("value",)):
+class DeviceCapacity(Model, always_sent=("value",)):
     request_policy: CapacityRequestPolicy | None = None
     value: Quantity = Quantity(0)
 
 
-class DeviceCounterConsumption(Wire, always_sent=("counter_set",)):
+class DeviceCounterConsumption(Model, always_sent=("counter_set",)):
     counter_set: str = ""
     counters: dict[str, Counter] = Field(default_factory=dict)
 
 
-class DeviceTaint(Wire, always_sent=("effect", "key")):
+class DeviceTaint(Model, always_sent=("effect", "key")):
     effect: str = ""
     key: str = ""
     time_added: Time | None = None
     value: str = ""
 
 
-class NodeAllocatableResourceMapping(Wire):
+class NodeAllocatableResourceMapping(Model):
     allocation_multiplier: Quantity | None = None
     capacity_key: str | None = None
 
 
-class Device(Wire, always_sent=("name",)):
+class Device(Model, always_sent=("name",)):
     all_nodes: bool | None = None
     allow_multiple_allocations: bool | None = None
     attributes: dict[str, DeviceAttribute] = Field(default_factory=dict)
@@ -192,22 +192,22 @@ class Device(Wire, always_sent=("name",)):
     taints: list[DeviceTaint] = Field(default_factory=list)
 
 
-class DeviceClaimConfiguration(Wire):
+class DeviceClaimConfiguration(Model):
     opaque: OpaqueDeviceConfiguration | None = None
     requests: list[str] = Field(default_factory=list)
 
 
-class DeviceConstraint(Wire):
+class DeviceConstraint(Model):
     distinct_attribute: str | None = None
     match_attribute: str | None = None
     requests: list[str] = Field(default_factory=list)
 
 
-class DeviceSelector(Wire):
+class DeviceSelector(Model):
     cel: CELDeviceSelector | None = None
 
 
-class DeviceSubRequest(Wire, always_sent=("device_class_name", "name")):
+class DeviceSubRequest(Model, always_sent=("device_class_name", "name")):
     allocation_mode: str = ""
     capacity: CapacityRequirements | None = None
     count: int = 0
@@ -217,7 +217,7 @@ class DeviceSubRequest(Wire, always_sent=("device_class_name", "name")):
     tolerations: list[DeviceToleration] = Field(default_factory=list)
 
 
-class ExactDeviceRequest(Wire, always_sent=("device_class_name",)):
+class ExactDeviceRequest(Model, always_sent=("device_class_name",)):
     admin_access: bool | None = None
     allocation_mode: str = ""
     capacity: CapacityRequirements | None = None
@@ -227,23 +227,23 @@ class ExactDeviceRequest(Wire, always_sent=("device_class_name",)):
     tolerations: list[DeviceToleration] = Field(default_factory=list)
 
 
-class DeviceRequest(Wire, always_sent=("name",)):
+class DeviceRequest(Model, always_sent=("name",)):
     exactly: ExactDeviceRequest | None = None
     first_available: list[DeviceSubRequest] = Field(default_factory=list)
     name: str = ""
 
 
-class DeviceClaim(Wire):
+class DeviceClaim(Model):
     config: list[DeviceClaimConfiguration] = Field(default_factory=list)
     constraints: list[DeviceConstraint] = Field(default_factory=list)
     requests: list[DeviceRequest] = Field(default_factory=list)
 
 
-class DeviceClassConfiguration(Wire):
+class DeviceClassConfiguration(Model):
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-class DeviceClassSpec(Wire):
+class DeviceClassSpec(Model):
     config: list[DeviceClassConfiguration] = Field(default_factory=list)
     extended_resource_name: str | None = None
     selectors: list[DeviceSelector] = Field(default_factory=list)
@@ -253,18 +253,18 @@ class DeviceClass(Object, group="resource.k8s.io", version="v1", scope="Cluster"
     spec: DeviceClassSpec = Field(default_factory=DeviceClassSpec)
 
 
-class ResourceClaimSpec(Wire):
+class ResourceClaimSpec(Model):
     devices: DeviceClaim = Field(default_factory=DeviceClaim)
 
 
-class ResourceClaimConsumerReference(Wire, always_sent=("name", "resource", "uid")):
+class ResourceClaimConsumerReference(Model, always_sent=("name", "resource", "uid")):
     api_group: str = ""
     name: str = ""
     resource: str = ""
     uid: str = ""
 
 
-class ResourceClaimStatus(Wire):
+class ResourceClaimStatus(Model):
     allocation: AllocationResult | None = None
     devices: list[AllocatedDeviceStatus] = Field(default_factory=list)
     reserved_for: list[ResourceClaimConsumerReference] = Field(default_factory=list)
@@ -275,7 +275,7 @@ class ResourceClaim(Object, group="resource.k8s.io", version="v1", always_sent=(
     status: ResourceClaimStatus = Field(default_factory=ResourceClaimStatus)
 
 
-class ResourceClaimTemplateSpec(Wire, always_sent=("spec",)):
+class ResourceClaimTemplateSpec(Model, always_sent=("spec",)):
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
     spec: ResourceClaimSpec = Field(default_factory=ResourceClaimSpec)
 
@@ -284,13 +284,13 @@ class ResourceClaimTemplate(Object, group="resource.k8s.io", version="v1", alway
     spec: ResourceClaimTemplateSpec = Field(default_factory=ResourceClaimTemplateSpec)
 
 
-class ResourcePool(Wire, always_sent=("generation", "name", "resource_slice_count")):
+class ResourcePool(Model, always_sent=("generation", "name", "resource_slice_count")):
     generation: int = 0
     name: str = ""
     resource_slice_count: int = 0
 
 
-class ResourceSliceSpec(Wire, always_sent=("driver", "pool")):
+class ResourceSliceSpec(Model, always_sent=("driver", "pool")):
     all_nodes: bool | None = None
     devices: list[Device] = Field(default_factory=list)
     driver: str = ""

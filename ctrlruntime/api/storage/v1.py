@@ -5,8 +5,8 @@ from pydantic import Field
 
 from ctrlruntime.api.core.v1 import PersistentVolumeSpec, TopologySelectorTerm
 from ctrlruntime.api.meta.v1 import LabelSelector
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.field import Quantity, Time
 
 __all__ = [
@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 
-class TokenRequest(Wire, always_sent=("audience",)):
+class TokenRequest(Model, always_sent=("audience",)):
     audience: str = ""
     expiration_seconds: int | None = None
 
 
-class CSIDriverSpec(Wire):
+class CSIDriverSpec(Model):
     attach_required: bool | None = None
     fs_group_policy: str | None = None
     node_allocatable_update_period_seconds: int | None = None
@@ -51,18 +51,18 @@ class CSIDriver(Object, group="storage.k8s.io", version="v1", scope="Cluster", a
     spec: CSIDriverSpec = Field(default_factory=CSIDriverSpec)
 
 
-class VolumeNodeResources(Wire):
+class VolumeNodeResources(Model):
     count: int | None = None
 
 
-class CSINodeDriver(Wire, always_sent=("name", "node_id")):
+class CSINodeDriver(Model, always_sent=("name", "node_id")):
     allocatable: VolumeNodeResources | None = None
     name: str = ""
     node_id: str = Field(default="", validation_alias="nodeID", serialization_alias="nodeID")
     topology_keys: list[str] = Field(default_factory=list)
 
 
-class CSINodeSpec(Wire, always_sent=("drivers",)):
+class CSINodeSpec(Model, always_sent=("drivers",)):
     drivers: list[CSINodeDriver] = Field(default_factory=list)
 
 
@@ -94,24 +94,24 @@ class StorageClass(
     volume_binding_mode: str | None = None
 
 
-class VolumeAttachmentSource(Wire):
+class VolumeAttachmentSource(Model):
     inline_volume_spec: PersistentVolumeSpec | None = None
     persistent_volume_name: str | None = None
 
 
-class VolumeAttachmentSpec(Wire, always_sent=("attacher", "node_name", "source")):
+class VolumeAttachmentSpec(Model, always_sent=("attacher", "node_name", "source")):
     attacher: str = ""
     node_name: str = ""
     source: VolumeAttachmentSource = Field(default_factory=VolumeAttachmentSource)
 
 
-class VolumeError(Wire):
+class VolumeError(Model):
     error_code: int | None = None
     message: str = ""
     time: Time | None = None
 
 
-class VolumeAttachmentStatus(Wire, always_sent=("attached",)):
+class VolumeAttachmentStatus(Model, always_sent=("attached",)):
     attach_error: VolumeError | None = None
     attached: bool = False
     attachment_metadata: dict[str, str] = Field(default_factory=dict)

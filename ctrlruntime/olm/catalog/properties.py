@@ -110,7 +110,7 @@ def _pair(each: Any, bundle: Bundle, where: str) -> tuple[str, Mapping[str, Any]
 
 def _shown(csv: ClusterServiceVersion) -> Document:
     """What a console shows: a catalog has it in the place of the whole ClusterServiceVersion."""
-    spec = csv.spec.to_wire()
+    spec = csv.spec.to_dict()
     shown = {name: spec[key] for key, name in _SHOWN.items() if spec.get(key)}
     metadata = {"annotations": dict(csv.metadata.annotations), "labels": dict(csv.metadata.labels)}
     return {**shown, **{key: value for key, value in metadata.items() if value}}

@@ -1,7 +1,7 @@
 """Descriptors: how a console shows the fields of spec and status, from the classes.
 
 Each field of spec and status has one, and below them each that holds one value; objects and lists of objects deeper down have one when
-`Descriptor` stands there. Lists of plain values, maps and objects of built-in types (a Container, a LabelSelector) are one value.
+`OLMDescriptor` stands there. Lists of plain values, maps and objects of built-in types (a Container, a LabelSelector) are one value.
 Where there is no class, the fields of spec and status are those of the definition's schema.
 """
 
@@ -22,7 +22,7 @@ from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.generate.builtin import builtin_name
 from ctrlruntime.generate.descriptions import clean
 from ctrlruntime.generate.options import Document, Place
-from ctrlruntime.markers import Descriptor, PreserveUnknown, Schemaless
+from ctrlruntime.markers import OLMDescriptor, PreserveUnknownFields, Schemaless
 from ctrlruntime.olm.csv.hints import hints_of, hints_of_schema, urns
 from ctrlruntime.olm.trees import mapping
 
@@ -98,16 +98,16 @@ class _Walk:
     def _field(self, info: FieldInfo, path: str, place: Place) -> Iterator[_Found]:
         annotation = take_apart(info.annotation, info.metadata)
         annotation.description = info.description or annotation.description
-        said = next((each for each in reversed(annotation.markers) if isinstance(each, Descriptor)), None)
+        said = next((each for each in reversed(annotation.markers) if isinstance(each, OLMDescriptor)), None)
         if said is not None and said.hidden:
             return
         inner, is_list = _inside(annotation)
         if inner is None or said is not None or "." not in path:
-            yield self._descriptor(annotation, said or Descriptor(), path, place)
+            yield self._descriptor(annotation, said or OLMDescriptor(), path, place)
         if inner is not None:
             yield from self._fields(inner, f"{path}[0]." if is_list else f"{path}.")
 
-    def _descriptor(self, annotation: Annotation, said: Descriptor, path: str, place: Place) -> _Found:
+    def _descriptor(self, annotation: Annotation, said: OLMDescriptor, path: str, place: Place) -> _Found:
         hints = hints_of(annotation, is_spec=self._part == "spec", is_count=path == self._counts)
         entry: Document = {
             "path": path,
@@ -120,7 +120,7 @@ class _Walk:
 
 def _inside(annotation: Annotation) -> tuple[type[BaseModel] | None, bool]:
     """Return the user's class whose fields a field has, and whether it has a list of them; None for what is one value."""
-    if Schemaless in annotation.markers or PreserveUnknown in annotation.markers:
+    if Schemaless in annotation.markers or PreserveUnknownFields in annotation.markers:
         return None, False
     bare, is_list = annotation.bare, False
     if get_origin(bare) in _LISTS:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
 from ctrlruntime.errors import ConfigError, DecodeError
 from ctrlruntime.generate.documents import read_one
 from ctrlruntime.olm.bundle import CONFIG_FILE, Bundle
@@ -18,7 +18,7 @@ API_VERSION: Final = "scorecard.operatorframework.io/v1alpha3"
 _KIND: Final = "Configuration"
 
 
-class Test(Wire):
+class Test(Model):
     """One test: what a cluster would run, and the labels it is selected by."""
 
     __test__ = False  # pytest takes no class of this name for its own
@@ -33,14 +33,14 @@ class Test(Wire):
         return self.entrypoint[1] if len(self.entrypoint) > 1 else " ".join(self.entrypoint) or self.image
 
 
-class Stage(Wire):
+class Stage(Model):
     """Tests that may run side by side. Stages follow each other."""
 
     parallel: bool = False
     tests: list[Test] = Field(default_factory=list[Test])
 
 
-class Configuration(Wire):
+class Configuration(Model):
     api_version: str
     kind: str
     stages: list[Stage] = Field(default_factory=list[Stage])
@@ -80,7 +80,7 @@ def _decoded(document: Any, file: Path) -> Configuration:
     if not isinstance(document, dict) or (document.get("apiVersion"), document.get("kind")) != (API_VERSION, _KIND):
         raise ConfigError(f"{file}: it is no {_KIND} of {API_VERSION}")
     try:
-        found = Configuration.from_wire(document)
+        found = Configuration.from_dict(document)
     except DecodeError as error:
         raise ConfigError(f"{file}: {error}") from error
     if not found.tests:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from ctrlruntime.api.fields import wire_names
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.finding import Check, Finding, Level
 from ctrlruntime.olm.validation.validator import Subject, Validator, about
@@ -115,7 +115,7 @@ def _written(path: Sequence[int | str]) -> str:
 
 def _unknown(value: Any, path: str) -> Iterator[tuple[str, str]]:
     """Yield path and text of each field that no class has."""
-    if isinstance(value, Wire):
+    if isinstance(value, Model):
         aliases = wire_names(type(value))
         for name in value.model_extra or {}:
             near = difflib.get_close_matches(name, aliases.values(), n=1)

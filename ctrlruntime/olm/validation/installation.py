@@ -69,7 +69,7 @@ def _deployment(deployment: NamedDeployment, path: str) -> _Said:
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": deployment.name, "labels": deployment.label or {}},
-        "spec": deployment.spec.to_wire(),
+        "spec": deployment.spec.to_dict(),
     }
     for field, text in refused(document):
         own = field.replace("metadata.labels", "label", 1) if field.startswith("metadata.") else field
@@ -77,7 +77,7 @@ def _deployment(deployment: NamedDeployment, path: str) -> _Said:
 
 
 def _permission(kind: str, permissions: Permissions, path: str) -> _Said:
-    rules = [rule.to_wire() for rule in permissions.rules]
+    rules = [rule.to_dict() for rule in permissions.rules]
     document = {"apiVersion": _RBAC, "kind": kind, "metadata": {"name": "role"}, "rules": rules}
     for field, text in refused(document):
         yield _PERMISSION, f"{path}.{field}", text

@@ -63,7 +63,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
     webhooks = csv.spec.webhookdefinitions
     said = [
         (index, _REFUSALS[which], path, text)
-        for index, which, path, text in refused_webhooks([each.to_wire() for each in webhooks])
+        for index, which, path, text in refused_webhooks([each.to_dict() for each in webhooks])
     ]
     for index, webhook in enumerate(webhooks):
         said += [(index, *each) for each in (*_admission(webhook), *_owned(webhook, csv))]
@@ -80,7 +80,7 @@ def _admission(webhook: WebhookDescription) -> _Said:
     kind = _CONFIGURATIONS.get(webhook.type)
     if kind is None:
         return
-    own: dict[str, Any] = webhook.to_wire()
+    own: dict[str, Any] = webhook.to_dict()
     for name in ("type", "deploymentName", "containerPort", "targetPort", "conversionCRDs", "webhookPath"):
         own.pop(name, None)
     name = own.pop("generateName", "")

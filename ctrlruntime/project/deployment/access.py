@@ -82,9 +82,9 @@ async def refused(client: Client, wanted: Iterable[Access], account: Account | N
 async def _is_allowed(client: Client, access: Access, account: Account | None) -> bool:
     tree = {"spec": access.review(account)}
     if account is None:
-        own = await client.create(SelfSubjectAccessReview.from_wire(tree))
+        own = await client.create(SelfSubjectAccessReview.from_dict(tree))
         return bool(own.status.allowed)
-    return bool((await client.create(SubjectAccessReview.from_wire(tree))).status.allowed)
+    return bool((await client.create(SubjectAccessReview.from_dict(tree))).status.allowed)
 
 
 def told(wanted: Iterable[Access]) -> str:

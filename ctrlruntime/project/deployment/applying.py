@@ -144,7 +144,7 @@ class _Deployment:
 
     async def _send(self, tree: dict[str, Any], *, force: bool) -> Object:
         return await self._client.apply(
-            Unstructured.from_wire(tree), field_owner=OWNER, force=force, dry_run=self._options.dry_run
+            Unstructured.from_dict(tree), field_owner=OWNER, force=force, dry_run=self._options.dry_run
         )
 
     # Waiting
@@ -262,7 +262,7 @@ def _conflict(named: Named, error: Conflict) -> str:
 
 def _content(obj: Object) -> dict[str, Any]:
     """What a dry run can be compared by: the API server counts neither versions nor generations up in one."""
-    tree = obj.to_wire()
+    tree = obj.to_dict()
     for name in ("managedFields", "resourceVersion", "generation"):
         tree["metadata"].pop(name, None)
     return tree

@@ -113,7 +113,7 @@ class ApplySet:
     async def write(self, scope: Scope) -> None:
         """Record where members may be; makes the parent when there is none."""
         kinds = sorted(f"{kind}.{group}" if group else kind for group, kind in scope.kinds)
-        parent = _ConfigMap.from_wire(
+        parent = _ConfigMap.from_dict(
             {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",

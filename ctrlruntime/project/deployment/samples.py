@@ -27,7 +27,7 @@ async def apply_samples(client: Client, documents: Sequence[Mapping[str, Any]]) 
     failed: dict[Named, str] = {}
     for document in documents:
         named = Named.of(document)
-        sample = Unstructured.from_wire(dict(document))
+        sample = Unstructured.from_dict(dict(document))
         try:
             if await client.mapper.is_namespaced(named.kind) and not sample.metadata.namespace:
                 sample.metadata.namespace = "default"

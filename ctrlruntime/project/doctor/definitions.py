@@ -33,7 +33,7 @@ async def definition_checks(client: Client, subject: Subject, *, is_deployed: bo
             say = failed if is_deployed else warned
             yield say(f"crd {name}", "not installed", "run `ctrl install` or `ctrl deploy`")
         else:
-            yield _compared(f"crd {name}", live.to_wire(), ours)
+            yield _compared(f"crd {name}", live.to_dict(), ours)
 
 
 def _compared(name: str, live: Mapping[str, Any], ours: Mapping[str, Any]) -> Check:

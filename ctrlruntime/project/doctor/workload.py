@@ -29,7 +29,7 @@ async def deployed(cluster: Cluster, subject: Subject) -> apps.Deployment | None
 async def workload_checks(cluster: Cluster, subject: Subject, deployment: apps.Deployment) -> AsyncIterator[Check]:
     """Yield the checks of a Deployment that is there."""
     name = f"{deployment.metadata.namespace}/{deployment.metadata.name}"
-    state = await rollout_of(cluster, Named.of(deployment.to_wire()).key)
+    state = await rollout_of(cluster, Named.of(deployment.to_dict()).key)
     if state.is_done:
         yield fine("deployment", f"{name}: {state.text}")
     else:
@@ -85,7 +85,7 @@ async def _memory(cluster: Cluster, pods: list[core.Pod]) -> AsyncIterator[Check
     """Compare what containers use with their limits, where the cluster measures it."""
     for pod in pods:
         try:
-            found = await cluster.api_reader.find(_PodMetrics, Named.of(pod.to_wire()).key)
+            found = await cluster.api_reader.find(_PodMetrics, Named.of(pod.to_dict()).key)
         except CtrlError:  # no metrics server, or it does not know the Pod yet
             return
         used = {each["name"]: each["usage"].get("memory") for each in found["containers"]} if found is not None else {}

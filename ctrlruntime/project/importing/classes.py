@@ -201,7 +201,7 @@ class Types:
             over = [line for marker in markers_over(schema) for line in lines(marker, before="@")]
             while body and not body[-1]:
                 body.pop()
-            self.blocks.append([*over, f"class {name}(ctrl.Wire):", *(body or ["    pass"])])
+            self.blocks.append([*over, f"class {name}(ctrl.Model):", *(body or ["    pass"])])
         return self._classes[shape]
 
     def _has_docstring(self, schema: Mapping[str, Any]) -> bool:
@@ -312,7 +312,7 @@ def _markers(schema: Mapping[str, Any], base: Expression | None) -> Iterator[Exp
     """What markers say of a schema; of a class, when there is no `base`."""
     source = "" if base is None else flat(base)
     if schema.get(_PRESERVE) and source not in {"ctrl.JSONValue", "ctrl.RawExtension", "ctrl.EmbeddedResource"}:
-        yield Atom("ctrl.PreserveUnknown")
+        yield Atom("ctrl.PreserveUnknownFields")
     form = schema.get("format")
     if form and source not in {*_INTS.values(), "ctrl.Time", "bytes"}:
         yield call("ctrl.Format", Text(form))

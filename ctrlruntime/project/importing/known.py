@@ -10,7 +10,7 @@ from typing import Any
 
 from ctrlruntime.api import core, meta
 from ctrlruntime.api.fields import wire_names
-from ctrlruntime.api.wire import Wire
+from ctrlruntime.api.model import Model
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.builtin import EMBEDDED_METADATA, builtin_name, builtin_schema
 from ctrlruntime.generate.options import Place
@@ -39,19 +39,19 @@ def builtin_class(schema: Mapping[str, Any], name: str) -> str | None:
 
 
 @functools.cache
-def _by_fields() -> Mapping[frozenset[str], list[tuple[str, type[Wire]]]]:
-    found: dict[frozenset[str], list[tuple[str, type[Wire]]]] = {}
+def _by_fields() -> Mapping[frozenset[str], list[tuple[str, type[Model]]]]:
+    found: dict[frozenset[str], list[tuple[str, type[Model]]]] = {}
     for module, prefix in ((core, "core"), (meta, "meta")):
         for name in module.__all__:
             cls: Any = getattr(module, name)
-            if isinstance(cls, type) and issubclass(cls, Wire):
+            if isinstance(cls, type) and issubclass(cls, Model):
                 fields = frozenset(wire_names(cls).values())
                 found.setdefault(fields, []).append((f"{prefix}.{name}", cls))
     return found
 
 
 @functools.cache
-def _schema(cls: type[Wire]) -> str:
+def _schema(cls: type[Model]) -> str:
     name = builtin_name(cls)
     if name is None:
         return ""

@@ -17,8 +17,8 @@ from pydantic import Field
 from ctrlruntime import markers
 from ctrlruntime.api import core, meta
 from ctrlruntime.api.kind import ScalePaths
+from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object
-from ctrlruntime.api.wire import Wire
 from ctrlruntime.errors import CtrlError, GenerateError
 from ctrlruntime.field import IntOrString, Quantity, Time
 from ctrlruntime.generate import Options, crds
@@ -41,7 +41,7 @@ _CTRL: Final[Mapping[str, Any]] = {
     "Quantity": Quantity,
     "ScalePaths": ScalePaths,
     "Time": Time,
-    "Wire": Wire,
+    "Model": Model,
 }
 _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "ctrl": _CTRL,
@@ -122,7 +122,7 @@ class _Module:
             namespace |= {name: default[0] for name, (_, default) in fields.items() if default}
 
         bases = tuple(self._value(base) for base in statement.bases)
-        if bases not in {(Wire,), (Object,)}:
+        if bases not in {(Model,), (Object,)}:
             raise _unexpected(statement)
         made: Any = types.new_class(statement.name, bases, self._named(statement.keywords), body)
         for decorator in reversed(statement.decorator_list):

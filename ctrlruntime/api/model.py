@@ -1,13 +1,13 @@
-"""Wire: the base of every class that stands for a part of an API object.
+"""Model: the base of every class that stands for a part of an API object.
 
 From below it takes pydantic (bytes → objects) and `field` (the scalar types). Upwards it gives two written forms of an
 object:
 
-* the *wire form* (`to_wire`, `to_json`). What was read is written again as it was read, down to zeros, nulls, empty
+* the *wire form* (`to_dict`, `to_json`). What was read is written again as it was read, down to zeros, nulls, empty
   objects, unknown fields and the order of sets, unless the code changed it. What the code sets is written as a Go
   client would: a None is left out, and so is a zero (or a nested object with an empty form) where an absent field reads
   as that zero. `fields.absence` decides which fields these are, and `fields.is_explicit` names the exceptions.
-* the *apply form* (`apply_form`, and `Object.apply_payload` for a whole object), which holds what the code set and
+* the *apply form* (`to_apply_dict`, and `Object.apply_payload` for a whole object), which holds what the code set and
   nothing else.
 
 Both walk a plan that is made once for each class, at its first use.
@@ -72,7 +72,7 @@ from ctrlruntime.field import Duration, MicroTime, Quantity, Time
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-__all__ = ["FieldValueError", "Wire", "refuse_keywords", "wire_like"]
+__all__ = ["FieldValueError", "Model", "model_like", "refuse_keywords"]
 
 
 def _encode_foreign(value: Any) -> Any:
@@ -107,7 +107,7 @@ class _Step(NamedTuple):
     encoders: _ByClass
 
 
-class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.api.key(obj)` is the hashable form
+class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.api.key(obj)` is the hashable form
     """A part of an API object: attributes in snake_case, camelCase on the wire, unknown fields kept.
 
     A subclass declares fields and nothing else. `X | None` is Go's pointer: None is absent, any value is sent, zeros
@@ -115,7 +115,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
     name, for reading and writing. A field with `exclude=True` is never sent.
 
     Objects are mutable and unhashable, and equal when their content is; a field that is absent equals one that holds
-    its default. The constructor and an assignment refuse a name that is no field; `to_wire` and every write refuse a value that does not
+    its default. The constructor and an assignment refuse a name that is no field; `to_dict` and every write refuse a value that does not
     fit its field. `del part.field` gives a field its default back and leaves it out.
     """
 
@@ -267,18 +267,18 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         return decoded
 
     @classmethod
-    def from_wire(cls, document: dict[str, Any]) -> Self:
+    def from_dict(cls, document: dict[str, Any]) -> Self:
         """Return the object that a tree of JSON values (wire names) holds. Raises: DecodeError."""
         return cls.from_json(encoded(cls, document, _encode_json))
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:
         """Return the object that a YAML document holds. Raises: DecodeError."""
-        return cls.from_wire(load_yaml(text))
+        return cls.from_dict(load_yaml(text))
 
     # Writing.
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the wire form as a new tree of JSON values. Raises: FieldValueError for a value that does not fit its field."""
         cls = self.__class__
         plan = cls.__plan__ or _compile(cls)
@@ -314,13 +314,13 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         return tree
 
     def to_json(self) -> bytes:
-        """Return the wire form as compact JSON. Raises: as to_wire."""
-        return _encode_json(self.to_wire())
+        """Return the wire form as compact JSON. Raises: as to_dict."""
+        return _encode_json(self.to_dict())
 
-    def apply_form(self) -> dict[str, Any]:
+    def to_apply_dict(self) -> dict[str, Any]:
         """Return the apply form: fields that the code assigned, or whose value is not their default; a null of `Nullable` fields only.
 
-        Raises: as to_wire.
+        Raises: as to_dict.
         """
         cls = self.__class__
         plan = cls.__plan__ or _compile(cls)
@@ -336,7 +336,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
                 continue
             default = defaults[name]
             try:
-                if isinstance(value, Wire):
+                if isinstance(value, Model):
                     form = _apply_value(value, encoders)
                     if name in assigned or default is None or form != _default_forms(cls).get(name, _NOTHING):
                         tree[alias] = form
@@ -362,7 +362,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
         """Take over all content of `other` without copying it; `other` must not be used afterwards (or pass a copy)."""
         self._assign_from(other)
 
-    def _assign_from(self, other: Wire) -> None:
+    def _assign_from(self, other: Model) -> None:
         """What `refresh` does; subclasses add what they keep outside the fields."""
         if type(other) is not type(self):
             raise TypeError(f"a {type(self).__name__} cannot take the content of a {type(other).__name__}")
@@ -377,7 +377,7 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Wire) or type(self) is not type(other):
+        if not isinstance(other, Model) or type(self) is not type(other):
             return NotImplemented
         return self.__dict__ == other.__dict__ and (self.__pydantic_extra__ or {}) == (other.__pydantic_extra__ or {})
 
@@ -400,12 +400,12 @@ class Wire(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.a
 # constructor for each, or copy.deepcopy where the default is an instance (`status: Status = Status()`, `tags: list[str] = []`).
 
 
-def _part_of(info: FieldInfo) -> type[Wire] | None:
+def _part_of(info: FieldInfo) -> type[Model] | None:
     """Return the class of a default that is a part with nothing set."""
     made = info.default_factory
-    if isinstance(info.default, Wire) and not (info.default.model_fields_set or info.default.__pydantic_private__):
+    if isinstance(info.default, Model) and not (info.default.model_fields_set or info.default.__pydantic_private__):
         made = type(info.default)
-    if not (isinstance(made, type) and issubclass(made, Wire) and made.__init__ is Wire.__init__):
+    if not (isinstance(made, type) and issubclass(made, Model) and made.__init__ is Model.__init__):
         return None
     return None if any(inner.is_required() for inner in made.model_fields.values()) else made
 
@@ -435,14 +435,14 @@ def _quicken(schema: dict[str, Any], info: FieldInfo) -> None:
 # Plans.
 
 
-def _compile(cls: type[Wire]) -> tuple[_Step, ...]:
+def _compile(cls: type[Model]) -> tuple[_Step, ...]:
     if not cls.__pydantic_complete__:
         cls.model_rebuild()
     cls.__plan__ = tuple(_step(cls, name, wire) for name, wire in wire_names(cls).items())
     return cls.__plan__
 
 
-def _step(cls: type[Wire], name: str, wire: str) -> _Step:
+def _step(cls: type[Model], name: str, wire: str) -> _Step:
     info = cls.model_fields[name]
     left_out = Absence.NEVER if name in cls.__always_sent__ else absence(info)
     may_be_made = info.validate_default or cls.model_config.get("validate_default")
@@ -451,16 +451,16 @@ def _step(cls: type[Wire], name: str, wire: str) -> _Step:
     return _Step(name, wire, is_quiet, left_out, _expecting(info.annotation))
 
 
-def _defaults(cls: type[Wire]) -> dict[str, Any]:
+def _defaults(cls: type[Model]) -> dict[str, Any]:
     if cls.__defaults__ is None:
         cls.__defaults__ = {name: default_of(info) for name, info in cls.model_fields.items()}
     return cls.__defaults__
 
 
 @functools.cache
-def _default_forms(cls: type[Wire]) -> Mapping[str, dict[str, Any]]:
+def _default_forms(cls: type[Model]) -> Mapping[str, dict[str, Any]]:
     """Return {attribute: apply form of its default}, for parts that have one."""
-    forms = {name: part.apply_form() for name, part in _defaults(cls).items() if isinstance(part, Wire)}
+    forms = {name: part.to_apply_dict() for name, part in _defaults(cls).items() if isinstance(part, Model)}
     return {name: form for name, form in forms.items() if form}
 
 
@@ -472,12 +472,12 @@ _NOTHING: Mapping[str, Any] = types.MappingProxyType({})
 _PLAIN_SETS = frozenset({set, frozenset})
 
 
-def _remembered(part: Wire, key: str) -> Mapping[str, Any]:
+def _remembered(part: Model, key: str) -> Mapping[str, Any]:
     private = part.__pydantic_private__
     return private.get(key, _NOTHING) if private else _NOTHING
 
 
-def _remember(part: Wire, key: str, what: Mapping[str, Any] | bool) -> None:
+def _remember(part: Model, key: str, what: Mapping[str, Any] | bool) -> None:
     private = part.__pydantic_private__
     if private is None:
         object.__setattr__(part, "__pydantic_private__", {key: what})
@@ -485,7 +485,7 @@ def _remember(part: Wire, key: str, what: Mapping[str, Any] | bool) -> None:
         private[key] = what
 
 
-def _is_zero_written(part: Wire, name: str) -> bool:
+def _is_zero_written(part: Model, name: str) -> bool:
     """Whether a given field that holds its zero, or None, is written: it was read so, or that differs from an absent field."""
     if name in (part.__pydantic_extra__ or ()):
         return False  # pydantic counts an unknown field of this name as given
@@ -494,11 +494,11 @@ def _is_zero_written(part: Wire, name: str) -> bool:
 
 
 @functools.cache
-def _explicit(cls: type[Wire]) -> frozenset[str]:
+def _explicit(cls: type[Model]) -> frozenset[str]:
     return frozenset(name for name, info in cls.model_fields.items() if is_explicit(info))
 
 
-def _note_zero(part: Wire, name: str, old: Any, value: Any) -> Any:
+def _note_zero(part: Model, name: str, old: Any, value: Any) -> Any:
     """Note at the first assignment of a field whether its zero was read, and return the value to assign."""
     zeros = _remembered(part, _ZEROS)
     if name not in zeros:
@@ -510,7 +510,7 @@ def _note_zero(part: Wire, name: str, old: Any, value: Any) -> Any:
 
 
 def _inside(part: Any, step: int | str) -> Any:
-    if isinstance(part, BaseModel):  # one that is no Wire, too
+    if isinstance(part, BaseModel):  # one that is no Model, too
         return getattr(part, field_named(type(part), str(step)) or "", None)
     return part[step]
 
@@ -520,8 +520,8 @@ def _note_null(part: Any, path: Sequence[int | str]) -> None:
     *before, last = path
     for step in before:
         part = _inside(part, step)
-    if isinstance(part, Wire):
-        form = part.to_wire().get(str(last), _MISSING)
+    if isinstance(part, Model):
+        form = part.to_dict().get(str(last), _MISSING)
         _remember(part, _NULLS, {**_remembered(part, _NULLS), str(last): form})
 
 
@@ -652,8 +652,8 @@ def _encode_datetime(value: datetime) -> str:
 
 
 def _find_encoder(cls: type[Any]) -> _Convert | None:
-    if issubclass(cls, Wire):
-        return cls.to_wire
+    if issubclass(cls, Model):
+        return cls.to_dict
     if issubclass(cls, BaseModel):
         return lambda value: value.model_dump(mode="json", by_alias=True, exclude_none=True)
     kinds: tuple[tuple[Any, _Convert], ...] = (
@@ -694,7 +694,7 @@ def _expecting(annotation: Any) -> _ByClass:
         return _encoders
     if kind in _SCALARS:
         return _SCALARS[kind]
-    return _allowing(kind.__name__, (kind,)) if issubclass(kind, Wire) else _encoders
+    return _allowing(kind.__name__, (kind,)) if issubclass(kind, Model) else _encoders
 
 
 _MADE_OF_MEMBERS = frozenset({set, frozenset, AbstractSet})
@@ -761,8 +761,8 @@ def _apply_value(value: Any, encoders: _ByClass) -> Any:
     encode = encoders[value.__class__]
     if encode is None:
         return value
-    if isinstance(value, Wire):
-        return value.apply_form()
+    if isinstance(value, Model):
+        return value.to_apply_dict()
     inner = _encoders if encoders.inner is None else encoders.inner
     if isinstance(value, (list, tuple)):
         return _apply_items(cast("list[Any]", value), inner)
@@ -788,16 +788,16 @@ def _apply_values(values: Mapping[Any, Any], encoders: _ByClass) -> dict[str, An
 # The order of sets.
 
 
-def wire_like(obj: Wire, before: Mapping[str, Any]) -> dict[str, Any]:
+def model_like(obj: Model, before: Mapping[str, Any]) -> dict[str, Any]:
     """Return the wire form of an object, to be compared with an earlier one: its sets have the order they have there.
 
-    Sets have no order, so equal ones give equal lists. Raises: as to_wire.
+    Sets have no order, so equal ones give equal lists. Raises: as to_dict.
     """
-    return cast("dict[str, Any]", _ordered(obj, obj.to_wire(), before))
+    return cast("dict[str, Any]", _ordered(obj, obj.to_dict(), before))
 
 
 def _ordered(value: Any, form: Any, before: Any) -> Any:
-    if isinstance(value, Wire):
+    if isinstance(value, Model):
         if isinstance(before, dict) and _holds_sets(type(value)):
             for name, alias in wire_names(type(value)).items():
                 if alias in form and alias in before:
@@ -814,12 +814,12 @@ def _ordered(value: Any, form: Any, before: Any) -> Any:
 
 
 @functools.cache
-def _holds_sets(cls: type[Wire]) -> bool:
-    seen: set[type[Wire]] = set()
+def _holds_sets(cls: type[Model]) -> bool:
+    seen: set[type[Model]] = set()
     left: list[Any] = [cls]
     while left:
         kind = bare(left.pop())
-        if isinstance(kind, type) and issubclass(kind, Wire):
+        if isinstance(kind, type) and issubclass(kind, Model):
             if kind not in seen:
                 seen.add(kind)
                 left.extend(info.annotation for info in kind.model_fields.values())
@@ -830,7 +830,7 @@ def _holds_sets(cls: type[Wire]) -> bool:
     return False
 
 
-_W = TypeVar("_W", bound=Wire)
+_W = TypeVar("_W", bound=Model)
 
 
 def _deep_copy_wire(original: _W) -> _W:
@@ -864,8 +864,8 @@ def _copy_dict(values: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _find_copier(cls: type[Any]) -> _Convert | None:
-    if issubclass(cls, Wire):
-        return _deep_copy_wire if cls.deep_copy is Wire.deep_copy else cls.deep_copy
+    if issubclass(cls, Model):
+        return _deep_copy_wire if cls.deep_copy is Model.deep_copy else cls.deep_copy
     if issubclass(cls, (Quantity, Time, Duration, bytes, Enum)):
         return None
     known: dict[type[Any], _Convert] = {list: _copy_list, dict: _copy_dict, OrderedSet: OrderedSet[Any].copy}
@@ -878,10 +878,10 @@ _copiers = _ByClass(_find_copier, known=_PLAIN)
 # Keywords.
 
 KEYWORDS = ("always_sent", "at_most_one_of", "exactly_one_of", "at_least_one_of", "struct_type")
-"""The class keywords of a Wire."""
+"""The class keywords of a Model."""
 
 
-def _group(cls: type[Wire], keyword: str, names: Iterable[str]) -> tuple[str, ...]:
+def _group(cls: type[Model], keyword: str, names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise TypeError(f"class {cls.__name__}: {keyword} is a list of groups: {keyword}=[('a', 'b')], not {names!r}")
     return tuple(names)
@@ -896,7 +896,7 @@ def refuse_keywords(cls: type[Any], unknown: Mapping[str, object], *, known: Ite
         raise TypeError(f"class {cls.__name__}: there is no class keyword {name!r}{_nearest(name, known)}")
 
 
-def _refuse_methods_names(cls: type[Wire]) -> None:
+def _refuse_methods_names(cls: type[Model]) -> None:
     """A field that takes a method's place would fail when somebody calls the method, maybe after a write."""
     for name, annotation in inspect.get_annotations(cls).items():
         if name.startswith("_") or "ClassVar" in str(annotation):  # a text, or typing.ClassVar[…]
@@ -910,15 +910,15 @@ def _refuse_methods_names(cls: type[Wire]) -> None:
             )
 
 
-def _unknown_arguments(cls: type[Wire], extra: Mapping[str, Any]) -> str:
+def _unknown_arguments(cls: type[Model], extra: Mapping[str, Any]) -> str:
     name = next(iter(extra))
     return (
         f"{cls.__name__} has no field {name!r}{_nearest(name, cls.model_fields)} "
-        f"(content this class does not know goes through {cls.__name__}.from_wire({{…}}))"
+        f"(content this class does not know goes through {cls.__name__}.from_dict({{…}}))"
     )
 
 
-def _is_assignable(obj: Wire, name: str) -> bool:
+def _is_assignable(obj: Model, name: str) -> bool:
     """Whether a name that is no field may be set: content the server sent, private names, and descriptors of the class."""
     cls = type(obj)
     if name.startswith("_") or cls.__open__ or name in (obj.__pydantic_extra__ or ()):
@@ -927,7 +927,7 @@ def _is_assignable(obj: Wire, name: str) -> bool:
     return hasattr(attribute, "__set__") or isinstance(attribute, functools.cached_property)
 
 
-def _unknown_attribute(cls: type[Wire], name: str) -> str:
+def _unknown_attribute(cls: type[Model], name: str) -> str:
     by_alias = {wire: field for field, wire in wire_names(cls).items()}
     near = f"; did you mean {by_alias[name]!r}?" if name in by_alias else _nearest(name, cls.model_fields)
     return f"cannot set {cls.__name__}.{name}: there is no such field{near or '. Declare it in the class'}"

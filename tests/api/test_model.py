@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 from pydantic import Field, ValidationError
 
-from ctrlruntime.api import Object, Unstructured, Wire
+from ctrlruntime.api import Model, Object, Unstructured
 from ctrlruntime.api.fields import wire_names
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
@@ -25,12 +25,12 @@ class Color(Enum):
     RED = "red"
 
 
-class Part(Wire):
+class Part(Model):
     name: str = ""
     weight: int = 0
 
 
-class Thing(Wire):
+class Thing(Model):
     size: int = Field(ge=0)
     replicas: int | None = None
     pod_name: str = ""
@@ -87,15 +87,15 @@ def test_what_is_read_is_written(content: dict[str, Any]) -> None:
 def test_zeros_that_are_defaults_are_left_out() -> None:
     thing = Thing(size=0, pod_name="", port=0, tags=[], part=Part(name=""), limit=Quantity("0Gi"))
 
-    assert thing.to_wire() == {"size": 0, "protocol": "TCP", "enabled": True}
+    assert thing.to_dict() == {"size": 0, "protocol": "TCP", "enabled": True}
 
 
 def test_fields_named_always_sent_are_written_with_zeros() -> None:
-    class Always(Wire, always_sent=("name",)):
+    class Always(Model, always_sent=("name",)):
         name: str = ""
         tags: list[str] = Field(default_factory=list)
 
-    assert Always().to_wire() == {"name": ""}
+    assert Always().to_dict() == {"name": ""}
 
 
 def test_in_place_edits_are_written() -> None:
@@ -105,7 +105,7 @@ def test_in_place_edits_are_written() -> None:
     thing.part.weight = 2
     thing.by_name["a"] = Part()
 
-    written = thing.to_wire()
+    written = thing.to_dict()
     assert (written["tags"], written["part"], written["byName"]) == (["x"], {"weight": 2}, {"a": {}})
 
 
@@ -130,19 +130,19 @@ def test_unknown_constructor_arguments_are_refused_with_the_nearest_name() -> No
 )
 def test_an_assignment_to_an_unknown_name_is_refused_with_the_nearest_name(name: str, hint: str) -> None:
     for thing in (Thing(size=1), Thing.from_json('{"size": 1, "more": 2}')):
-        before = thing.to_wire()
+        before = thing.to_dict()
         with pytest.raises(AttributeError, match=rf"cannot set Thing\.{name}: .*{hint}"):
             setattr(thing, name, "a")
-        assert thing.to_wire() == before
+        assert thing.to_dict() == before
 
 
 def test_what_the_server_sent_beside_the_fields_may_be_changed_and_is_sent_back() -> None:
     thing: Any = Thing.from_json('{"size": 1, "newField": {"a": [1]}}')
-    assert thing.to_wire()["newField"] == {"a": [1]}
+    assert thing.to_dict()["newField"] == {"a": [1]}
 
     thing.newField = "b"
 
-    assert thing.to_wire()["newField"] == "b"
+    assert thing.to_dict()["newField"] == "b"
 
 
 def test_properties_and_private_attributes_are_assigned_as_ever() -> None:
@@ -163,7 +163,7 @@ def test_properties_and_private_attributes_are_assigned_as_ever() -> None:
 
     named = Named(name="abc")
     named.first, named._seen = "x", 2
-    assert (named.name, named._seen, named.length, named.to_wire()) == ("xbc", 2, 3, {"name": "xbc"})
+    assert (named.name, named._seen, named.length, named.to_dict()) == ("xbc", 2, 3, {"name": "xbc"})
 
 
 @pytest.mark.parametrize(
@@ -189,12 +189,12 @@ def test_properties_and_private_attributes_are_assigned_as_ever() -> None:
 def test_a_value_of_another_type_is_refused_by_its_path_when_written(change: Any, error: str) -> None:
     thing = Thing(size=1)
     change(thing)
-    for write in (thing.to_wire, thing.to_json, thing.apply_form):
+    for write in (thing.to_dict, thing.to_json, thing.to_apply_dict):
         with pytest.raises(ValueError, match=r"^" + re.escape(error)):
             write()
 
 
-class Holds(Wire):
+class Holds(Model):
     alone: Duration | None = None
     items: list[Duration] = Field(default_factory=list)
     several: tuple[Duration, ...] = ()
@@ -217,14 +217,14 @@ PLACES: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("form", [Wire.to_wire, Wire.apply_form])
+@pytest.mark.parametrize("form", [Model.to_dict, Model.to_apply_dict])
 @pytest.mark.parametrize("place", PLACES)
 def test_the_rules_for_assigned_values_are_the_same_everywhere(place: str, form: Any) -> None:
     around, path = PLACES[place]
     holds = Holds()
 
     setattr(holds, place, around(timedelta(minutes=1)))
-    assert form(holds) == Holds.from_wire({wire_names(Holds)[place]: jsonable(around("1m0s"))}).to_wire()
+    assert form(holds) == Holds.from_dict({wire_names(Holds)[place]: jsonable(around("1m0s"))}).to_dict()
 
     setattr(holds, place, around("soon"))
     with pytest.raises(ValueError, match=f"^{re.escape(path)}: 'soon' is not a duration"):
@@ -238,24 +238,24 @@ def jsonable(value: Any) -> Any:
 def test_relatives_of_a_type_are_written_as_it() -> None:
     thing: Any = Thing(size=1)
     thing.size, thing.tags, thing.pod_name = http.HTTPStatus.OK, ("a", "b"), Color.RED
-    written = thing.to_wire()
+    written = thing.to_dict()
     assert (written["size"], written["tags"], written["podName"]) == (200, ["a", "b"], "red")
 
 
 @pytest.mark.parametrize(
     ("base", "name", "owner"),
     [
-        (Wire, "deep_copy", "Wire"),
-        (Wire, "to_wire", "Wire"),
-        (Wire, "refresh", "Wire"),
-        (Wire, "json", "BaseModel"),
+        (Model, "deep_copy", "Model"),
+        (Model, "to_dict", "Model"),
+        (Model, "refresh", "Model"),
+        (Model, "json", "BaseModel"),
         (Object, "apply_payload", "Object"),
         (Unstructured, "content", "Unstructured"),
     ],
 )
 @pytest.mark.parametrize("annotation", [str, "str", "str | None"])
 def test_a_field_named_like_a_method_is_refused_where_the_class_stands(
-    base: type[Wire], name: str, owner: str, annotation: object
+    base: type[Model], name: str, owner: str, annotation: object
 ) -> None:
     with pytest.raises(
         TypeError, match=rf"cannot have the name {name}, because {owner} has.*Use {name}_: its name in JSON is"
@@ -264,7 +264,7 @@ def test_a_field_named_like_a_method_is_refused_where_the_class_stands(
 
 
 def test_a_field_with_an_underscore_behind_and_constants_of_a_class_are_no_methods() -> None:
-    class Named(Wire):
+    class Named(Model):
         limit: ClassVar[int] = 3
         refresh_: str = ""
         to_json_: str = ""
@@ -273,11 +273,11 @@ def test_a_field_with_an_underscore_behind_and_constants_of_a_class_are_no_metho
         limit: ClassVar[int] = 4
         refresh_: str = "x"
 
-    assert More(refresh_="soon").to_wire() == {"refresh": "soon"}
+    assert More(refresh_="soon").to_dict() == {"refresh": "soon"}
     assert More.limit == 4
 
 
-class Routes(Wire):
+class Routes(Model):
     hops: dict[IPv4Address, int] = Field(default_factory=dict)
     nets: dict[IPv6Network, Part] = Field(default_factory=dict)
     ids: dict[UUID, list[str]] = Field(default_factory=dict)
@@ -293,16 +293,16 @@ def test_keys_of_dicts_may_be_addresses_networks_and_uuids() -> None:
         "ids": {"00000000-0000-0000-0000-000000000005": ["x"]},
     }
 
-    assert routes.to_wire() == wire
-    assert routes.apply_form() == wire
+    assert routes.to_dict() == wire
+    assert routes.to_apply_dict() == wire
     assert json.loads(routes.to_json()) == wire
-    assert Routes.from_wire(wire) == routes
+    assert Routes.from_dict(wire) == routes
 
 
 def test_unknown_class_keywords_are_refused_with_the_nearest_name() -> None:
     with pytest.raises(TypeError, match=r"no class keyword 'always_send'; did you mean 'always_sent'\?"):
 
-        class Wrong(Wire, always_send=("a",)):  # type: ignore[arg-type]
+        class Wrong(Model, always_send=("a",)):  # type: ignore[arg-type]
             a: int = 0
 
 
@@ -312,7 +312,7 @@ def test_plain_relatives_are_written_in_the_form_of_their_field() -> None:
 
     thing.started, thing.renewed, thing.limit, thing.timeout = moment, moment, "5", timedelta(seconds=90)
 
-    written = thing.to_wire()
+    written = thing.to_dict()
     assert written["started"] == "2026-01-02T03:04:05Z"
     assert written["renewed"] == "2026-01-02T03:04:05.000000Z"
     assert (written["limit"], written["timeout"]) == ("5", "1m30s")
@@ -323,7 +323,7 @@ def test_a_value_no_field_can_hold_names_the_field_when_written() -> None:
     thing.limit = "many"
 
     with pytest.raises(ValueError, match="limit: 'many' is not a quantity"):
-        thing.to_wire()
+        thing.to_dict()
 
 
 def test_naive_times_are_refused() -> None:
@@ -331,7 +331,7 @@ def test_naive_times_are_refused() -> None:
     thing.started = datetime(2026, 1, 2)  # noqa: DTZ001 - the case under test
 
     with pytest.raises(ValueError, match="no time zone"):
-        thing.to_wire()
+        thing.to_dict()
 
 
 def test_equality_is_by_content() -> None:
@@ -361,7 +361,7 @@ def test_a_copy_shares_nothing(duplicate: Any) -> None:
 
     assert thing == Thing.from_json('{"size":1,"tags":["a"],"part":{"name":"p"},"parts":[{"name":"q"}],"x":{"y":[1]}}')
     assert fresh != thing
-    assert duplicate(thing).apply_form() == thing.apply_form()
+    assert duplicate(thing).to_apply_dict() == thing.to_apply_dict()
 
 
 def test_refresh_replaces_all_content_in_place() -> None:
@@ -376,12 +376,12 @@ def test_refresh_replaces_all_content_in_place() -> None:
 
 
 def test_a_missing_required_field_is_filled_with_its_zero() -> None:
-    class Inner(Wire):
+    class Inner(Model):
         count: int
         name: str
         deep: Part
 
-    class Outer(Wire):
+    class Outer(Model):
         inner: Inner
         items: list[Inner]
         limit: Quantity
@@ -425,7 +425,7 @@ def test_what_does_not_fit_is_named_and_the_bytes_are_kept(raw: str, message: st
 
 
 def test_a_required_field_whose_zero_is_not_allowed_is_named() -> None:
-    class Strict(Wire):
+    class Strict(Model):
         size: int = Field(ge=1)
 
     with pytest.raises(DecodeError, match="size is missing"):
@@ -452,7 +452,7 @@ def test_yaml_must_hold_one_mapping(text: str) -> None:
 def test_the_apply_form_holds_what_the_code_set() -> None:
     thing = Thing(size=0, replicas=None, pod_name="", tags=[], part=Part(name="x"), other=Part())
 
-    assert thing.apply_form() == {"size": 0, "podName": "", "tags": [], "part": {"name": "x"}, "other": {}}
+    assert thing.to_apply_dict() == {"size": 0, "podName": "", "tags": [], "part": {"name": "x"}, "other": {}}
 
 
 def test_the_apply_form_holds_in_place_edits_and_no_defaults() -> None:
@@ -462,18 +462,18 @@ def test_the_apply_form_holds_in_place_edits_and_no_defaults() -> None:
     thing.part.weight = 0
     thing.protocol = "TCP"
 
-    assert thing.apply_form() == {"size": 1, "tags": ["x"], "part": {"weight": 0}, "protocol": "TCP"}
+    assert thing.to_apply_dict() == {"size": 1, "tags": ["x"], "part": {"weight": 0}, "protocol": "TCP"}
 
 
 def test_a_set_but_empty_nested_object_is_applied() -> None:
-    assert Thing(size=1, part=Part()).apply_form() == {"size": 1, "part": {}}
-    assert Thing(size=1, parts=[Part(name="a")]).apply_form() == {"size": 1, "parts": [{"name": "a"}]}
+    assert Thing(size=1, part=Part()).to_apply_dict() == {"size": 1, "part": {}}
+    assert Thing(size=1, parts=[Part(name="a")]).to_apply_dict() == {"size": 1, "parts": [{"name": "a"}]}
 
 
 def test_a_null_is_never_applied() -> None:
     thing = Thing.from_json('{"size":1,"replicas":null,"x":null}')
 
-    assert thing.apply_form() == {"size": 1}
+    assert thing.to_apply_dict() == {"size": 1}
 
 
 def test_the_text_form_shows_only_what_is_there() -> None:
@@ -481,26 +481,26 @@ def test_the_text_form_shows_only_what_is_there() -> None:
 
 
 def test_a_default_that_is_not_empty_is_always_written() -> None:
-    class Nested(Wire):
+    class Nested(Model):
         part: Part = Field(default_factory=lambda: Part(name="standard"))
 
     nested = Nested()
     nested.part.name = ""
 
-    assert nested.to_wire() == {"part": {}}
+    assert nested.to_dict() == {"part": {}}
 
 
 def test_a_tree_may_hold_our_scalars() -> None:
-    thing = Thing.from_wire({"size": 1, "limit": Quantity("1"), "data": {"a": b"x"}, "free": [Part(name="p")]})
+    thing = Thing.from_dict({"size": 1, "limit": Quantity("1"), "data": {"a": b"x"}, "free": [Part(name="p")]})
 
     assert thing == Thing(size=1, limit=Quantity(1), data={"a": b"x"}, free=[{"name": "p"}])
 
 
-class Standard(Wire):
+class Standard(Model):
     tags: list[str] = ["standard"]  # noqa: RUF012 - pydantic copies it
 
 
-class Whole(Wire):
+class Whole(Model):
     made: Part = Field(default_factory=Part)
     given: Part = Part()
     filled: Part = Part(name="standard")
@@ -522,17 +522,17 @@ def test_no_two_objects_share_a_default(make: Any) -> None:
     first.standard.tags.append("x")
 
     assert second == Whole()
-    assert second.to_wire() == {"filled": {"name": "standard"}, "standard": {"tags": ["standard"]}}
+    assert second.to_dict() == {"filled": {"name": "standard"}, "standard": {"tags": ["standard"]}}
 
 
 def test_a_default_knows_what_was_set_in_it() -> None:
     whole = Whole.from_json("{}")
 
-    assert whole.apply_form() == Whole().apply_form() == {}
+    assert whole.to_apply_dict() == Whole().to_apply_dict() == {}
     assert whole.model_fields_set == whole.made.model_fields_set == whole.given.model_fields_set == set()
     assert (whole.filled.model_fields_set, whole.touched.model_fields_set) == ({"name"}, {"name"})
     whole.filled.weight = 2
-    assert whole.apply_form() == {"filled": {"name": "standard", "weight": 2}}
+    assert whole.to_apply_dict() == {"filled": {"name": "standard", "weight": 2}}
 
 
 def test_the_json_schema_of_pydantic_names_the_defaults() -> None:
@@ -544,23 +544,23 @@ def test_the_json_schema_of_pydantic_names_the_defaults() -> None:
 
 
 def test_a_default_with_a_constructor_of_its_own_is_made_by_it() -> None:
-    class Counted(Wire):
+    class Counted(Model):
         number: int = 0
 
         def __init__(self, /, **data: Any) -> None:
             super().__init__(**{"number": 7, **data})
 
-    class Holder(Wire):
+    class Holder(Model):
         counted: Counted = Field(default_factory=Counted)
 
     assert Holder.from_json("{}").counted.number == Holder().counted.number == 7
 
 
 def test_a_default_that_lacks_a_required_field_cannot_be_made() -> None:
-    class Needy(Wire):
+    class Needy(Model):
         size: int
 
-    class Holder(Wire):
+    class Holder(Model):
         needy: Needy = Field(default_factory=Needy)
 
     with pytest.raises(ValidationError, match="size"):

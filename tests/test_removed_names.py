@@ -1,0 +1,40 @@
+"""Names that were replaced before the first release. Each has one name now, and the old one is not accepted anywhere."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+ATTRIBUTES = {
+    "ctrlruntime": ["Wire", "key", "gvk", "PreserveUnknown", "Descriptor"],
+    "ctrlruntime.api": ["Wire", "key", "gvk"],
+    "ctrlruntime.markers": ["PreserveUnknown", "Descriptor"],
+    "ctrlruntime.api.object:Object": ["from_wire", "to_wire", "apply_form"],
+    "ctrlruntime.api.object:Unstructured": ["from_wire", "to_wire", "apply_form"],
+    "ctrlruntime.api.model:Model": ["from_wire", "to_wire", "apply_form"],
+}
+MODULES = ["ctrlruntime.api.wire"]
+PARAMETERS: dict[str, list[str]] = {}
+
+
+def pairs(table: dict[str, list[str]]) -> list[tuple[str, str]]:
+    return [(place, name) for place, names in table.items() for name in names]
+
+
+@pytest.mark.parametrize(("place", "name"), pairs(ATTRIBUTES))
+def test_removed_attribute_is_missing(place, name):
+    assert not hasattr(pkgutil.resolve_name(place), name)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_removed_module_is_missing(name):
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(name)
+
+
+@pytest.mark.parametrize(("place", "name"), pairs(PARAMETERS))
+def test_removed_parameter_is_missing(place, name):
+    assert name not in inspect.signature(pkgutil.resolve_name(place)).parameters
