@@ -175,7 +175,7 @@ async def reads(transport: Prepared) -> tuple[float, float, float]:
                 await cache.get(kind, key)
             rates.append(OBJECTS / (time.process_time() - began))
         began = time.process_time()
-        names = [meta.name for meta in (await cache.list(Gadget, labels={"app": "app-3"})).metas]
+        names = [meta.name for meta in (await cache.list(Gadget, labels={"app": "app-3"})).metadata]
         assert len(names) == OBJECTS // 10
         return rates[0], rates[1], time.process_time() - began
 

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from ctrlruntime.api.object import Object, ObjectList, PartialObjectMetadata, Unstructured, gvk_for, object_key
     from ctrlruntime.builder import new_controller_managed_by
     from ctrlruntime.builder.webhook import new_webhook_managed_by
-    from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
+    from ctrlruntime.cache.options import ByObject, CacheOptions, NamespaceOptions
     from ctrlruntime.cache.reflector import WatchOptions
     from ctrlruntime.client.interceptor import intercept
-    from ctrlruntime.client.interfaces import Client, Items, Reader, Writer
+    from ctrlruntime.client.interfaces import Client, ListResult, Reader, Writer
     from ctrlruntime.client.patches import Patch, json_patch, merge_from, merge_patch, strategic_merge_patch
     from ctrlruntime.client.scoped import dry_run, namespaced, with_field_owner, with_field_validation
     from ctrlruntime.cluster import Cluster
@@ -139,6 +139,7 @@ __all__ = [
     "Admission",
     "AdmissionRequest",
     "AdmissionResponse",
+    "ByObject",
     "CacheOptions",
     "Client",
     "Cluster",
@@ -169,12 +170,11 @@ __all__ = [
     "Int64",
     "IntOrString",
     "Invalid",
-    "Items",
     "JSONValue",
-    "KindOptions",
     "LeaderElection",
     "ListAtomic",
     "ListMap",
+    "ListResult",
     "ListSet",
     "Manager",
     "MapAtomic",
@@ -300,10 +300,10 @@ _MODULES = {
     "api.model": ("Model",),
     "builder": ("new_controller_managed_by",),
     "builder.webhook": ("new_webhook_managed_by",),
-    "cache.options": ("CacheOptions", "KindOptions", "NamespaceOptions"),
+    "cache.options": ("CacheOptions", "ByObject", "NamespaceOptions"),
     "cache.reflector": ("WatchOptions",),
     "client.interceptor": ("intercept",),
-    "client.interfaces": ("Client", "Items", "Reader", "Writer"),
+    "client.interfaces": ("Client", "ListResult", "Reader", "Writer"),
     "client.patches": ("Patch", "json_patch", "merge_from", "merge_patch", "strategic_merge_patch"),
     "client.scoped": ("dry_run", "namespaced", "with_field_owner", "with_field_validation"),
     "cluster": ("Cluster",),

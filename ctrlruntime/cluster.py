@@ -39,8 +39,8 @@ from ctrlruntime.scheme import Scheme
 class Cluster:
     """One API server and what is needed to work with it. `name` is "" for the manager's own; requests carry it.
 
-    `live_kinds`: classes that `client` reads from the server and never caches. `read_your_writes_wait`: seconds a cached read waits for
-    this process's own writes to arrive before it is answered by the server.
+    `disable_cache_for`: classes that `client` reads from the server and never caches. `read_your_writes_timeout`: seconds that a cached read
+    waits for this process's own writes to arrive in the cache. After them the server is read.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class Cluster:
         name: str = "",
         scheme: Scheme | None = None,
         cache: CacheOptions | None = None,
-        live_kinds: Collection[type[Any]] = (),
-        read_your_writes_wait: float = 5.0,
+        disable_cache_for: Collection[type[Any]] = (),
+        read_your_writes_timeout: float = 5.0,
         fence: Fence | None = None,
         metrics: Metrics | None = None,
     ) -> None:
@@ -69,7 +69,7 @@ class Cluster:
         unlimited = dataclasses.replace(config, qps=None)
         self._unfenced = Transport(unlimited, tls=self.transport.tls, counter=metrics.rest)
         self.mapper = RESTMapper(self.transport.fetch)
-        self.gate = Gate(wait=read_your_writes_wait, waits=metrics.client(name))
+        self.gate = Gate(wait=read_your_writes_timeout, waits=metrics.client(name))
         self.observers = CallObservers(cluster=name)
         """Observers of what `client`, `api_reader` and the cache ask of the server and learn from it."""
 
@@ -88,7 +88,7 @@ class Cluster:
         self.gate.watch_views(self.cache.views)
         self.observers.use_cache(self.cache.whole_object)
         self.client: Client = SplitClient(
-            self._api, self.cache, self.gate, live_kinds=live_kinds, reads_live=self.cache.reads_live
+            self._api, self.cache, self.gate, disable_cache_for=disable_cache_for, reads_live=self.cache.reads_live
         )
         self._recorders: dict[str, EventRecorder] = {}
         self._recorder_added = asyncio.Event()
@@ -143,7 +143,7 @@ class Cluster:
         recorder = self.event_recorder("ctrlruntime")
         recorder.event(subject, type="Warning", reason="Unreadable", action="Decode", note=str(found.error))
 
-    async def run(self) -> None:
+    async def start(self) -> None:
         """Run the cache and the recorders until cancelled; for a cluster beside the manager's own."""
         async with anyio.create_task_group() as group:
             group.start_soon(self.run_recorders)

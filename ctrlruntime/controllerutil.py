@@ -309,7 +309,7 @@ async def _find_or_create(
     # By discovery and not by the class: an Unstructured kind does not know its scope.
     resource = await client.mapper.resource_for(gvk_for(kind))
     wanted = NamespacedName(key.namespace if resource.namespaced else "", key.name)
-    found = await client.find(kind, rebound_key(key, wanted.namespace))
+    found = await client.get_or_none(kind, rebound_key(key, wanted.namespace))
     if found is None:
         fresh = _fresh(kind, wanted)
         await _mutate(fresh, wanted, mutate)
@@ -318,7 +318,7 @@ async def _find_or_create(
             created = await client.create(fresh)
         except AlreadyExists:
             # The cache has not seen it yet, or another writer was faster.
-            found = await (reader or client.api_reader).find(kind, wanted)
+            found = await (reader or client.api_reader).get_or_none(kind, wanted)
             if found is None:
                 raise
         else:

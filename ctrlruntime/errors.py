@@ -12,7 +12,7 @@ CtrlError
 ├── ConfigError                 a kubeconfig, flag or option that cannot be used
 ├── NotRegisteredError  NoMatchError  DecodeError  PatchError
 ├── GenerateError               a class that cannot become a manifest
-├── CacheError: CacheNotStartedError  CacheSyncTimeoutError  NotCachedError (NotInCacheError  OutsideCacheError: NotFound, too)
+├── CacheError: CacheNotStartedError  CacheSyncTimeoutError  NotCachedError (ObjectNotCachedError  NamespaceNotCachedError: NotFound, too)
 ├── LeaderElectionLostError  FencedError
 ├── AlreadyOwnedError  TerminalError
 ```
@@ -363,15 +363,15 @@ class NotCachedError(CacheError):
     """The kind or object lies outside what this cache holds (namespaces, selectors, width or policy)."""
 
 
-class NotInCacheError(NotFound, NotCachedError):
+class ObjectNotCachedError(NotFound, NotCachedError):
     """A cache that holds only a selection has no such object; the server may have it. The message says what is held and how to read it live."""
 
 
-class OutsideCacheError(NotInCacheError):
-    """The namespace asked for is not cached at all; `find` raises it, too, for nothing is known of the object."""
+class NamespaceNotCachedError(ObjectNotCachedError):
+    """The namespace asked for is not cached at all; `get_or_none` raises it, too, for nothing is known of the object."""
 
 
-for _local in (NotInCacheError, OutsideCacheError):
+for _local in (ObjectNotCachedError, NamespaceNotCachedError):
     _local.reason = NotFound.reason  # no server sends these; whoever asks for the reason means this one
 
 
@@ -391,5 +391,5 @@ class TerminalError(CtrlError):
     """Raise it from a reconciler for a failure that a retry cannot mend: it is counted and logged, and not requeued."""
 
 
-PASSING: Final = (TransportError, TooManyRequests, ServiceUnavailable, InternalError, ServerTimeout, Timeout)
+TRANSIENT_ERRORS: Final = (TransportError, TooManyRequests, ServiceUnavailable, InternalError, ServerTimeout, Timeout)
 """Failures that pass by themselves: the same request may work a little later."""

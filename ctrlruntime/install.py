@@ -117,7 +117,7 @@ async def _gone_if_going(
 ) -> None:
     key = NamespacedName("", manifest["metadata"]["name"])
     while True:
-        present = await client.api_reader.find(CustomResourceDefinition, key)
+        present = await client.api_reader.get_or_none(CustomResourceDefinition, key)
         if present is None or present.metadata.deletion_timestamp is None:
             return
         await sleep(0.1)
@@ -151,7 +151,7 @@ async def make_room(
         metadata = {"resourceVersion": present.metadata.resource_version, **changes.pop("metadata", {})}
         return await client.patch(present, merge_patch({"metadata": metadata, **changes}), field_owner=owner)
 
-    while (present := await client.api_reader.find(CustomResourceDefinition, key)) is not None:
+    while (present := await client.api_reader.get_or_none(CustomResourceDefinition, key)) is not None:
         try:
             if conversion := _conversion_change(said, present, owner, take_from):
                 present = await change(present, spec={"conversion": conversion})

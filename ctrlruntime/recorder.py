@@ -24,7 +24,7 @@ import anyio
 from ctrlruntime import log
 from ctrlruntime.api.object import Object, gvk_for
 from ctrlruntime.client.patches import Patch, merge_patch
-from ctrlruntime.errors import PASSING, AlreadyExists, CtrlError, NotFound
+from ctrlruntime.errors import TRANSIENT_ERRORS, AlreadyExists, CtrlError, NotFound
 from ctrlruntime.field import MicroTime
 from ctrlruntime.metrics import EventMetrics
 from ctrlruntime.selector import label_key_problems
@@ -318,7 +318,7 @@ class EventRecorder:
                 await self._create(series, count)
             else:
                 await self._patch(series, count)
-        except PASSING as error:
+        except TRANSIENT_ERRORS as error:
             self._retry(series, error)
         except CtrlError as error:
             self._drop(series, error)

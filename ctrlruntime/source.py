@@ -79,7 +79,7 @@ class Source(Protocol[R_co]):
         """Begin to add requests; must not block, work goes on in tasks of the source's own."""
         ...
 
-    async def synced(self) -> None:
+    async def wait_for_sync(self) -> None:
         """Wait until everything that was there at the start has been added to the queue."""
         ...
 
@@ -153,10 +153,10 @@ class Kind(Generic[T, R]):
         if not self._is_used:
             (await self._informers.subscribe(self.kind, name=self._subscriber)).stop()
 
-    async def synced(self) -> None:
+    async def wait_for_sync(self) -> None:
         await self._subscribed.wait()
         assert self._subscription is not None
-        await self._subscription.wait_synced()
+        await self._subscription.wait_for_sync()
         # Async handlers of the initial list may still be at work: their requests belong to it.
         await self._dispatcher.settled()
 
@@ -293,7 +293,7 @@ class Channel(Generic[T, R]):
         self._dispatcher.queue = queue
         self._task = _spawn(self._take, f"source {self.name}")
 
-    async def synced(self) -> None:
+    async def wait_for_sync(self) -> None:
         return
 
     async def stop(self) -> None:
@@ -343,7 +343,7 @@ class Func(Generic[R]):
             raise RuntimeError(f"{self!r} was started before; make one source for each controller")
         self._task = asyncio.create_task(self._run(queue), name=f"source {self.name}")
 
-    async def synced(self) -> None:
+    async def wait_for_sync(self) -> None:
         return
 
     async def stop(self) -> None:

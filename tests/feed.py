@@ -16,7 +16,7 @@ class Feed:
         for each in self.triggers:
             queue.add(self.request, trigger=each)
 
-    async def synced(self) -> None:
+    async def wait_for_sync(self) -> None:
         return
 
     async def stop(self) -> None:

@@ -254,7 +254,7 @@ class Memory:
         self.stored[self._id(obj)] = obj.to_dict()
         return obj
 
-    async def find(self, kind, key):
+    async def get_or_none(self, kind, key):
         identity = kind, NamespacedName(key.namespace, key.name)
         wire = self.stored.get(identity)
         return None if wire is None or identity in self.hidden else kind.from_dict(wire)
@@ -507,7 +507,7 @@ async def test_the_result_writes_status_first_and_then_the_finalizers():
     stored = owner("child")
     stored.metadata.finalizers = ["example.com/a"]
     client = Memory(stored)
-    obj = await client.find(Memcached, KEY)
+    obj = await client.get_or_none(Memcached, KEY)
     obj.metadata.deletion_timestamp = Time.now()
 
     def clean(memcached):
@@ -525,7 +525,7 @@ async def test_the_result_writes_status_first_and_then_the_finalizers():
 
 async def test_nothing_is_written_when_nothing_changed():
     client = Memory(child())
-    obj = await client.find(core.ConfigMap, KEY)
+    obj = await client.get_or_none(core.ConfigMap, KEY)
     await (await Finalizers().finalize(obj)).write(client)
     assert client.calls == []
 

@@ -99,7 +99,7 @@ async def test_classes_are_installed_and_uninstalled_their_versions_as_one_defin
 
     assert read.size == 3
     name = ctrl.NamespacedName("", "games.install.example.com")
-    assert await client.find(CustomResourceDefinition, name) is None
+    assert await client.get_or_none(CustomResourceDefinition, name) is None
 
 
 def webhook(**client):
@@ -149,7 +149,7 @@ async def test_uninstalling_takes_what_is_there(client):
     await ctrl.uninstall_crds(client, definition())
 
     name = ctrl.NamespacedName("", "things.install.example.com")
-    assert await client.find(CustomResourceDefinition, name) is None
+    assert await client.get_or_none(CustomResourceDefinition, name) is None
 
 
 async def test_what_the_server_refuses_names_the_field(client):

@@ -9,15 +9,28 @@ import pkgutil
 import pytest
 
 ATTRIBUTES = {
-    "ctrlruntime": ["Wire", "key", "gvk", "PreserveUnknown", "Descriptor"],
+    "ctrlruntime": ["Wire", "key", "gvk", "PreserveUnknown", "Descriptor", "Items", "KindOptions"],
     "ctrlruntime.api": ["Wire", "key", "gvk"],
+    "ctrlruntime.cache.cache:Cache": ["find", "remove", "wait_synced"],
+    "ctrlruntime.cluster:Cluster": ["run"],
+    "ctrlruntime.errors": ["NotInCacheError", "OutsideCacheError", "PASSING"],
     "ctrlruntime.markers": ["PreserveUnknown", "Descriptor"],
     "ctrlruntime.api.object:Object": ["from_wire", "to_wire", "apply_form"],
     "ctrlruntime.api.object:Unstructured": ["from_wire", "to_wire", "apply_form"],
+    "ctrlruntime:Client": ["find"],
+    "ctrlruntime:Reader": ["find"],
+    "ctrlruntime:ListResult": ["metas", "raws", "readable", "unreadable"],
+    "ctrlruntime.source:Source": ["synced"],
     "ctrlruntime.api.model:Model": ["from_wire", "to_wire", "apply_form"],
 }
 MODULES = ["ctrlruntime.api.wire"]
-PARAMETERS: dict[str, list[str]] = {}
+PARAMETERS = {
+    "ctrlruntime:CacheOptions": ["by_kind", "unwatched_reads"],
+    "ctrlruntime:WatchOptions": ["length", "grace", "patience", "calm", "absent_poll"],
+    "ctrlruntime:new_manager": ["live_kinds", "read_your_writes_wait"],
+    "ctrlruntime:Client.get": ["or_live"],
+    "ctrlruntime:Client.watch": ["length"],
+}
 
 
 def pairs(table: dict[str, list[str]]) -> list[tuple[str, str]]:

@@ -99,15 +99,15 @@ class Started:
         for event in events:
             self.informers.subscription.put(event)
 
-    async def synced(self):
+    async def wait_for_sync(self):
         self.informers.subscription.put_synced()
-        await asyncio.wait_for(self.source.synced(), SOON)
+        await asyncio.wait_for(self.source.wait_for_sync(), SOON)
 
 
 async def test_initial_list_and_unchanged_updates_are_low_priority_and_live_events_are_not():
     async with Started() as it:
         it.put(create("listed", initial=True))
-        await it.synced()
+        await it.wait_for_sync()
         it.put(
             create("created"),
             UpdateEvent(snapshot("resynced"), snapshot("resynced")),
@@ -165,7 +165,7 @@ async def test_what_is_no_change_has_no_states_to_compare():
 
 async def test_synced_means_that_the_handler_has_seen_the_whole_initial_list():
     async with Started() as it:
-        waiting = asyncio.create_task(it.source.synced())
+        waiting = asyncio.create_task(it.source.wait_for_sync())
         it.put(create("one", initial=True), create("two", initial=True))
         await it.queue.next()
         await it.queue.next()
@@ -185,8 +185,8 @@ async def test_synced_waits_for_async_handlers_of_the_initial_list():
     async with Started(enqueue_requests_from_map_func(function)) as it:
         it.put(create(initial=True))
         it.informers.subscription.put_synced()
-        waiting = asyncio.create_task(it.source.synced())
-        await it.informers.subscription.wait_synced()
+        waiting = asyncio.create_task(it.source.wait_for_sync())
+        await it.informers.subscription.wait_for_sync()
         await asyncio.sleep(0)
         assert not waiting.done()
 
@@ -390,7 +390,7 @@ async def test_a_long_initial_list_lets_other_tasks_run():
     async with Started() as it:
         it.put(*(create(str(number), initial=True) for number in range(20_000)))
         task = asyncio.create_task(neighbour())
-        await it.synced()
+        await it.wait_for_sync()
         task.cancel()
 
     assert len(it.queue.added) == 20_000
@@ -422,7 +422,7 @@ async def test_channel_keeps_events_from_before_the_start():
     source = Channel(channel, EnqueueRequestForObject())
     await channel.put(GenericEvent(snapshot("before-start")))
     await source.start(queue)
-    await source.synced()
+    await source.wait_for_sync()
     await channel.put(GenericEvent(snapshot("live")))
 
     assert [(await queue.next()).name for _ in range(3)] == ["early", "before-start", "live"]
@@ -507,7 +507,7 @@ async def test_func_runs_until_stopped_and_is_called_again_when_it_fails():
     source = Func(tick, retry_delays=QUICK)
     with capture_logs() as logs:
         await source.start(queue)
-        await source.synced()
+        await source.wait_for_sync()
         assert await queue.next() == Request("ns", "tick")
     await source.stop()
 

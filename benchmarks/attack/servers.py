@@ -263,7 +263,7 @@ async def attack(name: str, *, timeout: float = 20.0) -> Row:
             try:
                 if kind.ask == "watch":
                     async with contextlib.aclosing(
-                        collection.watch(resource_version="1", length=timeout, grace=timeout)
+                        collection.watch(resource_version="1", timeout=timeout, timeout_grace=timeout)
                     ) as frames:
                         async for _ in frames:
                             pass

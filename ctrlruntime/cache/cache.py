@@ -27,7 +27,7 @@ from ctrlruntime.cache.contents import CacheMetrics
 from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.namespaces import NamespaceSet
 from ctrlruntime.cache.observer import CacheObserver
-from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions, selecting
+from ctrlruntime.cache.options import ByObject, CacheOptions, NamespaceOptions, selecting
 from ctrlruntime.cache.reflector import Reflector
 from ctrlruntime.cache.refusals import no_index, not_found, outside, unsynced
 from ctrlruntime.cache.scope import Scope
@@ -36,7 +36,7 @@ from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.cache.unreadable import UnreadableObjects
 from ctrlruntime.cache.view import KindView
 from ctrlruntime.client.codec import Codec, Codecs, check_key
-from ctrlruntime.client.interfaces import Fields, Items, Labels
+from ctrlruntime.client.interfaces import Fields, Labels, ListResult
 from ctrlruntime.client.selectors import fields_of, labels_of
 from ctrlruntime.errors import (
     CacheError,
@@ -44,9 +44,9 @@ from ctrlruntime.errors import (
     CacheSyncTimeoutError,
     ConfigError,
     DecodeError,
+    NamespaceNotCachedError,
     NotCachedError,
     NotFound,
-    OutsideCacheError,
 )
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.rest.collection import Collection
@@ -134,8 +134,8 @@ class Cache:
         self._versions_of: dict[tuple[str, str], list[_Held]] = {}
         """The same by group and kind: each write asks for them."""
 
-        self._kind_options = {self._codecs.of(kind).gvk: own for kind, own in self.options.by_kind.items()}
-        for kind, own in self.options.by_kind.items():
+        self._kind_options = {self._codecs.of(kind).gvk: own for kind, own in self.options.by_object.items()}
+        for kind, own in self.options.by_object.items():
             _refuse_namespaces_of_cluster_kind(kind, own)
         self._namespaces = NamespaceSet(
             self.options, make_informer=self._new_namespace_informer, on_change=self._rescope
@@ -176,12 +176,12 @@ class Cache:
         """Wait until reads are accepted."""
         await self._running.wait()
 
-    async def wait_synced(self) -> None:
+    async def wait_for_cache_sync(self) -> None:
         """Wait until every informer there is now has its first list; one that is removed meanwhile is not waited for."""
         for held in list(self._held.values()):
             if held.informer is not None:
                 with contextlib.suppress(NotCachedError):
-                    await held.informer.wait_synced()
+                    await held.informer.wait_for_sync()
 
     def unsynced(self) -> dict[str, str]:
         """Return {kind: what stands in its way} for the kinds that have not synced yet."""
@@ -207,7 +207,7 @@ class Cache:
         found: dict[str, str] = {}
         for gvk, held in list(self._held.items()):
             informer, watch = held.informer, self.options.for_kind(self._kind_options.get(gvk)).watch
-            limit = max(self.options.stale_after, 2 * (watch.length[1] + watch.grace))
+            limit = max(self.options.stale_after, 2 * (watch.timeout[1] + watch.timeout_grace))
             if informer is not None and informer.silence > limit:
                 why = f" ({error})" if (error := informer.last_error) is not None else ""
                 found[str(gvk)] = f"no sign of life for {informer.silence:.0f} s{why}"
@@ -217,7 +217,7 @@ class Cache:
         """Return the informers there are now, by kind."""
         return {gvk: held.informer for gvk, held in self._held.items() if held.informer is not None}
 
-    async def remove(self, kind: type[Any]) -> None:
+    async def remove_informer(self, kind: type[Any]) -> None:
         """Stop the informer of a kind and free its objects. The next read or watch of the kind starts a new informer.
 
         Raises: CacheError while a watch is subscribed to the kind: its controller would get no events any more.
@@ -308,7 +308,7 @@ class Cache:
         self._mapper.invalidate(gvk.group)
         self._note_scope(gvk, held, namespaced=not held.namespaced, plural=held.plural)
 
-    def _scopes(self, own: KindOptions | None, *, namespaced: bool) -> list[Scope]:
+    def _scopes(self, own: ByObject | None, *, namespaced: bool) -> list[Scope]:
         return self.options.scopes(own, namespaced=namespaced, namespaces=self._namespaces.current())
 
     def _new_namespace_informer(self, labels: LabelSelector) -> Informer:
@@ -391,10 +391,10 @@ class Cache:
             self._note_unreadable(codec, entry.raw, error)
             raise
 
-    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
+    async def get_or_none(self, kind: type[T], key: ObjectKey) -> T | None:
         try:
             return await self.get(kind, key)
-        except OutsideCacheError:
+        except NamespaceNotCachedError:
             raise  # nothing is known of the object: None would say that there is none
         except NotFound:
             return None
@@ -408,7 +408,7 @@ class Cache:
         fields: Fields | None = None,
         limit: int | None = None,
         continue_token: str = "",
-    ) -> Items[T]:
+    ) -> ListResult[T]:
         """Field selectors must be exact and name an indexed field (`metadata.name` and `metadata.namespace` always work).
 
         Raises: CacheError for a continue token, a field without index or a namespace that is not cached.
@@ -432,20 +432,20 @@ class Cache:
         fields: Fields | None,
         limit: int | None,
         version: str,
-    ) -> Items[T]:
+    ) -> ListResult[T]:
         """Select from a store: the informer's own, or one filled by a live read."""
         if space and not informer.has_namespace(space):
             raise NotCachedError(outside(codec.gvk, space, informer))
         selector = None if labels is None else labels_of(labels)
         if selector is not None and selector.is_nothing:
-            return Items((), codec.decode)
+            return ListResult((), codec.decode)
         entries = self._select(informer, store, codec, space, selector, fields)
         if limit:
             entries = entries[:limit]
-        return Items(
+        return ListResult(
             [entry.raw for entry in entries],
             self._decoder(codec),
-            metas=[entry.meta for entry in entries],
+            metadata=[entry.meta for entry in entries],
             resource_version=version,
         )
 
@@ -483,8 +483,8 @@ class Cache:
         return [entry for entry in entries if not names or entry.meta.name in names]
 
     def reads_live(self, kind: type[Any]) -> bool:
-        """Whether a read of the kind belongs to the server now, by `unwatched_reads`."""
-        if self.options.unwatched_reads != "live":
+        """Whether a read of the kind belongs to the server now, by `on_missing_informer`."""
+        if self.options.on_missing_informer != "live":
             return False
         codec = self._codecs.of(kind)
         held = self._held.get(codec.gvk)
@@ -534,7 +534,7 @@ class Cache:
         labels: Labels | None = None,
         fields: Fields | None = None,
         limit: int | None = None,
-    ) -> Items[T]:
+    ) -> ListResult[T]:
         """List from the server what `list` would return if the cache were current; indexes work.
 
         Raises: as `list`; APIStatusError, TransportError.
@@ -544,7 +544,7 @@ class Cache:
         space = (namespace or "") if held.namespaced else ""
         selector = None if labels is None else labels_of(labels)
         if selector is not None and selector.is_nothing:
-            return Items((), codec.decode)
+            return ListResult((), codec.decode)
         store, version = await held.views[informer].fetch(space, labels=selector)
         return self._items(codec, informer, store, space, labels, fields, limit, version)
 
@@ -574,10 +574,10 @@ class Cache:
         if self._group is None:
             when = "after the cache has ended" if self._was_started else "before the cache was started"
             raise CacheNotStartedError(f"{kind.__name__} was read {when}; outside mgr.start() read with mgr.api_reader")
-        if self.options.unwatched_reads != "start" and held.reader(metadata_only=codec.metadata_only) is None:
+        if self.options.on_missing_informer != "start" and held.reader(metadata_only=codec.metadata_only) is None:
             have = "only the metadata of its objects is cached" if held.informer is not None else "it has no informer"
             raise NotCachedError(
-                f"{kind.__name__} cannot be read: {have} and unwatched_reads is {self.options.unwatched_reads!r}; "
+                f"{kind.__name__} cannot be read: {have} and on_missing_informer is {self.options.on_missing_informer!r}; "
                 "watch it, or read with mgr.api_reader"
             )
         if held.namespaced is None:
@@ -647,7 +647,7 @@ class Cache:
     async def _move_over(self, held: _Held, narrow: Informer, wide: Informer) -> None:
         """Hand the subscribers over once the full informer has seen all that the narrow one has told them."""
         try:
-            await wide.wait_synced()
+            await wide.wait_for_sync()
             while not wide.has_caught_up(narrow) and not wide.is_stopped:
                 await wide.changed()
         except NotCachedError:
@@ -693,7 +693,7 @@ class Cache:
         self,
         gvk: GroupVersionKind,
         held: _Held,
-        own: KindOptions | None,
+        own: ByObject | None,
         options: CacheOptions,
         *,
         metadata_only: bool,
@@ -776,7 +776,7 @@ def _label(gvk: GroupVersionKind) -> str:
     return f"{gvk.kind}.{gvk.version}.{gvk.group}" if gvk.group else f"{gvk.kind}.{gvk.version}"
 
 
-def _refuse_namespaces_of_cluster_kind(kind: type[Any], own: KindOptions) -> None:
+def _refuse_namespaces_of_cluster_kind(kind: type[Any], own: ByObject) -> None:
     info: object = getattr(kind, "__kind_info__", None)
     if own.namespaces and isinstance(info, KindInfo) and info.scope == "Cluster":
-        raise ValueError(f"{kind.__name__} is cluster-scoped: remove the namespaces from its KindOptions")
+        raise ValueError(f"{kind.__name__} is cluster-scoped: remove the namespaces from its ByObject")

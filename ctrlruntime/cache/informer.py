@@ -86,7 +86,7 @@ class Informer:
         """What scopes that were dropped had counted, with the lists."""
 
         self._backoff = Backoff(watch or WatchOptions(), clock=clock, rng=rng)
-        self._absent_poll = (watch or WatchOptions()).absent_poll
+        self._missing_kind_retry_interval = (watch or WatchOptions()).missing_kind_retry_interval
         self._resyncing: set[float] = set()
         """The periods in which a task shows objects again."""
 
@@ -134,7 +134,7 @@ class Informer:
             scope.namespace in self._versions for scope in self._reflectors if scope.holds(namespace)
         )
 
-    async def wait_synced(self) -> None:
+    async def wait_for_sync(self) -> None:
         """Wait for the first list of every scope. Raises: NotCachedError when the informer is stopped before that."""
         while not self.has_listed():
             self._refuse_stopped()
@@ -349,7 +349,7 @@ class Informer:
                 planned = await self._plan()
             except CtrlError as error:
                 self._report(None, error, State.RESOLVING)
-                await self._sleep(self._backoff.next(self._absent_poll))
+                await self._sleep(self._backoff.next(self._missing_kind_retry_interval))
             else:
                 self._recovered(None)
                 return planned

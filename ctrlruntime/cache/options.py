@@ -18,7 +18,7 @@ from ctrlruntime.client.interfaces import Fields, Labels
 from ctrlruntime.client.selectors import fields_of, labels_of
 from ctrlruntime.selector import LabelSelector
 
-UnwatchedReads: TypeAlias = Literal["start", "live", "refuse"]
+OnMissingInformer: TypeAlias = Literal["start", "live", "fail"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ Namespaces: TypeAlias = Iterable[str] | Mapping[str, NamespaceOptions]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KindOptions:
+class ByObject:
     """What is cached of one kind; None inherits the cache's own setting.
 
     Raises:
@@ -93,11 +93,11 @@ class CacheOptions:
     A kind whose watches are longer has at least the time of two of them.
     """
 
-    unwatched_reads: UnwatchedReads = "start"
-    """What a read of a kind does that nothing watches yet: "start" an informer, ask the server ("live"), or "refuse" with NotCachedError."""
+    on_missing_informer: OnMissingInformer = "start"
+    """What a read of a kind does that nothing watches yet: "start" an informer, ask the server ("live"), or "fail" with NotCachedError."""
 
     watch: WatchOptions = field(default_factory=WatchOptions)
-    by_kind: Mapping[type[Any], KindOptions] = field(default_factory=dict[type[Any], KindOptions])
+    by_object: Mapping[type[Any], ByObject] = field(default_factory=dict[type[Any], ByObject])
 
     def __post_init__(self) -> None:
         _check(self)
@@ -110,13 +110,13 @@ class CacheOptions:
             if "" in by_namespace(self.namespaces):
                 raise ValueError('a namespace_selector goes with named namespaces, not with "" (all the others)')
             object.__setattr__(self, "namespace_selector", selecting(selector))
-        if self.unwatched_reads not in ("start", "live", "refuse"):
-            raise ValueError(f'unwatched_reads is "start", "live" or "refuse", not {self.unwatched_reads!r}')
-        object.__setattr__(self, "by_kind", dict(self.by_kind))
+        if self.on_missing_informer not in ("start", "live", "fail"):
+            raise ValueError(f'on_missing_informer is "start", "live" or "fail", not {self.on_missing_informer!r}')
+        object.__setattr__(self, "by_object", dict(self.by_object))
 
-    def for_kind(self, kind: KindOptions | None) -> CacheOptions:
+    def for_kind(self, kind: ByObject | None) -> CacheOptions:
         """Return the options as they hold for one kind, without those that `scopes` combines by namespace."""
-        own = kind or KindOptions()
+        own = kind or ByObject()
 
         def pick(name: str) -> Any:
             value = getattr(own, name)
@@ -127,12 +127,12 @@ class CacheOptions:
             keep_managed_fields=pick("keep_managed_fields"),
             sync_timeout=self.sync_timeout,
             stale_after=self.stale_after,
-            unwatched_reads=self.unwatched_reads,
+            on_missing_informer=self.on_missing_informer,
             watch=pick("watch"),
         )
 
     def scopes(
-        self, kind: KindOptions | None, *, namespaced: bool, namespaces: Mapping[str, NamespaceOptions] | None = None
+        self, kind: ByObject | None, *, namespaced: bool, namespaces: Mapping[str, NamespaceOptions] | None = None
     ) -> list[Scope]:
         """Return what has to be listed and watched for a kind with these options of its own.
 
@@ -142,10 +142,10 @@ class CacheOptions:
             ValueError: a cluster-scoped kind is given namespaces.
 
         """
-        own = kind or KindOptions()
+        own = kind or ByObject()
         if not namespaced:
             if own.namespaces:
-                raise ValueError("namespaces are set for a cluster-scoped kind; remove them from its KindOptions")
+                raise ValueError("namespaces are set for a cluster-scoped kind; remove them from its ByObject")
             return [_scope("", (own, self))]
         default = by_namespace(self.namespaces) if namespaces is None else namespaces
         names = default if own.namespaces is None else by_namespace(own.namespaces)
@@ -157,7 +157,7 @@ class CacheOptions:
         ]
 
 
-def _check(options: KindOptions | CacheOptions) -> None:
+def _check(options: ByObject | CacheOptions) -> None:
     _check_own(options)
     namespaces = options.namespaces
     if namespaces is not None:
@@ -165,7 +165,7 @@ def _check(options: KindOptions | CacheOptions) -> None:
         object.__setattr__(options, "namespaces", by_namespace(namespaces))
 
 
-def _check_own(options: NamespaceOptions | KindOptions | CacheOptions) -> None:
+def _check_own(options: NamespaceOptions | ByObject | CacheOptions) -> None:
     if options.labels is not None and labels_of(options.labels).is_nothing:
         raise ValueError("the label selector selects nothing; leave the kind out of the cache instead")
     if options.fields is not None:
@@ -195,7 +195,7 @@ def by_namespace(namespaces: Namespaces | None) -> dict[str, NamespaceOptions]:
     return {name: NamespaceOptions() for name in namespaces}
 
 
-_Level: TypeAlias = NamespaceOptions | KindOptions | CacheOptions | None
+_Level: TypeAlias = NamespaceOptions | ByObject | CacheOptions | None
 
 
 def _scope(namespace: str, levels: tuple[_Level, ...], *, besides: tuple[str, ...] = ()) -> Scope:

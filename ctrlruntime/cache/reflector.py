@@ -10,7 +10,7 @@ Below it is a `Collection` (pages and frames of bytes); above it an informer ite
 and `Progressed`. The reflector holds no objects: its only memory is the version to resume from. While a page is worked
 on above, the next one is on its way already.
 
-A watch proves its life by ending: it is asked for a length of 30 to 45 s and is dropped when it has not ended 10 s
+A watch proves its life by ending: it is asked for a timeout of 30 to 45 s and is dropped when it has not ended 10 s
 later, so a connection that silently swallows everything is replaced within 55 s, without a list (docs/architecture.md,
 watches).
 """
@@ -121,11 +121,11 @@ Update: TypeAlias = Listed | Replaced | Changed | Progressed | Failed
 class WatchOptions:
     """How a collection is listed and watched. Times in seconds."""
 
-    length: tuple[float, float] = (30.0, 45.0)
-    """The shortest and longest length asked for; a random one between them, so that watches do not end together."""
+    timeout: tuple[float, float] = (30.0, 45.0)
+    """The shortest and longest timeout of a watch. Each watch gets a random value between them, so that watches do not end together."""
 
-    grace: float = 10.0
-    """How long after its length a watch may end, and how long it may take to begin, before it is taken for dead."""
+    timeout_grace: float = 10.0
+    """Seconds that a watch may take to start, and to end after its timeout. A watch that takes longer counts as dead."""
 
     page_size: int = 500
     streaming_list: bool = False
@@ -134,22 +134,22 @@ class WatchOptions:
     It spares the API server memory and costs us twice the CPU: each object is a chunk and a TLS record of its own.
     """
 
-    patience: float = 10.0
+    stream_idle_timeout: float = 10.0
     """The longest silence inside a streaming list before it is given up for pages."""
 
     backoff: tuple[float, float] = (0.8, 30.0)
     """First and longest wait after a failure; doubled each time, times a random factor of 1 to 2."""
 
-    calm: float = 120.0
+    backoff_reset_after: float = 120.0
     """After this long without a failure the wait starts from the first one again."""
 
-    absent_poll: float = 5.0
+    missing_kind_retry_interval: float = 5.0
     """The longest wait for a kind that is not served or not permitted: it should work soon after somebody mended it."""
 
     def __post_init__(self) -> None:
-        shortest, longest = self.length
+        shortest, longest = self.timeout
         if not 1.0 <= shortest <= longest:
-            raise ValueError(f"a watch's length is (shortest, longest) in seconds, 1 or more, not {self.length}")
+            raise ValueError(f"timeout of a watch is (shortest, longest) in seconds, 1 or more, not {self.timeout}")
         if self.page_size < 1:
             raise ValueError(f"page_size is 1 or more, not {self.page_size}")
 
@@ -167,7 +167,7 @@ class Backoff:
     def next(self, longest: float | None = None) -> float:
         first, cap = self._options.backoff
         now = self._clock()
-        if now - self._last > self._options.calm:
+        if now - self._last > self._options.backoff_reset_after:
             self._failures = 0
         wait = min(first * 2.0 ** min(self._failures, 30), cap if longest is None else min(cap, longest))
         self._failures += 1
@@ -321,7 +321,7 @@ class Reflector:
         """Watch from nothing: every object comes as ADDED, then a marked bookmark; it goes on as an ordinary watch."""
         self.watches += 1
         watch = collection.watch(
-            resource_version="", length=self._length(), grace=self._options.grace, initial_events=True
+            resource_version="", timeout=self._timeout(), timeout_grace=self._options.timeout_grace, initial_events=True
         )
         async with aclosing(watch) as batches:
             replaced, rest = await self._initial_events(batches)
@@ -344,7 +344,7 @@ class Reflector:
         changes: list[Change] = []
         while True:
             try:
-                async with asyncio.timeout(self._options.patience):
+                async with asyncio.timeout(self._options.stream_idle_timeout):
                     batch = await anext(batches)
             except TimeoutError:
                 raise StreamingListEndedError(
@@ -383,7 +383,9 @@ class Reflector:
         while True:
             started, changed = self._clock(), False
             self.watches += 1
-            watch = collection.watch(resource_version=self.version, length=self._length(), grace=self._options.grace)
+            watch = collection.watch(
+                resource_version=self.version, timeout=self._timeout(), timeout_grace=self._options.timeout_grace
+            )
             async with aclosing(watch) as batches:
                 async for batch in batches:
                     self._alive()
@@ -438,8 +440,8 @@ class Reflector:
 
     # --- time ------------------------------------------------------------------------------------------------------
 
-    def _length(self) -> float:
-        shortest, longest = self._options.length
+    def _timeout(self) -> float:
+        shortest, longest = self._options.timeout
         return shortest + (longest - shortest) * self._rng()
 
     def _alive(self) -> None:
@@ -457,7 +459,7 @@ class Reflector:
             wait = max(self._options.backoff[0], min(error.retry_after, LONGEST_RETRY_AFTER))
             await self._pause(wait * (1.0 + 0.1 * self._rng()))
         elif isinstance(error, NoMatchError | NotFound | Forbidden | Unauthorized):
-            await self._wait(self._options.absent_poll)
+            await self._wait(self._options.missing_kind_retry_interval)
         else:
             await self._wait(None)
 
@@ -510,7 +512,7 @@ def _reason(error: CtrlError | None) -> str:
     """Return in a word why a watch ended."""
     match error:
         case None:
-            return "ended"  # as it should: its length was over, or the server went down in order
+            return "ended"  # as it should: its timeout was over, or the server went down in order
         case Expired() | Gone():
             return "expired"
         case RequestTimeoutError():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.scope import Scope
-from ctrlruntime.errors import NotFound, NotInCacheError, OutsideCacheError
+from ctrlruntime.errors import NamespaceNotCachedError, NotFound, ObjectNotCachedError
 
 
 def outside(gvk: GroupVersionKind, namespace: str, informer: Informer) -> str:
@@ -41,13 +41,13 @@ def not_found(gvk: GroupVersionKind, plural: str, namespace: str, name: str, inf
     text = f'{resource} "{name}" not found'
     details = {"name": name, "group": gvk.group, "kind": plural}
     if namespace and not informer.has_namespace(namespace):
-        return OutsideCacheError(f"{text}: {outside(gvk, namespace, informer)}", details=details)
+        return NamespaceNotCachedError(f"{text}: {outside(gvk, namespace, informer)}", details=details)
     selection = sorted({_selection(scope) for scope in informer.scopes if scope.holds(namespace)} - {""})
     if not selection:
         return NotFound(text, details=details)
     held = " or ".join(selection)
-    live = "read it with api_reader, or get(…, or_live=True)"
-    return NotInCacheError(
+    live = "read it with api_reader, or get(…, live_fallback=True)"
+    return ObjectNotCachedError(
         f"{text} in the cache, which holds only those with {held}; to ask the server, {live}", details=details
     )
 

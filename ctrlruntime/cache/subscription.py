@@ -106,7 +106,7 @@ class Subscription(Generic[T]):
     def is_stopped(self) -> bool:
         return self._stopped
 
-    async def wait_synced(self) -> None:
+    async def wait_for_sync(self) -> None:
         """Wait until the initial list was handled, or the subscription was stopped (see `is_stopped`)."""
         await self._settled.wait()
 

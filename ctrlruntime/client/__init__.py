@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.interceptor import intercept
-from ctrlruntime.client.interfaces import Client, Items, Reader, SubresourceClient, WatchEvent, Writer
+from ctrlruntime.client.interfaces import Client, ListResult, Reader, SubresourceClient, WatchEvent, Writer
 from ctrlruntime.client.patches import Patch, json_patch, merge_from, merge_patch, strategic_merge_patch
 from ctrlruntime.client.scoped import dry_run, namespaced, with_field_owner, with_field_validation
 
@@ -19,7 +19,7 @@ __all__ = [
     "APIClient",
     "Client",
     "Gate",
-    "Items",
+    "ListResult",
     "Patch",
     "Reader",
     "SplitClient",

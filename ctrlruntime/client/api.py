@@ -21,8 +21,8 @@ from ctrlruntime.client.gate import Gate, Ticket
 from ctrlruntime.client.interfaces import (
     Fields,
     FieldValidation,
-    Items,
     Labels,
+    ListResult,
     Propagation,
     Reader,
     SubresourceClient,
@@ -104,13 +104,13 @@ class APIClient:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
+    async def get(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T:
         codec = self._codecs.of(kind)
         check_key(kind, key, self._cluster)
         raw = await self._get(codec, key.namespace, key.name)
         return codec.decode(raw)
 
-    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
+    async def get_or_none(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T | None:
         try:
             return await self.get(kind, key)
         except NotFound:
@@ -125,12 +125,12 @@ class APIClient:
         fields: Fields | None = None,
         limit: int | None = None,
         continue_token: str = "",
-    ) -> Items[T]:
+    ) -> ListResult[T]:
         """Without `limit` all objects are fetched, in pages of 500; with it, one page."""
         codec = self._codecs.of(kind)
         selector = None if labels is None else labels_of(labels)
         if selector is not None and selector.is_nothing:
-            return Items((), codec.decode)
+            return ListResult((), codec.decode)
         resource = await self._mapper.resource_for(codec.gvk)
         ended = self._observers.record("list", resource.group, resource.plural, "", namespace or "", "")
         collection = Collection(
@@ -149,7 +149,9 @@ class APIClient:
             else:
                 raws, version = await collection.all()
                 token, remaining = "", None
-        return Items(raws, codec.decode, resource_version=version, continue_token=token, remaining_item_count=remaining)
+        return ListResult(
+            raws, codec.decode, resource_version=version, continue_token=token, remaining_item_count=remaining
+        )
 
     async def watch(
         self,
@@ -159,9 +161,9 @@ class APIClient:
         labels: Labels | None = None,
         fields: Fields | None = None,
         resource_version: str = "",
-        length: float = 300.0,
+        timeout: float = 300.0,
     ) -> AsyncIterator[WatchEvent[T]]:
-        """Iterate over changes for `length` seconds, or until the server ends the watch."""
+        """Iterate over changes for `timeout` seconds, or until the server ends the watch."""
         codec = self._codecs.of(kind)
         selector = None if labels is None else labels_of(labels)
         if selector is not None and selector.is_nothing:
@@ -176,7 +178,7 @@ class APIClient:
             fields=fields_text(fields),
             metadata_only=codec.metadata_only,
         )
-        batches = collection.watch(resource_version=resource_version, length=length)
+        batches = collection.watch(resource_version=resource_version, timeout=timeout)
         with self._unserved(resource, ended=ended):
             async with contextlib.aclosing(batches):
                 async for batch in batches:

@@ -11,7 +11,7 @@ without a hook pass through.
 
 | hook | called with |
 |---|---|
-| `get` (for `find`, too, where its NotFound is None) | client, kind, key |
+| `get` (for `get_or_none`, too, where its NotFound is None) | client, kind, key |
 | `list`, `delete_all_of`, `watch` (which returns an iterator; an async generator function fits) | client, kind, options |
 | `create`, `update`, `apply`, `delete` | client, obj, options |
 | `patch` | client, obj, patch, options |
@@ -28,10 +28,10 @@ from typing import Any, TypeAlias
 from typing_extensions import TypeVar, Unpack, override
 
 from ctrlruntime.api.metadata import ObjectKey
-from ctrlruntime.client.interfaces import Client, Items, WatchEvent
+from ctrlruntime.client.interfaces import Client, ListResult, WatchEvent
 from ctrlruntime.client.options import ListOptions, WatchOptions, default_options
 from ctrlruntime.client.wrapped import WrappedClient
-from ctrlruntime.errors import NotCachedError, NotFound, OutsideCacheError
+from ctrlruntime.errors import NamespaceNotCachedError, NotCachedError, NotFound
 
 T = TypeVar("T")
 
@@ -92,35 +92,35 @@ class _Intercepted(WrappedClient):
         return await hook(self._wrapped, *named, *args, **{**defaults, **options})
 
     @override
-    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
+    async def get(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T:
         hook = self._hooks.get("get")
         if hook is None:
-            return await super().get(kind, key, or_live=or_live)
+            return await super().get(kind, key, live_fallback=live_fallback)
         try:
             answer: T = await hook(self._wrapped, kind, key)
         except NotCachedError:
-            if not or_live:
+            if not live_fallback:
                 raise
             return await self._wrapped.api_reader.get(kind, key)
         return answer
 
     @override
-    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
+    async def get_or_none(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T | None:
         if "get" not in self._hooks:
-            return await super().find(kind, key, or_live=or_live)
+            return await super().get_or_none(kind, key, live_fallback=live_fallback)
         try:
-            return await self.get(kind, key, or_live=or_live)
-        except OutsideCacheError:
+            return await self.get(kind, key, live_fallback=live_fallback)
+        except NamespaceNotCachedError:
             raise
         except NotFound:
             return None
 
     @override
-    async def list(self, kind: type[T], **options: Unpack[ListOptions]) -> Items[T]:
+    async def list(self, kind: type[T], **options: Unpack[ListOptions]) -> ListResult[T]:
         hook = self._hooks.get("list")
         if hook is None:
             return await super().list(kind, **options)
-        items: Items[T] = await hook(self._wrapped, kind, **{**default_options("list"), **options})
+        items: ListResult[T] = await hook(self._wrapped, kind, **{**default_options("list"), **options})
         return items
 
     @override

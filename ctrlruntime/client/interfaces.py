@@ -34,47 +34,55 @@ FieldValidation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 
 
-class Items(Sequence[T], Generic[T]):
+class ListResult(Sequence[T], Generic[T]):
     """A list as a read returned it: a sequence that decodes each item when it is touched, once.
 
-    `metas` are the metadata records of all items and decode nothing. `resource_version` is the list's own version,
+    `metadata` has the metadata of all items, and decodes nothing. `resource_version` is the list's own version,
     `continue_token` asks the server for the next page (empty on the last one) and `remaining_item_count` is what the
     server says is left, if it says so.
     """
 
-    __slots__ = ("_decode", "_decoded", "_metas", "_raws", "continue_token", "remaining_item_count", "resource_version")
+    __slots__ = (
+        "_decode",
+        "_decoded",
+        "_metadata",
+        "_raw_items",
+        "continue_token",
+        "remaining_item_count",
+        "resource_version",
+    )
 
     def __init__(
         self,
-        raws: Sequence[bytes],
+        raw_items: Sequence[bytes],
         decode: Callable[[bytes], T],
         *,
-        metas: Sequence[Metadata] | None = None,
+        metadata: Sequence[Metadata] | None = None,
         resource_version: str = "",
         continue_token: str = "",
         remaining_item_count: int | None = None,
     ) -> None:
-        self._raws = raws
+        self._raw_items = raw_items
         self._decode = decode
-        self._metas = metas
+        self._metadata = metadata
         self._decoded: dict[int, T] = {}
         self.resource_version = resource_version
         self.continue_token = continue_token
         self.remaining_item_count = remaining_item_count
 
     @property
-    def metas(self) -> Sequence[Metadata]:
-        if self._metas is None:
-            self._metas = [metadata_of(raw) for raw in self._raws]
-        return self._metas
+    def metadata(self) -> Sequence[Metadata]:
+        if self._metadata is None:
+            self._metadata = [metadata_of(raw) for raw in self._raw_items]
+        return self._metadata
 
     @property
-    def raws(self) -> Sequence[bytes]:
+    def raw_items(self) -> Sequence[bytes]:
         """The items' JSON as the server sent it (the cache cuts managedFields)."""
-        return self._raws
+        return self._raw_items
 
     def __len__(self) -> int:
-        return len(self._raws)
+        return len(self._raw_items)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -82,34 +90,34 @@ class Items(Sequence[T], Generic[T]):
     def __getitem__(self, index: slice) -> list[T]: ...
     def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self._raws)))]
-        position = range(len(self._raws))[index]
+            return [self[i] for i in range(*index.indices(len(self._raw_items)))]
+        position = range(len(self._raw_items))[index]
         if position not in self._decoded:
-            self._decoded[position] = self._decode(self._raws[position])
+            self._decoded[position] = self._decode(self._raw_items[position])
         return self._decoded[position]
 
     def __iter__(self) -> Iterator[T]:
-        return (self[i] for i in range(len(self._raws)))
+        return (self[i] for i in range(len(self._raw_items)))
 
     @property
-    def readable(self) -> list[T]:
+    def valid(self) -> list[T]:
         """The items that fit the class; iterating over the list itself raises DecodeError at the first that does not."""
         return [item for item in self._outcomes() if not isinstance(item, DecodeError)]
 
     @property
-    def unreadable(self) -> list[DecodeError]:
+    def decode_errors(self) -> list[DecodeError]:
         """The errors of the items that do not fit the class; each names the fields and holds the object's bytes."""
         return [item for item in self._outcomes() if isinstance(item, DecodeError)]
 
     def _outcomes(self) -> Iterator[T | DecodeError]:
-        for position in range(len(self._raws)):
+        for position in range(len(self._raw_items)):
             try:
                 yield self[position]
             except DecodeError as error:
                 yield error
 
     def __repr__(self) -> str:
-        return f"Items({', '.join(str(meta.key) for meta in self.metas[:5])}{', …' if len(self) > 5 else ''})"
+        return f"ListResult({', '.join(str(meta.key) for meta in self.metadata[:5])}{', …' if len(self) > 5 else ''})"
 
 
 class WatchEvent(NamedTuple, Generic[T]):
@@ -132,7 +140,7 @@ class Reader(Protocol):
         """
         ...
 
-    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
+    async def get_or_none(self, kind: type[T], key: ObjectKey) -> T | None:
         """Return the object at `key`, or None when there is none. Raises: as get, but NotFound."""
         ...
 
@@ -145,7 +153,7 @@ class Reader(Protocol):
         fields: Fields | None = None,
         limit: int | None = None,
         continue_token: str = "",
-    ) -> Items[T]:
+    ) -> ListResult[T]:
         """Return the objects of one namespace (None: of all) that match both selectors, at most `limit` of them."""
         ...
 
@@ -277,15 +285,15 @@ class Writer(Protocol):
 class Client(Reader, Writer, Protocol):
     """Reads and writes, and what they are resolved with."""
 
-    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
-        """Return the object at `key`; `or_live`: ask the server where the cache holds only a part of the kind and has no such object.
+    async def get(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T:
+        """Return the object at `key`; `live_fallback`: ask the server where the cache holds only a part of the kind and has no such object.
 
-        Raises: as `Reader.get`; NotInCacheError (a NotFound) where the server was not asked, but might have it.
+        Raises: as `Reader.get`; ObjectNotCachedError (a NotFound) where the server was not asked, but might have it.
         """
         ...
 
-    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
-        """Return the object at `key`, or None when there is none. Raises: as get, but NotFound; OutsideCacheError all the same."""
+    async def get_or_none(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T | None:
+        """Return the object at `key`, or None when there is none. Raises: as get, but NotFound; NamespaceNotCachedError all the same."""
         ...
 
     @property

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar, Unpack, override
 
 from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.client.codec import Codecs, rebound_key
-from ctrlruntime.client.interfaces import Client, FieldValidation, Items, Reader
+from ctrlruntime.client.interfaces import Client, FieldValidation, ListResult, Reader
 from ctrlruntime.client.options import ListOptions, default_options
 from ctrlruntime.client.wrapped import WrappedClient
 
@@ -88,10 +88,10 @@ class _NamespacedReader:
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         return await self._wrapped.get(kind, await self._client.bound_key(kind, key))
 
-    async def find(self, kind: type[T], key: ObjectKey) -> T | None:
-        return await self._wrapped.find(kind, await self._client.bound_key(kind, key))
+    async def get_or_none(self, kind: type[T], key: ObjectKey) -> T | None:
+        return await self._wrapped.get_or_none(kind, await self._client.bound_key(kind, key))
 
-    async def list(self, kind: type[T], **options: Unpack[ListOptions]) -> Items[T]:
+    async def list(self, kind: type[T], **options: Unpack[ListOptions]) -> ListResult[T]:
         options["namespace"] = await self._client.bound_namespace(kind, options.get("namespace"))
         return await self._wrapped.list(kind, **options)
 

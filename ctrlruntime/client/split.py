@@ -1,6 +1,6 @@
 """The manager's client: reads from the cache, writes to the server, and reads that are never older than this process's own writes.
 
-These reads are live: subresources, kinds in `live_kinds`, and reads for which the cache does not show an own write in time (see `gate`).
+These reads are live: subresources, kinds in `disable_cache_for`, and reads for which the cache does not show an own write in time (see `gate`).
 The last are read from the server with the cache's own namespaces and selectors, so that they return what the cache will return.
 Unstructured kinds are read from the cache, too: there is one store for all representations of a kind.
 """
@@ -19,13 +19,13 @@ from ctrlruntime.client.codec import Codecs, refuse_text_key
 from ctrlruntime.client.gate import Gate, InformerView
 from ctrlruntime.client.interfaces import (
     Fields,
-    Items,
     Labels,
+    ListResult,
     Reader,
     SubresourceClient,
 )
 from ctrlruntime.client.wrapped import WrappedClient
-from ctrlruntime.errors import APIStatusError, NotCachedError, NotFound, OutsideCacheError, TransportError
+from ctrlruntime.errors import APIStatusError, NamespaceNotCachedError, NotCachedError, NotFound, TransportError
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class CachedReader(Reader, Protocol):
         labels: Labels | None = None,
         fields: Fields | None = None,
         limit: int | None = None,
-    ) -> Items[T]:
+    ) -> ListResult[T]:
         """List from the server what the cache would return if it were current."""
         ...
 
@@ -57,7 +57,7 @@ class CachedReader(Reader, Protocol):
 class SplitClient(WrappedClient):
     """A `Client` that reads through `cache` and writes through `api`.
 
-    `live_kinds`: classes whose reads go to the server. `reads_live` says the same of a class at the moment it is read.
+    `disable_cache_for`: classes whose reads go to the server. `reads_live` says the same of a class at the moment it is read.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class SplitClient(WrappedClient):
         cache: CachedReader,
         gate: Gate,
         *,
-        live_kinds: Collection[type[Any]] = (),
+        disable_cache_for: Collection[type[Any]] = (),
         reads_live: Callable[[type[Any]], bool] | None = None,
     ) -> None:
         super().__init__(api)
@@ -75,10 +75,10 @@ class SplitClient(WrappedClient):
         self._gate = gate
         self._codecs = Codecs(api.scheme)
         self._reads_live = reads_live
-        self._live: frozenset[GroupVersionKind] = frozenset(self._codecs.of(kind).gvk for kind in live_kinds)
+        self._live: frozenset[GroupVersionKind] = frozenset(self._codecs.of(kind).gvk for kind in disable_cache_for)
 
     @override
-    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
+    async def get(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T:
         gvk = self._codecs.of(kind).gvk
         refuse_text_key(kind, key)
         if self._is_live(gvk, kind):
@@ -88,7 +88,7 @@ class SplitClient(WrappedClient):
                 return await self._cache.get(kind, key)
             return await self._read_live(gvk, key.namespace, key.name, self._cache.get_live(kind, key))
         except NotCachedError:
-            if not or_live:
+            if not live_fallback:
                 raise
         return await self._api.get(kind, key)
 
@@ -97,10 +97,10 @@ class SplitClient(WrappedClient):
         return self._api.subresource(name)  # nothing is changed on the way
 
     @override
-    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
+    async def get_or_none(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T | None:
         try:
-            return await self.get(kind, key, or_live=or_live)
-        except OutsideCacheError:
+            return await self.get(kind, key, live_fallback=live_fallback)
+        except NamespaceNotCachedError:
             raise
         except NotFound:
             return None
@@ -118,7 +118,7 @@ class SplitClient(WrappedClient):
         fields: Fields | None = None,
         limit: int | None = None,
         continue_token: str = "",
-    ) -> Items[T]:
+    ) -> ListResult[T]:
         gvk = self._codecs.of(kind).gvk
         if self._is_live(gvk, kind):
             return await self._api.list(

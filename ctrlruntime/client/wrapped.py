@@ -11,7 +11,7 @@ from typing import Any
 from typing_extensions import TypeVar, Unpack
 
 from ctrlruntime.api.metadata import ObjectKey
-from ctrlruntime.client.interfaces import Client, Fields, Items, Labels, Reader, SubresourceClient, WatchEvent
+from ctrlruntime.client.interfaces import Client, Fields, Labels, ListResult, Reader, SubresourceClient, WatchEvent
 from ctrlruntime.client.options import (
     ApplyOptions,
     DeleteAllOfOptions,
@@ -58,11 +58,11 @@ class WrappedReader:
     async def bound_namespace(self, kind: type[Any], namespace: str | None) -> str | None:
         return namespace
 
-    async def get(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T:
-        return await self._wrapped.get(kind, await self.bound_key(kind, key), or_live=or_live)
+    async def get(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T:
+        return await self._wrapped.get(kind, await self.bound_key(kind, key), live_fallback=live_fallback)
 
-    async def find(self, kind: type[T], key: ObjectKey, *, or_live: bool = False) -> T | None:
-        return await self._wrapped.find(kind, await self.bound_key(kind, key), or_live=or_live)
+    async def get_or_none(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T | None:
+        return await self._wrapped.get_or_none(kind, await self.bound_key(kind, key), live_fallback=live_fallback)
 
     async def list(
         self,
@@ -73,7 +73,7 @@ class WrappedReader:
         fields: Fields | None = None,
         limit: int | None = None,
         continue_token: str = "",
-    ) -> Items[T]:
+    ) -> ListResult[T]:
         space = await self.bound_namespace(kind, namespace)
         return await self._wrapped.list(
             kind, namespace=space, labels=labels, fields=fields, limit=limit, continue_token=continue_token

@@ -310,7 +310,7 @@ class Controller(Generic[R]):
     async def _bring_up(self, watch: Watch[R]) -> None:
         await watch.source.start(self.queue)
         watch.is_started = True
-        await watch.source.synced()
+        await watch.source.wait_for_sync()
 
     async def _sync(self) -> None:
         """Start all sources at once and wait until each has handed over its initial list."""

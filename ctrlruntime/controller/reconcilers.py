@@ -20,7 +20,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class ObjectReader(Protocol):
     """What `as_reconciler` needs of a client."""
 
-    async def find(self, kind: type[T], key: ObjectKey, /) -> T | None: ...
+    async def get_or_none(self, kind: type[T], key: ObjectKey, /) -> T | None: ...
 
 
 class ObjectReconciler(Protocol[T_contra]):
@@ -44,11 +44,11 @@ def as_reconciler(
 class _Fetching:
     def __init__(self, client: ObjectReader, kind: type[Any], function: Callable[[Any], Any]) -> None:
         async def awaited(request: Request) -> Any:
-            obj = await client.find(kind, request)
+            obj = await client.get_or_none(kind, request)
             return None if obj is None else await function(obj)
 
         def plain(request: Request) -> Any:
-            obj = blocking(client.find(kind, request))
+            obj = blocking(client.get_or_none(kind, request))
             return None if obj is None else function(obj)
 
         self.reconcile: Callable[[Request], Any] = awaited if is_async(function) else plain

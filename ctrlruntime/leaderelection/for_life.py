@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from ctrlruntime import log
 from ctrlruntime.api.metadata import NamespacedName, ObjectKey
-from ctrlruntime.errors import PASSING, AlreadyExists, ConfigError, Conflict, Forbidden, NotFound
+from ctrlruntime.errors import TRANSIENT_ERRORS, AlreadyExists, ConfigError, Conflict, Forbidden, NotFound
 from ctrlruntime.leaderelection.lease import NAMESPACE_FILE
 from ctrlruntime.rest.config import Config
 
@@ -149,7 +149,7 @@ class _Candidate:
                 if await self._attempt(me):
                     self._log.info("became leader for life")
                     return
-            except PASSING as error:
+            except TRANSIENT_ERRORS as error:
                 self._say("the API server does not answer, trying again", error=log.describe(error))
             # Also when the lock vanished in between: whoever else wants it is asked to be patient, too.
             await self._sleep(wait * (1.0 + JITTER * self._rng()))

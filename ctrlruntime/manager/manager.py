@@ -286,7 +286,7 @@ class Manager:
         self._observe(cluster)
         if self._elector is not None:
             cluster.fence.arm(self._elector.deadline)
-        self._caches.add(FunctionRunnable(cluster.run, needs_leader_election=False))
+        self._caches.add(FunctionRunnable(cluster.start, needs_leader_election=False))
 
     def _observe(self, cluster: Cluster) -> None:
         loops = WriteLoops(cluster.name, counter=self.metrics.client(cluster.name))
@@ -692,12 +692,12 @@ def new_manager(
     scheme: Scheme | None = None,
     flags: Flags | None = None,
     cache: CacheOptions | None = None,
-    live_kinds: Collection[type[Any]] = (),
+    disable_cache_for: Collection[type[Any]] = (),
     leader_election: LeaderElection | None = None,
     metrics_bind_address: str | None = None,
     health_probe_bind_address: str | None = None,
     graceful_shutdown_timeout: float | None = 30.0,
-    read_your_writes_wait: float = 5.0,
+    read_your_writes_timeout: float = 5.0,
     controller_defaults: ControllerDefaults | None = None,
     metrics: Metrics | None = None,
     webhook: WebhookOptions | None = None,
@@ -714,12 +714,12 @@ def new_manager(
         scheme: classes of your kinds; the built-in ones are always known.
         flags: what `parse_flags` returned; its addresses and election switch hold unless given here.
         cache: namespaces, selectors and transforms of the cache.
-        live_kinds: classes that are read from the server and never cached.
+        disable_cache_for: classes that are read from the server and never cached.
         leader_election: one leader at a time, by a Lease; with `flags` only when `--leader-elect` is set.
         metrics_bind_address: host:port of `/metrics`; empty or "0", the default, turns it off.
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
         graceful_shutdown_timeout: seconds running reconciles may take to finish; 0: none, None: as long as they need.
-        read_your_writes_wait: seconds a cached read waits for this process's own writes.
+        read_your_writes_timeout: seconds a cached read waits for this process's own writes.
         controller_defaults: what holds for every controller that does not say otherwise.
         metrics: where metrics are kept; default: a registry of the manager's own.
         webhook: where webhooks are served and with which certificate; not read when there are none.
@@ -750,8 +750,8 @@ def new_manager(
         resolved,
         scheme=scheme,
         cache=cache,
-        live_kinds=live_kinds,
-        read_your_writes_wait=read_your_writes_wait,
+        disable_cache_for=disable_cache_for,
+        read_your_writes_timeout=read_your_writes_timeout,
         metrics=metrics,
     )
     return Manager(

@@ -14,7 +14,7 @@ from typing import Any
 
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import Unstructured, object_key
-from ctrlruntime.client.interfaces import Client, Items
+from ctrlruntime.client.interfaces import Client, ListResult
 from ctrlruntime.errors import APIStatusError, Conflict, CtrlError, Expired, NotFound
 from ctrlruntime.install import CustomResourceDefinition
 
@@ -135,7 +135,7 @@ def _stored(definition: Unstructured) -> tuple[str, ...]:
 # Objects
 
 
-async def _pages(client: Client, cls: type[Unstructured], size: int) -> AsyncGenerator[Items[Unstructured]]:
+async def _pages(client: Client, cls: type[Unstructured], size: int) -> AsyncGenerator[ListResult[Unstructured]]:
     """Yield pages of all objects; when the token of the next one is too old, begin anew: what was seen is known by its uid."""
     token = ""
     while True:
@@ -171,7 +171,7 @@ async def _write(client: Client, obj: Unstructured, migration: Migration) -> Non
         try:
             await client.update(obj, dry_run=migration.is_dry_run)
         except Conflict:
-            fresh = await client.api_reader.find(type(obj), name)
+            fresh = await client.api_reader.get_or_none(type(obj), name)
             if fresh is None:
                 migration.gone += 1
                 return

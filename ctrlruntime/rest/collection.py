@@ -154,15 +154,15 @@ class Collection:
         return items, position
 
     def watch(
-        self, *, resource_version: str, length: float, grace: float = 10.0, initial_events: bool = False
+        self, *, resource_version: str, timeout: float, timeout_grace: float = 10.0, initial_events: bool = False
     ) -> AsyncGenerator[list[Frame], None]:
-        """Watch from `resource_version` for `length` seconds (whole ones: the API knows no others).
+        """Watch from `resource_version` for `timeout` seconds (whole ones: the API knows no others).
 
-        `grace` seconds later a watch that has not ended is taken for dead (RequestTimeoutError), and so is one that does
+        `timeout_grace` seconds later a watch that has not ended is taken for dead (RequestTimeoutError), and so is one that does
         not begin within as many. `initial_events`: a streaming list (KEP-3157), which begins with every object as ADDED and
         a marked BOOKMARK.
         """
-        seconds = max(1, round(length))
+        seconds = max(1, round(timeout))
         params = [
             *self._selectors,
             ("watch", "true"),
@@ -178,6 +178,6 @@ class Collection:
             self._path,
             params=params,
             accept=self._accept_watch,
-            begins_within=grace,
-            ends_within=seconds + grace,
+            begins_within=timeout_grace,
+            ends_within=seconds + timeout_grace,
         )

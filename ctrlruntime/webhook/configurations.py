@@ -88,7 +88,7 @@ async def change(
 ) -> Unstructured | None:
     """Change an object: `make` changes it in place and returns whether it did. Returns the object, None when there is none."""
     while True:
-        present = await client.api_reader.find(kind, NamespacedName("", name))
+        present = await client.api_reader.get_or_none(kind, NamespacedName("", name))
         if present is None:
             return None
         if not make(present):

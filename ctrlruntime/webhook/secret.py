@@ -230,7 +230,7 @@ class SecretStore:
     async def _find(self) -> Secret | None:
         from ctrlruntime.api.core.v1 import Secret
 
-        return await self._client.api_reader.find(Secret, self._key)
+        return await self._client.api_reader.get_or_none(Secret, self._key)
 
     def _new(self, data: dict[str, bytes]) -> Secret:
         from ctrlruntime.api.core.v1 import Secret

@@ -75,7 +75,7 @@ class GameReconciler:
         mgr.add(controller)
 
     async def reconcile(self, request: ctrl.Request) -> ctrl.Result | None:
-        game = await self.client.find(Game, request)
+        game = await self.client.get_or_none(Game, request)
         if game is None or game.metadata.deletion_timestamp is not None:
             self.log.info("game is gone; what it owns is collected")
             return None

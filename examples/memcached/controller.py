@@ -42,7 +42,7 @@ class MemcachedReconciler:
         )
 
     async def reconcile(self, request: ctrl.Request) -> ctrl.Result | None:
-        memcached = await self.client.find(Memcached, request)
+        memcached = await self.client.get_or_none(Memcached, request)
         if memcached is None:
             self.log.info("memcached is gone; its children are collected")
             return None
@@ -65,7 +65,7 @@ class MemcachedReconciler:
             self.log.info("deployment written", result=result.value, replicas=memcached.spec.size)
 
         pods = await self.client.list(PodMetadata, namespace=request.namespace, labels={INSTANCE: request.name})
-        nodes = sorted(pod.name for pod in pods.metas if pod.deletion_timestamp is None)
+        nodes = sorted(pod.name for pod in pods.metadata if pod.deletion_timestamp is None)
         if nodes != memcached.status.nodes:
             memcached.status.nodes = nodes
             await self.client.status.update(memcached)

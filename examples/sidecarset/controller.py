@@ -36,7 +36,7 @@ class SidecarSetReconciler:
         ctrl.new_controller_managed_by(mgr).for_(SidecarSet).complete(self)
 
     async def reconcile(self, request: ctrl.Request) -> ctrl.Result | None:
-        sidecar_set = await self.client.find(SidecarSet, request)
+        sidecar_set = await self.client.get_or_none(SidecarSet, request)
         if sidecar_set is None:
             self.log.info("set is gone; Pods keep the containers they have")
             return None

@@ -98,7 +98,7 @@ class Script:
         assert isinstance(answer, Page), f"the script has {answer} where a list is asked for"
         return answer
 
-    async def watch(self, *, resource_version, length, grace, initial_events=False):
+    async def watch(self, *, resource_version, timeout, timeout_grace, initial_events=False):
         self.asked.append(("stream" if initial_events else "watch", resource_version))
         answer = await self._next()
         try:
@@ -292,7 +292,7 @@ class World:
         token = f"{version}:{end}" if end < len(self.snapshot) else ""
         return page(*self.snapshot[start:end], version=version, token=token)
 
-    async def watch(self, *, resource_version, length, grace, initial_events=False):
+    async def watch(self, *, resource_version, timeout, timeout_grace, initial_events=False):
         await asyncio.sleep(0)
         self._fault("stream" if initial_events else "watch")
         if initial_events:
@@ -311,7 +311,7 @@ class World:
             yield [bookmark(at, ends_initial=True)]
         else:
             at = int(resource_version)
-        ends = self.time.now + length
+        ends = self.time.now + timeout
         while True:
             if at < self.oldest:
                 raise Expired("too old resource version")

@@ -16,7 +16,7 @@ from ctrlruntime.api.object import PartialObjectMetadata, Unstructured
 from ctrlruntime.cache import cache as cache_module
 from ctrlruntime.cache.cache import Cache, running
 from ctrlruntime.cache.observer import CacheObserver
-from ctrlruntime.cache.options import CacheOptions, KindOptions, NamespaceOptions
+from ctrlruntime.cache.options import ByObject, CacheOptions, NamespaceOptions
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.client.marks import NOT_CACHED
 from ctrlruntime.errors import (
@@ -26,11 +26,11 @@ from ctrlruntime.errors import (
     ConfigError,
     DecodeError,
     Forbidden,
+    NamespaceNotCachedError,
     NoMatchError,
     NotCachedError,
     NotFound,
-    NotInCacheError,
-    OutsideCacheError,
+    ObjectNotCachedError,
 )
 from ctrlruntime.event import CreateEvent, DeleteEvent, UpdateEvent
 from ctrlruntime.healthz import UnhealthyError
@@ -187,7 +187,7 @@ async def test_a_read_before_the_start_says_what_to_do(server, make):
 
 async def test_with_refusal_of_unwatched_reads_a_kind_nobody_watches_is_refused(server, make):
     server.serve("Pod", pod("a"))
-    async with running(make(unwatched_reads="refuse")) as cache:
+    async with running(make(on_missing_informer="fail")) as cache:
         with pytest.raises(NotCachedError, match="no informer"):
             await cache.get(core.Pod, key("a"))
         assert server.asked == []
@@ -228,7 +228,7 @@ async def test_a_forbidden_read_fails_at_once_and_works_once_it_is_permitted(ser
         assert cache.unsynced() == {"v1, Kind=Pod": "pods is forbidden"}
 
         permitted.set()
-        await asyncio.wait_for(cache.wait_synced(), SOON)
+        await asyncio.wait_for(cache.wait_for_cache_sync(), SOON)
         assert (await cache.get(core.Pod, key("a"))).metadata.name == "a"
         assert cache.unsynced() == {}
 
@@ -268,27 +268,29 @@ async def test_what_is_not_there_is_not_found_and_says_so_as_the_server_does(ser
         with pytest.raises(NotFound, match=r'^pods "x" not found$') as caught:
             await cache.get(core.Pod, key("x"))
         assert caught.value.details["name"] == "x"
-        assert await cache.find(core.Pod, key("x")) is None
-        assert (await cache.find(core.Pod, key("a"))).metadata.name == "a"
+        assert await cache.get_or_none(core.Pod, key("x")) is None
+        assert (await cache.get_or_none(core.Pod, key("a"))).metadata.name == "a"
 
 
 async def test_a_miss_in_a_selected_cache_says_that_there_may_be_more(server, make):
     server.serve("Pod")
     async with running(make(labels="app=x")) as cache:
-        with pytest.raises(NotInCacheError, match=r"holds only those with labels app=x; .* or_live=True") as caught:
+        with pytest.raises(
+            ObjectNotCachedError, match=r"holds only those with labels app=x; .* live_fallback=True"
+        ) as caught:
             await cache.get(core.Pod, key("x"))
         assert isinstance(caught.value, NotFound)
         assert (caught.value.reason, caught.value.code, caught.value.details["name"]) == ("NotFound", 404, "x")
-        assert await cache.find(core.Pod, key("x")) is None
+        assert await cache.get_or_none(core.Pod, key("x")) is None
 
 
 async def test_a_miss_where_one_namespace_is_selected_is_an_ordinary_one_in_the_others(server, make):
     server.serve("Pod")
-    options = KindOptions(
+    options = ByObject(
         namespaces={"some": NamespaceOptions(labels="app=x", fields="spec.nodeName=n1"), "": NamespaceOptions()}
     )
-    async with running(make(by_kind={core.Pod: options})) as cache:
-        with pytest.raises(NotInCacheError, match=r"labels app=x and fields spec.nodeName=n1;"):
+    async with running(make(by_object={core.Pod: options})) as cache:
+        with pytest.raises(ObjectNotCachedError, match=r"labels app=x and fields spec.nodeName=n1;"):
             await cache.get(core.Pod, key("x", "some"))
         with pytest.raises(NotFound) as caught:
             await cache.get(core.Pod, key("x", "other"))
@@ -298,17 +300,17 @@ async def test_a_miss_where_one_namespace_is_selected_is_an_ordinary_one_in_the_
 async def test_a_get_outside_the_namespaces_is_a_not_found_that_find_does_not_swallow(server, make):
     server.serve("Pod")
     async with running(make(namespaces=["ns"])) as cache:
-        with pytest.raises(OutsideCacheError, match="'z' is outside the cache, which holds ns") as caught:
-            await cache.find(core.Pod, key("x", "z"))
+        with pytest.raises(NamespaceNotCachedError, match="'z' is outside the cache, which holds ns") as caught:
+            await cache.get_or_none(core.Pod, key("x", "z"))
         assert isinstance(caught.value, NotFound)
         assert isinstance(caught.value, NotCachedError)
 
 
 async def test_reads_of_kinds_nobody_watches_are_left_to_the_server_where_that_is_the_policy(server, make):
     server.serve("Pod", pod("a"))
-    async with running(make(unwatched_reads="live")) as cache:
+    async with running(make(on_missing_informer="live")) as cache:
         assert cache.reads_live(core.Pod)
-        with pytest.raises(NotCachedError, match="unwatched_reads is 'live'"):
+        with pytest.raises(NotCachedError, match="on_missing_informer is 'live'"):
             await cache.get(core.Pod, key("a"))
         assert server.asked == []
 
@@ -335,12 +337,12 @@ async def test_an_object_that_does_not_fit_the_class_fails_for_its_reader_alone(
         assert caught.value.raw == bad
         assert (await cache.get(UnstructuredPod, key("bad")))["spec"]["containers"] == 7
         listed = await cache.list(core.Pod)
-        assert [meta.name for meta in listed.metas] == ["a", "bad"]
+        assert [meta.name for meta in listed.metadata] == ["a", "bad"]
         assert listed[0].spec.node_name == "n1"
         with pytest.raises(DecodeError):
             listed[1]
-        assert [item.metadata.name for item in listed.readable] == ["a"]
-        assert [error.raw for error in listed.unreadable] == [bad]
+        assert [item.metadata.name for item in listed.valid] == ["a"]
+        assert [error.raw for error in listed.decode_errors] == [bad]
 
 
 async def test_each_version_of_an_object_that_does_not_fit_is_counted_and_told_once(server, make):
@@ -433,7 +435,7 @@ async def test_a_namespace_that_is_removed_is_freed_told_as_deleted_and_refused(
         assert len(informer.store) == 1
         assert metrics.caches[0].objects == 1
         assert [p.metadata.name for p in await cache.list(core.Pod, fields={"spec.nodeName": "n1"})] == ["a"]
-        with pytest.raises(OutsideCacheError):
+        with pytest.raises(NamespaceNotCachedError):
             await cache.get(core.Pod, key("b", "y"))
         assert cache.views(("", "Pod"))[0].position("y") == NOT_CACHED  # no read has to wait for what is not cached
 
@@ -451,7 +453,7 @@ async def test_the_last_namespace_removed_leaves_none_and_not_all(server, make):
         await cache.remove_namespace("x")
 
         assert len(await cache.list(core.Pod)) == 0
-        with pytest.raises(OutsideCacheError, match="holds no namespace"):
+        with pytest.raises(NamespaceNotCachedError, match="holds no namespace"):
             await cache.get(core.Pod, key("a", "x"))
         server.serve("Service", obj("s", 1, namespace="x"))
         assert len(await cache.list(core.Service)) == 0  # a kind first read now is planned without any, too
@@ -464,7 +466,7 @@ async def test_the_last_namespace_removed_leaves_none_and_not_all(server, make):
 
 async def test_kinds_with_namespaces_of_their_own_are_left_alone(server, make):
     server.serve("Pod", pod("a", namespace="own"))
-    async with running(make(namespaces=["x"], by_kind={core.Pod: KindOptions(namespaces=["own"])})) as cache:
+    async with running(make(namespaces=["x"], by_object={core.Pod: ByObject(namespaces=["own"])})) as cache:
         await cache.list(core.Pod)
         await cache.add_namespace("y")
         await cache.remove_namespace("x")
@@ -559,7 +561,7 @@ async def test_however_namespaces_come_and_go_the_end_is_what_was_said_last(serv
             for _ in range(random.randrange(12)):
                 await asyncio.sleep(0)
 
-        names = {meta.name for meta in (await cache.list(core.Pod)).metas}
+        names = {meta.name for meta in (await cache.list(core.Pod)).metadata}
 
         assert names == {f"{space}-{number}" for space in held for number in range(300)}
         for event in drain(subscription):
@@ -678,15 +680,15 @@ async def test_a_kind_that_was_never_readable_is_stale_after_the_same_time(serve
         (why,) = cache.stale().values()
         assert "does not serve" in why
         subscription.stop()
-        await cache.remove(core.Pod)
+        await cache.remove_informer(core.Pod)
         cache.check()
 
 
 async def test_kinds_with_longer_watches_have_longer_and_never_is_never(server, make):
     server.serve("Pod")
     server.serve("Service")
-    by_kind = {core.Pod: KindOptions(watch=WatchOptions(length=(300.0, 300.0), streaming_list=False))}
-    async with running(make(by_kind=by_kind)) as cache, running(make(stale_after=None)) as careless:
+    by_object = {core.Pod: ByObject(watch=WatchOptions(timeout=(300.0, 300.0), streaming_list=False))}
+    async with running(make(by_object=by_object)) as cache, running(make(stale_after=None)) as careless:
         for each in (cache, careless):
             await each.list(core.Pod)
             await each.list(core.Service)
@@ -700,20 +702,20 @@ async def test_kinds_with_longer_watches_have_longer_and_never_is_never(server, 
 
 async def test_selectors_go_to_the_server(server, make):
     server.serve("Pod")
-    by_kind = {core.Pod: KindOptions(labels="app in (a, b)", fields={"spec.nodeName": "n1"})}
-    async with running(make(by_kind=by_kind, labels="other=1")) as cache:
+    by_object = {core.Pod: ByObject(labels="app in (a, b)", fields={"spec.nodeName": "n1"})}
+    async with running(make(by_object=by_object, labels="other=1")) as cache:
         await cache.list(core.Pod)
         assert server.asked == [("Pod", "", "app in (a,b)", "spec.nodeName=n1", "full")]
 
 
 async def test_namespaces_for_a_cluster_scoped_kind_are_refused_at_construction_where_that_is_known(server, make):
     with pytest.raises(ValueError, match="Node is cluster-scoped"):
-        make(by_kind={core.Node: KindOptions(namespaces=["a"])})
+        make(by_object={core.Node: ByObject(namespaces=["a"])})
 
 
 async def test_and_else_by_the_first_read(server, make):
     server.cluster_scoped.add("Pod")
-    async with running(make(by_kind={core.Pod: KindOptions(namespaces=["a"])})) as cache:
+    async with running(make(by_object={core.Pod: ByObject(namespaces=["a"])})) as cache:
         with pytest.raises(ConfigError, match="cluster-scoped"):
             await asyncio.wait_for(cache.list(core.Pod), SOON)
 
@@ -726,7 +728,7 @@ async def test_a_list_is_limited_selected_and_has_a_version(server, make):
     async with running(make()) as cache:
         assert len(await cache.list(core.Pod, limit=4)) == 4
         odd = await cache.list(core.Pod, labels={"odd": "1"})
-        assert [meta.name for meta in odd.metas] == ["p1", "p3", "p5"]
+        assert [meta.name for meta in odd.metadata] == ["p1", "p3", "p5"]
         assert odd.resource_version == "42"
         assert len(await cache.list(core.Pod, labels="odd notin (1), odd")) == 3
         assert len(await cache.list(core.Pod, namespace="other")) == 0
@@ -741,7 +743,7 @@ async def test_an_index_finds_what_a_field_selector_asks_for_and_others_are_refu
     async with running(cache):
 
         async def found(**fields):
-            return [meta.name for meta in (await cache.list(core.Pod, **fields)).metas]
+            return [meta.name for meta in (await cache.list(core.Pod, **fields)).metadata]
 
         assert await found(fields={"spec.nodeName": "n1"}) == ["a", "c"]
         assert await found(fields="spec.nodeName=n1,metadata.name=c") == ["c"]
@@ -783,7 +785,7 @@ async def test_an_index_function_that_fails_for_some_names_each_once(server, mak
     cache.index_field(core.Pod, "node", lambda p: [p.spec.node_name])
     with capture_logs() as logs:
         async with running(cache):
-            assert [meta.name for meta in (await cache.list(core.Pod, fields={"node": "n1"})).metas] == ["a"]
+            assert [meta.name for meta in (await cache.list(core.Pod, fields={"node": "n1"})).metadata] == ["a"]
             informer = next(iter(cache.informers().values()))
             while informer.version("ns") < 11:
                 await informer.changed()
@@ -908,7 +910,7 @@ async def test_a_kind_that_is_watched_cannot_be_removed_and_its_events_go_on(ser
         await cache.get(core.Pod, key("a"))
 
         with pytest.raises(CacheError, match=r"cannot remove Pod from the cache: watched by pods, webs\. Stop these"):
-            await cache.remove(core.Pod)
+            await cache.remove_informer(core.Pod)
 
         gate.set()
         for subscription in subscriptions:
@@ -916,9 +918,9 @@ async def test_a_kind_that_is_watched_cannot_be_removed_and_its_events_go_on(ser
             assert [event.meta.resource_version for event in events] == ["1", "6"]
         subscriptions[0].stop()
         with pytest.raises(CacheError, match="watched by pods"):
-            await cache.remove(core.Pod)
+            await cache.remove_informer(core.Pod)
         subscriptions[1].stop()
-        await cache.remove(core.Pod)
+        await cache.remove_informer(core.Pod)
         assert cache.informers() == {}
 
 
@@ -949,7 +951,7 @@ async def test_a_removed_kind_is_forgotten_and_the_next_read_starts_anew(server,
         await cache.get(core.Node, key("n", ""))
         (informer, _) = cache.informers().values()
 
-        await cache.remove(core.Pod)
+        await cache.remove_informer(core.Pod)
 
         assert informer.is_stopped
         assert [gvk.kind for gvk in cache.informers()] == ["Node"]
@@ -963,7 +965,7 @@ async def test_indexes_outlive_a_removal(server, make):
     cache.index_field(core.Pod, "spec.nodeName")
     async with running(cache):
         await cache.list(core.Pod)
-        await cache.remove(core.Pod)
+        await cache.remove_informer(core.Pod)
 
         assert len(await cache.list(core.Pod, fields={"spec.nodeName": "n1"})) == 1
 
@@ -974,11 +976,11 @@ async def test_a_read_that_waits_is_told_of_the_removal(server, make):
         waiting = asyncio.create_task(cache.get(core.Pod, key("a")))
         await asyncio.wait_for(server.answers["Pod"].exhausted.wait(), SOON)
 
-        await cache.remove(core.Pod)
+        await cache.remove_informer(core.Pod)
 
         with pytest.raises(NotCachedError, match="removed"):
             await asyncio.wait_for(waiting, SOON)
-        await cache.remove(core.Pod)  # nothing to do
+        await cache.remove_informer(core.Pod)  # nothing to do
 
 
 async def test_a_removal_while_widening_ends_both_informers(server, make):
@@ -991,10 +993,10 @@ async def test_a_removal_while_widening_ends_both_informers(server, make):
         await asyncio.wait_for(whole.exhausted.wait(), SOON)
 
         with pytest.raises(CacheError, match="watched by test, wide"):
-            await cache.remove(core.Pod)
+            await cache.remove_informer(core.Pod)
         subscription.stop()
         wide.stop()
-        await cache.remove(core.Pod)
+        await cache.remove_informer(core.Pod)
 
         await eventually(lambda: narrow.closed)
 

@@ -117,7 +117,7 @@ async def test_each_subscriber_decodes_for_itself(time):
     first, second = (informer.subscribe(name, json.loads) for name in ("one", "two"))
 
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
         (one,), (two,) = drain(first), drain(second)
 
         assert one.object == two.object
@@ -167,7 +167,7 @@ async def test_a_first_list_that_fails_midway_leaves_nothing_that_the_next_one_h
     subscription = informer.subscribe("test", bytes.decode)
 
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
 
         assert content(informer.store) == {("ns", "b"): obj("b", 7), ("ns", "c"): obj("c", 8), ("ns", "d"): obj("d", 3)}
         assert told(subscription) == [
@@ -203,7 +203,7 @@ async def test_a_later_list_keeps_of_its_pages_only_what_is_new(time):
     informer = informer_of(Script(time, page(obj("a", 1), obj("b", 2), version=5), Expired("old"), later))
 
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
         await eventually(lambda: Scope() in informer._contents._lists and informer._contents._lists[Scope()].taken == 3)
 
         assert [entry.meta.name for entry in informer._contents._lists[Scope()].changed] == ["b", "c"]
@@ -316,7 +316,7 @@ async def test_changes_inside_a_streaming_list_are_part_of_it(time):
     subscription = informer.subscribe("test", bytes.decode)
 
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
 
         assert content(informer.store) == {("ns", "b"): obj("b", 4), ("ns", "c"): obj("c", 5)}
         assert [line[:3] for line in told(subscription)] == [
@@ -392,7 +392,7 @@ async def test_a_metadata_only_informer_takes_both_forms_of_its_kind(time):
     informer = informer_of(Script(time, listed, [HANGS]), metadata_only=True)
 
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
 
         assert {name for _, name in content(informer.store)} == {"a", "b", "c"}
 
@@ -404,7 +404,7 @@ async def test_the_log_names_only_the_first_of_many_skipped_objects(time):
 
     with capture_logs() as logs:
         async with running(informer):
-            await informer.wait_synced()
+            await informer.wait_for_sync()
 
     assert metrics.decode_errors == 2 * MAX_LOGGED - 1
     assert sum(line["event"] == "an object of another kind is skipped" for line in logs) == MAX_LOGGED
@@ -419,7 +419,7 @@ async def test_a_transform_changes_what_is_stored(time):
     informer = informer_of(Script(time, page(obj("a", 1, data="x", spec=1), version=5), [HANGS]), transform=drop_data)
 
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
 
         assert content(informer.store) == {("ns", "a"): obj("a", 1, spec=1)}
 
@@ -466,7 +466,7 @@ async def test_an_index_that_fails_for_one_object_does_not_stop_the_list(time):
     informer.add_index(Index("spec.x", field_path_index("spec.x"), on_failure=lambda *failure: failures.append(failure)))  # fmt: skip
 
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
 
         assert len(informer.store) == 2
         assert [e.meta.name for e in informer.store.select("", None, [("spec.x", "1")])] == ["b"]
@@ -605,8 +605,8 @@ async def test_managed_fields_are_cut_unless_they_are_asked_for(time):
     )
 
     async with running(cut), running(kept):
-        await cut.wait_synced()
-        await kept.wait_synced()
+        await cut.wait_for_sync()
+        await kept.wait_for_sync()
 
         assert content(cut.store) == {("ns", "a"): obj("a", 1)}
         assert content(kept.store) == {("ns", "a"): raw}
@@ -672,7 +672,7 @@ async def test_one_forbidden_namespace_holds_back_the_sync_but_not_the_other_nam
             with pytest.raises(Forbidden):
                 await informer.wait_readable()
 
-            await asyncio.wait_for(informer.wait_synced(), SOON)
+            await asyncio.wait_for(informer.wait_for_sync(), SOON)
             assert informer.last_error is None
 
     refusals = [line for line in logs if "not permitted" in line["event"]]
@@ -684,7 +684,7 @@ async def test_a_version_that_does_not_parse_is_minus_one(time):
     informer = informer_of(Script(time, page(version="opaque"), [HANGS]))
 
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
 
         assert informer.version("ns") == -1
         assert informer.resource_version("ns") == "opaque"
@@ -706,7 +706,7 @@ async def test_a_kind_that_is_not_served_is_reported_once_with_what_to_do_and_sy
     with capture_logs() as logs:
         async with running(informer):
             readable = asyncio.create_task(informer.wait_readable())
-            await asyncio.wait_for(informer.wait_synced(), SOON)
+            await asyncio.wait_for(informer.wait_for_sync(), SOON)
             with pytest.raises(NoMatchError):
                 await readable
 
@@ -753,7 +753,7 @@ async def test_stop_ends_the_run_the_subscriptions_and_those_who_wait(time):
     subscription = informer.subscribe("test", bytes)
     task = asyncio.create_task(informer.run())
     await until(informer, lambda: informer.version("x") == 5)
-    waiting = [asyncio.create_task(informer.wait_synced()), asyncio.create_task(informer.wait_readable())]
+    waiting = [asyncio.create_task(informer.wait_for_sync()), asyncio.create_task(informer.wait_readable())]
     await asyncio.sleep(0)
     assert metrics.objects == 1
 
@@ -797,7 +797,7 @@ async def test_a_resync_shows_every_object_again_without_asking_the_server(time)
     informer = informer_of(script, resync_period=100.0, sleep=sleep, observer=Observer())
     subscription = informer.subscribe("test", bytes.decode)
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
         drain(subscription)
         asked = len(script.asked)
 
@@ -834,7 +834,7 @@ async def test_each_scope_has_its_own_sync_period_and_transform(time):
     informer = Informer("Thing.v1", KIND, plan, clock=time, rng=lambda: 0.5, sleep=sleep)
     subscription = informer.subscribe("test", bytes)
     async with running(informer):
-        await informer.wait_synced()
+        await informer.wait_for_sync()
         await eventually(lambda: len(subscription) >= 4)
         drain(subscription)
         stored = {namespace: b'"data"' in raw for (namespace, _), raw in content(informer.store).items()}
@@ -864,7 +864,7 @@ async def test_a_resync_of_never_never_comes(time):
     informer = informer_of(Script(time, page(version=5), [HANGS]), resync_period=math.inf, sleep=asyncio.sleep)
 
     async with running(informer):
-        await asyncio.wait_for(informer.wait_synced(), SOON)
+        await asyncio.wait_for(informer.wait_for_sync(), SOON)
 
 
 async def test_metrics_tell_what_is_held_and_how_the_watch_fares(time):
@@ -926,8 +926,8 @@ async def test_a_wider_informer_takes_the_subscribers_over_and_tells_what_differ
     )  # fmt: skip
     subscription = narrow.subscribe("test", bytes.decode)
     async with running(narrow), running(wide):
-        await narrow.wait_synced()
-        await wide.wait_synced()
+        await narrow.wait_for_sync()
+        await wide.wait_for_sync()
         drain(subscription)
         assert wide.has_caught_up(narrow)
         assert not narrow.has_caught_up(wide)

@@ -54,7 +54,7 @@ from ctrlruntime.errors import (
 )
 from ctrlruntime.rest.watch import Frame
 
-STREAM = WatchOptions(streaming_list=True, patience=0.05)
+STREAM = WatchOptions(streaming_list=True, stream_idle_timeout=0.05)
 A1, B2 = obj("a", 1), obj("b", 2)
 
 
@@ -366,7 +366,7 @@ async def test_watches_differ_in_length(time):
     lengths = []
     script = Script(time, page(version=1), [40], [40], [HANGS])
     watch = script.watch
-    script.watch = lambda **asked: (lengths.append(asked["length"]), watch(**asked))[1]
+    script.watch = lambda **asked: (lengths.append(asked["timeout"]), watch(**asked))[1]
     reflector = reflector_of(script)
     chances = iter([0.0, 0.5, 1.0])
     reflector._rng = lambda: next(chances)
@@ -378,9 +378,9 @@ async def test_watches_differ_in_length(time):
     assert lengths == [30.0, 37.5, 45.0]
 
 
-@pytest.mark.parametrize("wrong", [{"length": (0.5, 40)}, {"length": (50, 40)}, {"page_size": 0}])
+@pytest.mark.parametrize("wrong", [{"timeout": (0.5, 40)}, {"timeout": (50, 40)}, {"page_size": 0}])
 def test_options_that_make_no_sense_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"length|page_size"):
+    with pytest.raises(ValueError, match=r"timeout|page_size"):
         WatchOptions(**wrong)
 
 

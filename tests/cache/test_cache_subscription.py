@@ -72,7 +72,7 @@ async def test_get_waits_for_an_event_and_ends_with_none():
 
 async def test_wait_synced_ends_when_the_mark_was_taken():
     subscription = Subscription("test")
-    waiting = asyncio.create_task(subscription.wait_synced())
+    waiting = asyncio.create_task(subscription.wait_for_sync())
     subscription.put_synced()
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -86,7 +86,7 @@ async def test_stop_wakes_everybody_drops_the_rest_and_tells_the_informer_once()
     stopped = []
     subscription = Subscription("test", on_stop=stopped.append)
     subscription.put(create())
-    waiting = asyncio.create_task(subscription.wait_synced())
+    waiting = asyncio.create_task(subscription.wait_for_sync())
     await asyncio.sleep(0)
 
     subscription.stop()

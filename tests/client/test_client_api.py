@@ -502,11 +502,11 @@ async def test_one_page_is_left_to_the_caller(client, memory):
 async def test_no_object_and_no_kind_are_told_apart(client, memory):
     memory.will(absent(), absent(), absent(name=""))
 
-    assert await client.find(core.ConfigMap, NamespacedName("ns", "a")) is None
+    assert await client.get_or_none(core.ConfigMap, NamespacedName("ns", "a")) is None
     with pytest.raises(NotFound):
         await client.get(core.ConfigMap, NamespacedName("ns", "a"))
     with pytest.raises(NoMatchError, match=r"does not serve .*ConfigMap"):
-        await client.find(core.ConfigMap, NamespacedName("ns", "a"))
+        await client.get_or_none(core.ConfigMap, NamespacedName("ns", "a"))
 
 
 async def test_no_subresource_is_named(client, memory):
@@ -561,7 +561,7 @@ async def test_hooks_stand_in_for_their_verbs(client, memory):
     cm = core.ConfigMap
 
     await ours.get(cm, key)
-    await ours.find(cm, key)
+    await ours.get_or_none(cm, key)
     await ours.list(cm, namespace="ns", limit=5)
     await ours.create(obj, dry_run=True)
     await ours.update(obj, field_owner="me")
@@ -600,7 +600,7 @@ async def test_verbs_without_a_hook_pass(client, memory):
     pod = core.Pod(metadata=meta.ObjectMeta(name="a", namespace="ns"))
 
     assert (await ours.get(core.ConfigMap, key)).metadata.uid == "u"
-    assert await ours.find(core.ConfigMap, key) is None
+    assert await ours.get_or_none(core.ConfigMap, key) is None
     assert len(await ours.list(core.ConfigMap)) == 1
     await ours.create(obj)
     await ours.update(obj)
@@ -641,7 +641,7 @@ async def test_find_turns_a_hooks_not_found_into_none(client):
     async def get(wrapped, kind, key):
         raise absent()
 
-    assert await intercept(client, get=get).find(apps.Deployment, NamespacedName("ns", "a")) is None
+    assert await intercept(client, get=get).get_or_none(apps.Deployment, NamespacedName("ns", "a")) is None
 
 
 # --- the packages ----------------------------------------------------------------------------------------------------

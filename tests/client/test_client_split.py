@@ -9,7 +9,7 @@ from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.client import intercept
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.split import SplitClient
-from ctrlruntime.errors import NotCachedError, NotFound, NotInCacheError, OutsideCacheError
+from ctrlruntime.errors import NamespaceNotCachedError, NotCachedError, NotFound, ObjectNotCachedError
 from ctrlruntime.scheme import Scheme
 
 KEY = NamespacedName("ns", "a")
@@ -28,7 +28,7 @@ class Side:
     def api_reader(self):
         return self
 
-    async def get(self, kind, key, *, or_live=False):
+    async def get(self, kind, key, *, live_fallback=False):
         self.asked += 1
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -52,7 +52,7 @@ def client(cache, *, reads_live=None):
 
 
 @pytest.mark.parametrize(
-    "error", [NotInCacheError("only some"), OutsideCacheError("elsewhere"), NotCachedError("refused")]
+    "error", [ObjectNotCachedError("only some"), NamespaceNotCachedError("elsewhere"), NotCachedError("refused")]
 )
 async def test_what_the_cache_cannot_know_is_asked_of_the_server_when_the_call_says_so(error):
     cache = Side(error)
@@ -62,8 +62,8 @@ async def test_what_the_cache_cannot_know_is_asked_of_the_server_when_the_call_s
         await split.get(core.ConfigMap, KEY)
     assert api.asked == 0
 
-    assert await split.get(core.ConfigMap, KEY, or_live=True) == "server's"
-    assert await split.find(core.ConfigMap, KEY, or_live=True) == "server's"
+    assert await split.get(core.ConfigMap, KEY, live_fallback=True) == "server's"
+    assert await split.get_or_none(core.ConfigMap, KEY, live_fallback=True) == "server's"
     assert (cache.asked, api.asked) == (3, 2)
 
 
@@ -71,15 +71,15 @@ async def test_what_the_cache_knows_to_be_absent_is_not_asked_of_the_server():
     split, api = client(Side(NotFound("gone")))
 
     with pytest.raises(NotFound):
-        await split.get(core.ConfigMap, KEY, or_live=True)
-    assert await split.find(core.ConfigMap, KEY, or_live=True) is None
+        await split.get(core.ConfigMap, KEY, live_fallback=True)
+    assert await split.get_or_none(core.ConfigMap, KEY, live_fallback=True) is None
     assert api.asked == 0
 
 
 async def test_find_gives_none_for_a_miss_in_a_selection_and_raises_for_a_namespace_that_is_not_cached():
-    assert await client(Side(NotInCacheError("only some")))[0].find(core.ConfigMap, KEY) is None
-    with pytest.raises(OutsideCacheError):
-        await client(Side(OutsideCacheError("elsewhere")))[0].find(core.ConfigMap, KEY)
+    assert await client(Side(ObjectNotCachedError("only some")))[0].get_or_none(core.ConfigMap, KEY) is None
+    with pytest.raises(NamespaceNotCachedError):
+        await client(Side(NamespaceNotCachedError("elsewhere")))[0].get_or_none(core.ConfigMap, KEY)
 
 
 async def test_reads_that_belong_to_the_server_do_not_reach_the_cache():
@@ -103,11 +103,11 @@ async def test_a_continue_token_is_refused_by_the_cache_and_not_read_live():
 
 async def test_a_hook_that_misses_is_followed_by_a_live_read_when_the_call_says_so():
     async def missing(client, kind, key):
-        raise NotInCacheError("only some")
+        raise ObjectNotCachedError("only some")
 
     intercepted = intercept(client(Side("cached"))[0], get=missing)
 
-    with pytest.raises(NotInCacheError):
+    with pytest.raises(ObjectNotCachedError):
         await intercepted.get(core.ConfigMap, KEY)
-    assert await intercepted.find(core.ConfigMap, KEY) is None
-    assert await intercepted.get(core.ConfigMap, KEY, or_live=True) == "server's"
+    assert await intercepted.get_or_none(core.ConfigMap, KEY) is None
+    assert await intercepted.get(core.ConfigMap, KEY, live_fallback=True) == "server's"

@@ -90,7 +90,7 @@ async def test_a_kind_the_scheme_does_not_know(make, namespace):
     with pytest.raises(NotRegisteredError, match=r"Unknown is not in the Scheme; call scheme\.register\(Unknown\)"):
         ctrl.new_controller_managed_by(mgr).for_(Unknown).complete(Seen())
     with pytest.raises(NotRegisteredError, match=r"call scheme\.register\(Unknown\)"):
-        await mgr.api_reader.find(Unknown, ctrl.NamespacedName(namespace, "any"))
+        await mgr.api_reader.get_or_none(Unknown, ctrl.NamespacedName(namespace, "any"))
 
 
 async def test_a_kind_the_server_does_not_serve(make, namespace):

@@ -13,7 +13,7 @@ from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured
 from ctrlruntime.cache.cache import Cache, running
-from ctrlruntime.cache.options import CacheOptions, KindOptions
+from ctrlruntime.cache.options import ByObject, CacheOptions
 from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.client import APIClient
 from ctrlruntime.client.gate import Gate
@@ -26,7 +26,7 @@ from ctrlruntime.scheme import Scheme
 from ctrlruntime.testing import eventually
 
 SOON = 15.0
-PAGED, STREAMED = (WatchOptions(streaming_list=streamed, length=(2.0, 3.0)) for streamed in (False, True))
+PAGED, STREAMED = (WatchOptions(streaming_list=streamed, timeout=(2.0, 3.0)) for streamed in (False, True))
 ConfigMapMetadata = PartialObjectMetadata.of(core.ConfigMap)
 
 
@@ -113,13 +113,13 @@ async def test_a_list_of_1200_keeps_all(server, namespace, watch):
 
         found = await made.cache.list(core.ConfigMap)
 
-        names = {item.name for item in found.metas}
+        names = {item.name for item in found.metadata}
         assert {f"many-{number:04}" for number in range(1200)} <= names
         assert found.resource_version.isdecimal()
         listed = await made.cache.get(core.ConfigMap, NamespacedName(namespace, "many-0777"))
         assert listed.data == {"n": "777"}
         assert listed.metadata.managed_fields == []
-        assert b"managedFields" not in b"".join(found.raws)
+        assert b"managedFields" not in b"".join(found.raw_items)
 
 
 @pytest.mark.parametrize("watch", [PAGED, STREAMED], ids=["pages", "stream"])
@@ -174,7 +174,7 @@ async def test_a_read_after_a_write_is_never_older_than_it(server, namespace):
             listed = {item.metadata.name: item.data for item in await client.list(core.ConfigMap, namespace=namespace)}
             assert listed["mine"] == {"n": str(number)}
         await client.delete(mine)
-        assert await client.find(core.ConfigMap, key) is None
+        assert await client.get_or_none(core.ConfigMap, key) is None
         assert made.gate.live_reads == 0
 
 
@@ -215,25 +215,25 @@ async def test_a_set_of_namespaces_holds_those_and_no_others(server, namespace, 
             await made.api.create(config_map(space, "here"))
 
         async def found():
-            return {item.key for item in (await made.cache.list(core.ConfigMap)).metas if item.name == "here"}
+            return {item.key for item in (await made.cache.list(core.ConfigMap)).metadata if item.name == "here"}
 
         both = {NamespacedName(namespace, "here"), NamespacedName(second, "here")}
         async with asyncio.timeout(SOON):
             while await found() != both:
                 await made.informer("ConfigMap").changed()
-        assert [item.name for item in (await made.cache.list(core.ConfigMap, namespace=second)).metas if item.name == "here"] == ["here"]  # fmt: skip
+        assert [item.name for item in (await made.cache.list(core.ConfigMap, namespace=second)).metadata if item.name == "here"] == ["here"]  # fmt: skip
         with pytest.raises(NotCachedError, match="outside the cache"):
             await made.cache.get(core.ConfigMap, NamespacedName(third, "here"))
-        spaces = {item.name for item in (await made.cache.list(core.Namespace)).metas}
+        spaces = {item.name for item in (await made.cache.list(core.Namespace)).metadata}
         assert {namespace, second, third} <= spaces  # cluster-scoped kinds are held whole
 
 
 async def test_selectors_are_the_servers_and_an_object_that_leaves_them_is_gone(server, namespace):
-    options = {core.ConfigMap: KindOptions(labels="app in (a,b),!hidden")}
-    async with cluster(server, namespaces=[namespace], by_kind=options) as made:
+    options = {core.ConfigMap: ByObject(labels="app in (a,b),!hidden")}
+    async with cluster(server, namespaces=[namespace], by_object=options) as made:
         for name, labels in (("one", {"app": "a"}), ("two", {"app": "c"}), ("three", {"app": "b", "hidden": "1"})):
             await made.api.create(config_map(namespace, name, labels=labels))
-        assert [item.name for item in (await made.cache.list(core.ConfigMap)).metas] == ["one"]
+        assert [item.name for item in (await made.cache.list(core.ConfigMap)).metadata] == ["one"]
         subscription = await made.cache.subscribe(core.ConfigMap, name="test")
         assert (await next_event(subscription)).meta.name == "one"
 
@@ -247,12 +247,12 @@ async def test_selectors_are_the_servers_and_an_object_that_leaves_them_is_gone(
 
 
 async def test_field_selectors_go_to_the_server(server, namespace):
-    options = {core.ConfigMap: KindOptions(fields={"metadata.name": "only"})}
-    async with cluster(server, namespaces=[namespace], by_kind=options) as made:
+    options = {core.ConfigMap: ByObject(fields={"metadata.name": "only"})}
+    async with cluster(server, namespaces=[namespace], by_object=options) as made:
         for name in ("only", "other"):
             await made.api.create(config_map(namespace, name))
 
-        assert [item.name for item in (await made.cache.list(core.ConfigMap)).metas] == ["only"]
+        assert [item.name for item in (await made.cache.list(core.ConfigMap)).metadata] == ["only"]
 
 
 @pytest.mark.parametrize("watch", [PAGED, STREAMED], ids=["pages", "stream"])
@@ -299,7 +299,7 @@ async def test_a_forbidden_kind_is_told_at_once_and_read_once_it_is_permitted(se
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": f"cache-{namespace}"}],
         })  # fmt: skip
 
-        await asyncio.wait_for(made.informer("ConfigMap").wait_synced(), 20)
+        await asyncio.wait_for(made.informer("ConfigMap").wait_for_sync(), 20)
         assert made.cache.unsynced() == {}
         assert await made.cache.list(core.ConfigMap) is not None
 
@@ -309,9 +309,9 @@ async def test_a_removed_kind_is_read_anew(server, namespace):
         subscription = await made.cache.subscribe(core.ConfigMap, name="test")
         await made.cache.list(core.ConfigMap)
         with pytest.raises(CacheError, match="watched by test"):
-            await made.cache.remove(core.ConfigMap)
+            await made.cache.remove_informer(core.ConfigMap)
         subscription.stop()
-        await made.cache.remove(core.ConfigMap)
+        await made.cache.remove_informer(core.ConfigMap)
         assert made.cache.informers() == {}
         await made.client.create(config_map(namespace, "later"))
 
@@ -325,7 +325,7 @@ async def test_an_index_answers_field_selectors(server, namespace):
             await made.client.create(config_map(namespace, name, data={"color": color}))
 
         async def of_color(color):
-            return sorted(item.name for item in (await made.client.list(core.ConfigMap, fields={"data.color": color})).metas)  # fmt: skip
+            return sorted(item.name for item in (await made.client.list(core.ConfigMap, fields={"data.color": color})).metadata)  # fmt: skip
 
         assert await of_color("red") == ["a", "c"]
         changed = await made.client.get(core.ConfigMap, NamespacedName(namespace, "a"))

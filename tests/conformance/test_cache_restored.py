@@ -16,7 +16,7 @@ from ctrlruntime.testing import eventually
 
 LIMIT = 90
 GROUP = "restored-tests.example.com"
-WATCH = ctrl.WatchOptions(length=(1.0, 2.0), grace=1.0, absent_poll=0.5)
+WATCH = ctrl.WatchOptions(timeout=(1.0, 2.0), timeout_grace=1.0, missing_kind_retry_interval=0.5)
 
 
 class LeverSpec(ctrl.Model):
@@ -39,7 +39,7 @@ class Seen:
         self.found = {}
 
     async def reconcile(self, request):
-        found = await self.client.find(self.kind, request)
+        found = await self.client.get_or_none(self.kind, request)
         self.found[request.name] = None if found is None else found.metadata.uid
 
 
@@ -84,7 +84,7 @@ async def test_a_crd_is_removed_and_restored_while_the_manager_runs(server, name
             await create(Lever, "two")
             # kube-apiserver ends the watches of a removed CRD after one second, whether or not it has sent the deletions.
             await eventually(lambda: seen[Lever].found["one"] is None, timeout=LIMIT)
-            assert {item.name for item in (await mgr.client.list(Lever)).metas} == {"two"}
+            assert {item.name for item in (await mgr.client.list(Lever)).metadata} == {"two"}
             await create(core.ConfigMap, "later")
             assert failing(mgr) == {}
     finally:

@@ -8,7 +8,7 @@ import pytest
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
-from ctrlruntime.errors import NotFound, NotInCacheError, OutsideCacheError
+from ctrlruntime.errors import NamespaceNotCachedError, NotFound, ObjectNotCachedError
 from ctrlruntime.testing import eventually
 
 LIMIT = 120
@@ -79,9 +79,9 @@ async def test_namespaces_come_and_go_while_a_controller_works(server, three):
         await eventually(lambda: (two, "mine") in seen.requests)
 
         assert informer.store.size_bytes < size
-        with pytest.raises(OutsideCacheError):
+        with pytest.raises(NamespaceNotCachedError):
             await mgr.client.get(core.ConfigMap, ctrl.NamespacedName(two, "mine"))
-        live = await mgr.client.get(core.ConfigMap, ctrl.NamespacedName(two, "mine"), or_live=True)
+        live = await mgr.client.get(core.ConfigMap, ctrl.NamespacedName(two, "mine"), live_fallback=True)
         assert live.metadata.name == "mine"
         seen.requests.clear()
         await mgr.client.create(config_map(two, "later"))
@@ -117,7 +117,7 @@ async def test_namespaces_are_followed_by_their_labels(server, three):
         await eventually(lambda: (one, "mine") in seen.requests)
 
         assert mgr.cache.namespaces == {two}
-        with pytest.raises(OutsideCacheError):
+        with pytest.raises(NamespaceNotCachedError):
             await mgr.client.get(core.ConfigMap, ctrl.NamespacedName(one, "mine"))
 
         await label(one, "b")
@@ -127,31 +127,31 @@ async def test_namespaces_are_followed_by_their_labels(server, three):
 
 
 async def test_a_miss_in_a_selection_is_told_from_a_missing_object(server, namespace):
-    options = {core.ConfigMap: ctrl.KindOptions(labels="app=shown")}
-    mgr = manager(server, namespaces=[namespace], by_kind=options)
+    options = {core.ConfigMap: ctrl.ByObject(labels="app=shown")}
+    mgr = manager(server, namespaces=[namespace], by_object=options)
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         await mgr.client.create(config_map(namespace, "shown", app="shown"))
         await mgr.client.create(config_map(namespace, "hidden"))
         shown, hidden, none = (ctrl.NamespacedName(namespace, name) for name in ("shown", "hidden", "none"))
 
         assert (await mgr.client.get(core.ConfigMap, shown)).metadata.name == "shown"
-        with pytest.raises(NotInCacheError, match=r"labels app=shown; .*or_live=True"):
+        with pytest.raises(ObjectNotCachedError, match=r"labels app=shown; .*live_fallback=True"):
             await mgr.client.get(core.ConfigMap, hidden)
-        assert await mgr.client.find(core.ConfigMap, hidden) is None
-        assert (await mgr.client.get(core.ConfigMap, hidden, or_live=True)).metadata.name == "hidden"
+        assert await mgr.client.get_or_none(core.ConfigMap, hidden) is None
+        assert (await mgr.client.get(core.ConfigMap, hidden, live_fallback=True)).metadata.name == "hidden"
         with pytest.raises(NotFound) as caught:
-            await mgr.client.get(core.ConfigMap, none, or_live=True)
+            await mgr.client.get(core.ConfigMap, none, live_fallback=True)
         assert type(caught.value) is NotFound
 
 
 async def test_a_kind_nobody_watches_is_read_live_where_that_is_declared_and_no_watch_begins(server, namespace):
-    mgr = manager(server, namespaces=[namespace], unwatched_reads="live")
+    mgr = manager(server, namespaces=[namespace], on_missing_informer="live")
     calls = Calls(mgr)
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         await mgr.client.create(config_map(namespace, "live"))
 
         assert (await mgr.client.get(core.ConfigMap, ctrl.NamespacedName(namespace, "live"))).metadata.name == "live"
-        assert "live" in {item.name for item in (await mgr.client.list(core.ConfigMap, namespace=namespace)).metas}
+        assert "live" in {item.name for item in (await mgr.client.list(core.ConfigMap, namespace=namespace)).metadata}
         assert calls.noted == []
         assert mgr.cache.informers() == {}
 
@@ -164,12 +164,12 @@ async def test_a_kind_removed_ends_its_watch_and_frees_it_while_others_go_on(ser
         informers = {gvk.kind: informer for gvk, informer in mgr.cache.informers().items()}
         watches = [reflector.watches for reflector in informers["Service"]._reflectors.values()]
 
-        await mgr.cache.remove(core.ConfigMap)
+        await mgr.cache.remove_informer(core.ConfigMap)
 
         assert {gvk.kind for gvk in mgr.cache.informers()} == {"Service"}
         assert informers["ConfigMap"].is_stopped
         await mgr.client.create(config_map(namespace, "again"))
-        assert "again" in {item.name for item in (await mgr.client.list(core.ConfigMap)).metas}
+        assert "again" in {item.name for item in (await mgr.client.list(core.ConfigMap)).metadata}
         assert [reflector.watches for reflector in informers["Service"]._reflectors.values()] <= [
             n + 1 for n in watches
         ]

@@ -115,7 +115,7 @@ async def test_a_watch_yields_v1_objects(client, models, namespace):
     await client.create(models.V1ConfigMap(metadata=models.V1ObjectMeta(name="v1", namespace=namespace)))
 
     watch = client.watch(
-        models.V1ConfigMap, namespace=namespace, fields="metadata.name=v1", resource_version=version, length=10
+        models.V1ConfigMap, namespace=namespace, fields="metadata.name=v1", resource_version=version, timeout=10
     )
     async for event in watch:
         assert event.type == "ADDED"
@@ -134,7 +134,7 @@ async def test_a_generated_name_and_a_namespaced_client(client, models, namespac
 
 async def test_names_that_two_groups_have(client, models, namespace):
     for cls in (models.CoreV1Event, models.EventsV1Event):
-        assert await client.find(cls, NamespacedName(namespace, "none")) is None
+        assert await client.get_or_none(cls, NamespacedName(namespace, "none")) is None
 
 
 async def test_what_is_no_kind_is_refused(client, models, namespace):

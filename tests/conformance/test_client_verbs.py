@@ -192,7 +192,7 @@ async def test_a_typed_object_is_created_read_updated_and_deleted(client, namesp
     assert [item.metadata.name for item in await client.list(core.ConfigMap, namespace=namespace)].count("a") == 1
 
     await client.delete(obj)
-    assert await client.find(core.ConfigMap, key(obj)) is None
+    assert await client.get_or_none(core.ConfigMap, key(obj)) is None
     with pytest.raises(NotFound) as caught:
         await client.get(core.ConfigMap, key(obj))
     assert caught.value.details["name"] == "a"
@@ -220,7 +220,7 @@ async def test_a_cluster_scoped_kind(client, namespace):
     read = await client.get(core.Namespace, NamespacedName("", namespace))
 
     assert read.metadata.name == namespace
-    assert namespace in {meta.name for meta in (await client.list(core.Namespace)).metas}
+    assert namespace in {meta.name for meta in (await client.list(core.Namespace)).metadata}
 
 
 async def test_micro_time_passes_both_ways(client, namespace):
@@ -253,7 +253,7 @@ async def test_an_unstructured_object_goes_the_same_way(client, namespace):
     assert obj.get_path("spec", "size") == 4
     assert [item["spec"]["size"] for item in await client.list(WidgetTree, namespace=namespace)] == [4]
     await client.delete(obj)
-    assert await client.find(WidgetTree, key(obj)) is None
+    assert await client.get_or_none(WidgetTree, key(obj)) is None
 
 
 async def test_a_bare_unstructured_object_is_judged_by_its_own_kind(client, namespace):
@@ -290,7 +290,7 @@ async def test_metadata_only_reads_patches_and_deletes(client, namespace):
     assert (whole.data, whole.metadata.labels) == ({"x": "1"}, {"seen": "yes"})
 
     await client.delete(partial)
-    assert await client.find(ConfigMapMetadata, key(partial)) is None
+    assert await client.get_or_none(ConfigMapMetadata, key(partial)) is None
 
 
 async def test_metadata_alone_is_not_created_or_updated(client, namespace):
@@ -314,7 +314,7 @@ async def test_selectors_and_pages(client, namespace):
         await client.create(obj)
 
     async def names(**options):
-        return [m.name for m in (await client.list(core.ConfigMap, namespace=namespace, **options)).metas]
+        return [m.name for m in (await client.list(core.ConfigMap, namespace=namespace, **options)).metadata]
 
     assert await names(labels="parity=odd") == ["n1", "n3"]
     assert await names(labels={"parity": "even"}) == ["n0", "n2", "n4"]
@@ -323,12 +323,12 @@ async def test_selectors_and_pages(client, namespace):
     assert await names(labels="parity=odd", fields="metadata.name=n1") == ["n1"]
 
     first = await client.list(core.ConfigMap, namespace=namespace, labels="client=yes", limit=2)
-    assert [m.name for m in first.metas] == ["n0", "n1"]
+    assert [m.name for m in first.metadata] == ["n0", "n1"]
     assert first.continue_token
     rest = await client.list(
         core.ConfigMap, namespace=namespace, labels="client=yes", limit=2, continue_token=first.continue_token
     )
-    assert [m.name for m in rest.metas] == ["n2", "n3"]
+    assert [m.name for m in rest.metadata] == ["n2", "n3"]
     assert rest.resource_version == first.resource_version
 
 
@@ -354,7 +354,7 @@ async def test_a_watch_yields_changes_of_its_kind(client, namespace):
 
 async def test_a_watch_ends_with_its_length(client, namespace):
     async with asyncio.timeout(10):
-        events = [event async for event in client.watch(Widget, namespace=namespace, length=1)]
+        events = [event async for event in client.watch(Widget, namespace=namespace, timeout=1)]
 
     assert [event for event in events if event.type != "BOOKMARK"] == []
 
@@ -369,7 +369,7 @@ async def test_a_dry_run_stores_nothing_and_leaves_the_object_alone(client, name
     assert answer is not obj
     assert answer.metadata.uid
     assert not obj.metadata.uid
-    assert await client.find(core.ConfigMap, key(obj)) is None
+    assert await client.get_or_none(core.ConfigMap, key(obj)) is None
 
     await client.create(obj)
     before = obj.deep_copy()
@@ -426,7 +426,7 @@ async def test_propagation_and_grace(client, namespace):
 
     await client.delete(obj, propagation="Foreground", grace_period_seconds=5)
 
-    left = await client.find(apps.Deployment, key(obj))
+    left = await client.get_or_none(apps.Deployment, key(obj))
     assert left is None or "foregroundDeletion" in left.metadata.finalizers
 
 
@@ -439,7 +439,7 @@ async def test_delete_all_of_takes_what_matches(client, namespace):
     await client.delete_all_of(core.ConfigMap, namespace=namespace, labels="color=red")
 
     left = await client.list(core.ConfigMap, namespace=namespace, labels="color")
-    assert [m.name for m in left.metas] == ["c"]
+    assert [m.name for m in left.metadata] == ["c"]
     await client.delete_all_of(core.ConfigMap, namespace=namespace, fields={"metadata.name": "c"})
     assert len(await client.list(core.ConfigMap, namespace=namespace, labels="color")) == 0
     with pytest.raises(ValueError, match="needs a namespace"):
@@ -618,7 +618,7 @@ async def test_an_eviction_deletes_the_pod(client, namespace):
 
     await client.subresource("eviction").create(pod, policy.Eviction())
 
-    left = await client.find(core.Pod, key(pod))
+    left = await client.get_or_none(core.Pod, key(pod))
     assert left is None or left.metadata.deletion_timestamp
 
 
@@ -759,7 +759,7 @@ async def test_a_dry_run_client_stores_nothing(client, namespace):
     obj = config_map(namespace)
 
     await dry.create(obj, dry_run=False)
-    assert await dry.find(core.ConfigMap, key(obj)) is None
+    assert await dry.get_or_none(core.ConfigMap, key(obj)) is None
     await client.create(obj)
     await dry.delete(obj)
     await dry.delete_all_of(core.ConfigMap, namespace=namespace)
@@ -801,7 +801,7 @@ async def test_a_namespaced_client_fills_in_its_namespace_and_refuses_others(cli
     assert obj.metadata.namespace == namespace
     assert (await ours.get(core.ConfigMap, NamespacedName("", "a"))).data == {"x": "1"}
     assert (await ours.api_reader.get(core.ConfigMap, NamespacedName("", "a"))).data == {"x": "1"}
-    assert {m.namespace for m in (await ours.list(core.ConfigMap)).metas} == {namespace}
+    assert {m.namespace for m in (await ours.list(core.ConfigMap)).metadata} == {namespace}
     assert (await ours.get(core.Namespace, NamespacedName("", namespace))).metadata.name == namespace
     for refused in (
         ours.get(core.ConfigMap, NamespacedName("other", "a")),
@@ -814,7 +814,7 @@ async def test_a_namespaced_client_fills_in_its_namespace_and_refuses_others(cli
             await refused
 
     await ours.delete_all_of(core.ConfigMap)
-    assert await client.find(core.ConfigMap, key(obj)) is None
+    assert await client.get_or_none(core.ConfigMap, key(obj)) is None
 
 
 # --- who we are ------------------------------------------------------------------------------------------------------

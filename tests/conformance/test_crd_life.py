@@ -40,7 +40,7 @@ async def group(client) -> AsyncIterator[str]:
     group = f"life{next(_numbers)}.example.com"
     yield group
     key = ctrl.NamespacedName("", f"valves.{group}")
-    found = await client.find(CustomResourceDefinition, key)
+    found = await client.get_or_none(CustomResourceDefinition, key)
     if found is not None:
         await client.delete(found)
 

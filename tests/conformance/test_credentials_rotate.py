@@ -102,7 +102,7 @@ class Stamps:
 
     async def reconcile(self, request):
         try:
-            found = await self.client.find(core.ConfigMap, request)
+            found = await self.client.get_or_none(core.ConfigMap, request)
             if found is None or not found.metadata.name.startswith("stamp-"):
                 return
             found.data = {"stamp": "x"}
@@ -118,7 +118,7 @@ async def test_a_token_file_is_replaced_and_the_old_token_revoked(server, namesp
     token_file.write_text(old)
     mgr = ctrl.new_manager(
         kubeconfig({"tokenFile": str(token_file)}),
-        cache=ctrl.CacheOptions(namespaces=[namespace], watch=ctrl.WatchOptions(length=(2.0, 3.0))),
+        cache=ctrl.CacheOptions(namespaces=[namespace], watch=ctrl.WatchOptions(timeout=(2.0, 3.0))),
         metrics_bind_address="0",
     )
     reconciler = Stamps(mgr.client)

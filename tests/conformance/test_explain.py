@@ -163,7 +163,7 @@ async def test_the_answer_names_the_fields_that_changed_and_the_calls_that_were_
     )
 
     async def reconcile(request):
-        found = await mgr.client.find(core.ConfigMap, request)
+        found = await mgr.client.get_or_none(core.ConfigMap, request)
         if found is not None and request.name == "told" and found.data.get("want") != found.data.get("have"):
             found.data["have"] = found.data["want"]
             await mgr.client.update(found)

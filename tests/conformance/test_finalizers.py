@@ -101,7 +101,7 @@ async def test_finalizers_of_many_come_and_go_and_nothing_of_others_is_lost(clie
     assert left.data == {"theirs": "5"}
 
     await client.patch(bare.deep_copy(), json_patch([{"op": "remove", "path": "/metadata/finalizers"}]))
-    assert await client.find(core.ConfigMap, key) is None
+    assert await client.get_or_none(core.ConfigMap, key) is None
 
 
 async def test_what_a_finalizer_wrote_before_it_failed_is_kept(client, namespace):

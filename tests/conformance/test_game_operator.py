@@ -101,7 +101,7 @@ async def test_a_deleted_child_comes_back(mgr, game, kind):
     await mgr.client.delete(first)
 
     async def is_another() -> bool:
-        present = await mgr.api_reader.find(kind, ctrl.object_key(game))
+        present = await mgr.api_reader.get_or_none(kind, ctrl.object_key(game))
         return present is not None and present.metadata.uid != first.metadata.uid
 
     await eventually(is_another)

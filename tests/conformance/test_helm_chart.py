@@ -79,14 +79,19 @@ async def test_a_chart_is_installed_upgraded_and_uninstalled(chart, client, serv
 
     helm("upgrade", str(chart), "--set", "webhook.enabled=false,metrics.enabled=false")
 
-    assert await client.find(core.Service, ctrl.NamespacedName(namespace, f"{name}-webhook-service")) is None
-    assert await client.find(rbac.ClusterRole, ctrl.NamespacedName("", f"{name}-metrics-reader")) is None
+    assert await client.get_or_none(core.Service, ctrl.NamespacedName(namespace, f"{name}-webhook-service")) is None
+    assert await client.get_or_none(rbac.ClusterRole, ctrl.NamespacedName("", f"{name}-metrics-reader")) is None
 
     told = helm("uninstall")
 
     assert DEFINITION in told
-    assert await client.find(apiextensions.CustomResourceDefinition, ctrl.NamespacedName("", DEFINITION)) is not None
-    assert await client.find(apps.Deployment, ctrl.NamespacedName(namespace, f"{name}-controller-manager")) is None
+    assert (
+        await client.get_or_none(apiextensions.CustomResourceDefinition, ctrl.NamespacedName("", DEFINITION))
+        is not None
+    )
+    assert (
+        await client.get_or_none(apps.Deployment, ctrl.NamespacedName(namespace, f"{name}-controller-manager")) is None
+    )
     left = [role.metadata.name for role in await client.list(rbac.ClusterRole)]
     assert not [role for role in left if role.startswith(name)]
     server.uninstall_crds([DEFINITION])

@@ -148,7 +148,7 @@ async def test_a_cache_loses_nothing_when_history_is_lost_and_watches_are_cut(se
         transport,
         RESTMapper(transport.fetch),
         Scheme(Note),
-        options=CacheOptions(watch=WatchOptions(length=(1.0, 2.0))),
+        options=CacheOptions(watch=WatchOptions(timeout=(1.0, 2.0))),
     )
     async with asyncio.timeout(LIMIT), running(cache):
         await cache.list(Note, namespace=namespace)

@@ -43,7 +43,7 @@ async def going(client):
 
 
 async def release(client):
-    if (present := await client.find(CustomResourceDefinition, KEY)) is not None:
+    if (present := await client.get_or_none(CustomResourceDefinition, KEY)) is not None:
         await client.patch(present, ctrl.merge_patch({"metadata": {"finalizers": None}}))
 
 

@@ -77,7 +77,7 @@ async def test_an_evicted_leader_is_deleted_and_succeeded(config, client, namesp
     await asyncio.wait_for(candidate(config, namespace, "second"), SOON)
 
     assert await owner(client, namespace) == "second"
-    assert await client.find(core.Pod, ctrl.object_key(first)) is None
+    assert await client.get_or_none(core.Pod, ctrl.object_key(first)) is None
 
 
 async def test_a_leader_on_a_lost_node_is_succeeded(config, client, namespace):

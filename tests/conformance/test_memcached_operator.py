@@ -44,7 +44,7 @@ async def ready_nodes(mgr: ctrl.Manager, memcached: Memcached, count: int) -> Me
 
     async def look() -> Memcached | None:
         found = await mgr.api_reader.get(Memcached, key)
-        deployment = await mgr.api_reader.find(apps.Deployment, key)
+        deployment = await mgr.api_reader.get_or_none(apps.Deployment, key)
         is_ready = deployment is not None and deployment.status.ready_replicas == deployment.spec.replicas == count
         return found if is_ready and len(found.status.nodes) == count else None
 
@@ -55,7 +55,7 @@ async def test_a_memcached_gets_its_deployment_and_the_names_of_its_pods(mgr, me
     found = await ready_nodes(mgr, memcached, 3)
 
     pods = await mgr.api_reader.list(core.Pod, namespace=namespace)
-    assert found.status.nodes == sorted(pod.name for pod in pods.metas)
+    assert found.status.nodes == sorted(pod.name for pod in pods.metadata)
 
 
 async def test_a_deleted_deployment_comes_back(mgr, memcached):
@@ -65,7 +65,7 @@ async def test_a_deleted_deployment_comes_back(mgr, memcached):
     await mgr.client.delete(first)
 
     async def is_another() -> bool:
-        present = await mgr.api_reader.find(apps.Deployment, ctrl.object_key(memcached))
+        present = await mgr.api_reader.get_or_none(apps.Deployment, ctrl.object_key(memcached))
         return present is not None and present.metadata.uid != first.metadata.uid
 
     await eventually(is_another)

@@ -64,7 +64,7 @@ async def apply(admin, namespace):
     for name in [name for kind, name in applied if kind is DEFINITION]:  # it is not taken again before it is gone
 
         async def is_gone(name=name):
-            return await admin.find(DEFINITION, ctrl.NamespacedName("", name)) is None
+            return await admin.get_or_none(DEFINITION, ctrl.NamespacedName("", name)) is None
 
         await eventually(is_gone)
 

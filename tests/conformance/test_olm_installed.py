@@ -163,7 +163,7 @@ async def test_an_operator_of_some_namespaces_looks_at_its_targets_alone(install
     assert operator.variables["WATCH_NAMESPACE"] == (f"{target},default" if targets else "")
     await runs(admin, await admin.create(memcached(target)))
     if targets:
-        assert await admin.find(apps.Deployment, ctrl.object_key(elsewhere)) is None
+        assert await admin.get_or_none(apps.Deployment, ctrl.object_key(elsewhere)) is None
     else:
         await runs(admin, elsewhere)
     operator.assert_all_was_allowed()

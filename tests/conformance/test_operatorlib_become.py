@@ -83,7 +83,7 @@ async def test_a_pod_that_was_preempted_makes_room(client, namespace):
     await become(client, second, pause)
 
     assert await holder(client, namespace) == "second"
-    assert await client.find(core.Pod, ctrl.object_key(first)) is None
+    assert await client.get_or_none(core.Pod, ctrl.object_key(first)) is None
 
 
 async def test_of_a_lost_node_the_leader_goes_with_its_lock_at_once(client, namespace):
@@ -139,7 +139,7 @@ async def test_outside_a_cluster_it_returns_at_once_and_asks_nobody(client, name
 
     await leader.become(alone, "lock", environ={}, namespace_file=tmp_path / "none")
 
-    assert await client.find(core.ConfigMap, ctrl.NamespacedName(namespace, "lock")) is None
+    assert await client.get_or_none(core.ConfigMap, ctrl.NamespacedName(namespace, "lock")) is None
 
 
 async def test_a_pod_that_is_not_there_and_rights_that_are_missing_are_told(client, server, namespace, tmp_path):

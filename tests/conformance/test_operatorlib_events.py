@@ -88,7 +88,7 @@ class Owner:
 
     async def reconcile(self, request):
         self.requests.append(request)
-        owner = await self.client.find(core.ConfigMap, request)
+        owner = await self.client.get_or_none(core.ConfigMap, request)
         if owner is None or "owns" not in owner.metadata.labels:
             return
         for kind, key in ((core.Secret, ctrl.NamespacedName(self.far, owner.metadata.name)),
@@ -116,14 +116,14 @@ async def test_children_elsewhere_are_made_again_by_the_owner_their_annotations_
         await api.create(owner)
         try:
             for kind, key in children.items():
-                first = await eventually(lambda kind=kind, key=key: api.find(kind, key), timeout=LIMIT)
+                first = await eventually(lambda kind=kind, key=key: api.get_or_none(kind, key), timeout=LIMIT)
                 assert first.metadata.annotations["operator-sdk/primary-resource"] == f"{namespace}/owner"
                 assert first.metadata.annotations["operator-sdk/primary-resource-type"] == "ConfigMap"
                 assert not first.metadata.owner_references
                 await api.delete(first)
 
                 async def is_made_again(kind=kind, key=key, uid=first.metadata.uid):
-                    found = await api.find(kind, key)
+                    found = await api.get_or_none(kind, key)
                     return found is not None and found.metadata.uid != uid
 
                 await eventually(is_made_again, timeout=LIMIT)

@@ -21,7 +21,7 @@ async def test_what_lost_its_last_finalizer_is_not_read_again(server, namespace)
 
             await mgr.client.update(held)
 
-            assert await mgr.client.find(core.ConfigMap, ctrl.object_key(held)) is None
+            assert await mgr.client.get_or_none(core.ConfigMap, ctrl.object_key(held)) is None
 
 
 async def test_a_deleted_collection_is_not_listed_again(server, namespace):
@@ -34,9 +34,9 @@ async def test_a_deleted_collection_is_not_listed_again(server, namespace):
             for name in names:
                 metadata = meta.ObjectMeta(name=name, namespace=namespace, labels=mine)
                 await mgr.client.create(core.ConfigMap(metadata=metadata))
-            assert [m.name for m in (await mgr.client.list(core.ConfigMap, labels=mine)).metas] == names
+            assert [m.name for m in (await mgr.client.list(core.ConfigMap, labels=mine)).metadata] == names
 
             await mgr.client.delete_all_of(core.ConfigMap, namespace=namespace, labels=mine)
 
             assert len(await mgr.client.list(core.ConfigMap, labels=mine)) == 0
-            assert await mgr.client.find(core.ConfigMap, ctrl.NamespacedName(namespace, names[0])) is None
+            assert await mgr.client.get_or_none(core.ConfigMap, ctrl.NamespacedName(namespace, names[0])) is None

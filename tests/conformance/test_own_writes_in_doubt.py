@@ -9,7 +9,7 @@ import pytest
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta, rbac
-from ctrlruntime.errors import APIStatusError, NotFound, NotInCacheError, StaleReadError, TransportError
+from ctrlruntime.errors import APIStatusError, NotFound, ObjectNotCachedError, StaleReadError, TransportError
 from ctrlruntime.testing.faults import FaultProxy, Match
 
 LIMIT = 60
@@ -26,7 +26,7 @@ def proxy(server):
 
 def manager(proxy, namespace, **options):
     cache = ctrl.CacheOptions(**{"namespaces": [namespace], **options})
-    return ctrl.new_manager(proxy.config, cache=cache, metrics_bind_address="0", read_your_writes_wait=WAIT)
+    return ctrl.new_manager(proxy.config, cache=cache, metrics_bind_address="0", read_your_writes_timeout=WAIT)
 
 
 def config_map(namespace, name, **labels):
@@ -34,7 +34,7 @@ def config_map(namespace, name, **labels):
 
 
 def names(items):
-    return sorted(item.name for item in items.metas)
+    return sorted(item.name for item in items.metadata)
 
 
 async def lose(proxy, write, *, reaches_server):
@@ -55,7 +55,7 @@ async def test_a_lost_create_is_settled_by_one_list_of_its_key(proxy, namespace,
         started = time.monotonic()
 
         listed = names(await mgr.client.list(core.ConfigMap))
-        found = await mgr.client.find(core.ConfigMap, key)
+        found = await mgr.client.get_or_none(core.ConfigMap, key)
 
         assert listed == sorted([*before, *(["lost"] if reaches_server else [])])
         assert (found is not None) is reaches_server
@@ -92,7 +92,7 @@ async def test_a_collection_delete_shows_what_finalizers_keep_as_terminating(pro
             await mgr.client.delete_all_of(core.ConfigMap, namespace=namespace, labels=mine)
 
             listed = await mgr.client.list(core.ConfigMap, labels=mine)
-            assert [(one.name, one.deletion_timestamp is not None) for one in listed.metas] == [
+            assert [(one.name, one.deletion_timestamp is not None) for one in listed.metadata] == [
                 (f"kept-{number}", True)
             ]
             kept = await mgr.client.get(core.ConfigMap, ctrl.object_key(kept))
@@ -102,7 +102,7 @@ async def test_a_collection_delete_shows_what_finalizers_keep_as_terminating(pro
 
 @pytest.mark.parametrize("reaches_server", [True, False])
 async def test_a_lost_collection_delete_is_settled_by_one_list(proxy, namespace, reaches_server):
-    mgr = manager(proxy, namespace, by_kind={core.ConfigMap: ctrl.KindOptions(labels={"app": "x"})})
+    mgr = manager(proxy, namespace, by_object={core.ConfigMap: ctrl.ByObject(labels={"app": "x"})})
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         for name in ("a", "b"):
             await mgr.client.create(config_map(namespace, name, app="x"))
@@ -116,12 +116,12 @@ async def test_a_lost_collection_delete_is_settled_by_one_list(proxy, namespace,
 
 async def test_a_live_list_has_the_selectors_of_the_cache_and_its_indexes(proxy, namespace):
     """While the watch is silent the cache cannot show a write: the read falls back to a live one."""
-    cache = {"by_kind": {core.ConfigMap: ctrl.KindOptions(labels={"app": "x"})}}
+    cache = {"by_object": {core.ConfigMap: ctrl.ByObject(labels={"app": "x"})}}
     mgr = ctrl.new_manager(
         proxy.config,
         cache=ctrl.CacheOptions(namespaces=[namespace], **cache),
         metrics_bind_address="0",
-        read_your_writes_wait=0.2,
+        read_your_writes_timeout=0.2,
     )
     mgr.cache.index_field(core.ConfigMap, "data.color")
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
@@ -141,7 +141,7 @@ async def test_a_live_list_has_the_selectors_of_the_cache_and_its_indexes(proxy,
             assert names(red) == ["first", "second"]
             assert (await mgr.client.get(core.ConfigMap, ctrl.object_key(second))).data == {"color": "red"}
             other = ctrl.NamespacedName(namespace, "outside")
-            with pytest.raises(NotInCacheError):
+            with pytest.raises(ObjectNotCachedError):
                 await mgr.client.get(core.ConfigMap, other)
         assert mgr.cluster.gate.live_reads >= 3
 
@@ -151,7 +151,7 @@ async def test_a_key_of_another_cluster_is_refused_while_a_write_is_in_doubt(pro
         proxy.config,
         cache=ctrl.CacheOptions(namespaces=[namespace]),
         metrics_bind_address="0",
-        read_your_writes_wait=0.2,
+        read_your_writes_timeout=0.2,
     )
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         await mgr.client.list(core.ConfigMap)
@@ -185,7 +185,7 @@ async def test_under_a_namespaced_role_a_live_list_asks_for_no_more_than_the_cac
         ctrl.get_config(str(path)),
         cache=ctrl.CacheOptions(namespaces=[namespace]),
         metrics_bind_address="0",
-        read_your_writes_wait=WAIT,
+        read_your_writes_timeout=WAIT,
     )
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         await mgr.client.list(core.ConfigMap)
@@ -210,17 +210,17 @@ async def test_while_the_server_fails_only_reads_of_the_unknown_key_fail(proxy, 
             ):
                 await mgr.client.list(core.ConfigMap)
             with pytest.raises(StaleReadError) as raised:
-                await mgr.client.find(core.ConfigMap, ctrl.NamespacedName(namespace, "lost"))
+                await mgr.client.get_or_none(core.ConfigMap, ctrl.NamespacedName(namespace, "lost"))
         assert raised.value.kind == "ConfigMap"
         assert raised.value.age > 0
 
-        assert await mgr.client.find(core.ConfigMap, ctrl.NamespacedName(namespace, "lost")) is None
+        assert await mgr.client.get_or_none(core.ConfigMap, ctrl.NamespacedName(namespace, "lost")) is None
         assert "known" in names(await mgr.client.list(core.ConfigMap))
 
 
 async def test_an_object_that_field_selectors_keep_out_delays_a_read_for_a_moment(proxy, namespace):
     fields = "metadata.name!=hidden"
-    mgr = manager(proxy, namespace, by_kind={core.ConfigMap: ctrl.KindOptions(fields=fields)})
+    mgr = manager(proxy, namespace, by_object={core.ConfigMap: ctrl.ByObject(fields=fields)})
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         await mgr.client.list(core.ConfigMap)
         await mgr.client.create(config_map(namespace, "hidden"))

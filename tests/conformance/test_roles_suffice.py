@@ -83,7 +83,7 @@ async def test_the_operator_works_with_its_roles_alone(admin, config, namespace)
 
     async def reaches(size: int) -> None:
         async def is_there() -> bool:
-            deployment = await admin.find(apps.Deployment, key)
+            deployment = await admin.get_or_none(apps.Deployment, key)
             nodes = (await admin.get(Memcached, key)).status.nodes
             return deployment is not None and deployment.spec.replicas == size and len(nodes) == size
 
@@ -151,7 +151,7 @@ async def test_a_rule_for_one_secret_leaves_the_owned_ones_writable(admin, grant
     await admin.create(core.ConfigMap(metadata={"name": "kept", **here}))
 
     async def is_copied() -> bool:
-        copied = await admin.find(core.Secret, ctrl.NamespacedName(namespace, "kept"))
+        copied = await admin.get_or_none(core.Secret, ctrl.NamespacedName(namespace, "kept"))
         return copied is not None and copied.data == {"a": b"b"}
 
     async with running(mgr):

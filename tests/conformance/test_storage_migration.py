@@ -39,7 +39,7 @@ async def group(client) -> AsyncIterator[str]:
             key = ctrl.NamespacedName("", definition.metadata.name)
 
             async def gone(key=key) -> bool:  # the next test must not meet two kinds of one name
-                return await client.find(CustomResourceDefinition, key) is None
+                return await client.get_or_none(CustomResourceDefinition, key) is None
 
             await eventually(gone)
 
@@ -106,7 +106,7 @@ async def stored(client, group) -> list[str]:
 async def resource_versions(client, group, namespace) -> dict[str, str]:
     kind = ctrl.Unstructured.of(f"{group}/v1beta1", "Gauge")
     items = await client.list(kind, namespace=namespace)
-    return {meta.name: meta.resource_version for meta in items.metas}
+    return {meta.name: meta.resource_version for meta in items.metadata}
 
 
 async def test_every_object_is_written_back_and_the_old_version_dropped(client, group, stored_before):

@@ -28,7 +28,7 @@ class Owner:
         self.far = far
 
     async def reconcile(self, request):
-        owner = await self.client.find(core.ConfigMap, request)
+        owner = await self.client.get_or_none(core.ConfigMap, request)
         if owner is None or "tracked-tests.example.com/owner" not in owner.metadata.labels:
             return
         if owner.metadata.deletion_timestamp is not None:
@@ -56,7 +56,10 @@ async def test_tracked_children_are_made_again_and_go_with_their_owner(server, n
     api = mgr.cluster.unfenced_client()
 
     async def are_there():
-        return await api.find(core.Secret, secret) is not None and await api.find(rbac.ClusterRole, role) is not None
+        return (
+            await api.get_or_none(core.Secret, secret) is not None
+            and await api.get_or_none(rbac.ClusterRole, role) is not None
+        )
 
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         await api.create(owner)
@@ -68,7 +71,7 @@ async def test_tracked_children_are_made_again_and_go_with_their_owner(server, n
         await api.delete(first)
 
         async def is_made_again():
-            found = await api.find(core.Secret, secret)
+            found = await api.get_or_none(core.Secret, secret)
             return found is not None and found.metadata.uid != first.metadata.uid
 
         await eventually(is_made_again, timeout=LIMIT)
@@ -77,10 +80,10 @@ async def test_tracked_children_are_made_again_and_go_with_their_owner(server, n
         await api.delete(owner)
 
         async def is_gone():
-            return await api.find(core.ConfigMap, ctrl.object_key(owner)) is None
+            return await api.get_or_none(core.ConfigMap, ctrl.object_key(owner)) is None
 
         await eventually(is_gone, timeout=LIMIT)
         for kind, key in ((core.Secret, secret), (rbac.ClusterRole, role)):
             with pytest.raises(NotFound):
                 await api.get(kind, key)
-        assert await api.find(core.Secret, ctrl.object_key(other)) is not None
+        assert await api.get_or_none(core.Secret, ctrl.object_key(other)) is not None

@@ -55,7 +55,7 @@ async def test_a_key_of_another_cluster_is_refused_by_every_reader(clusters, nam
         ):
             await reader.get(core.ConfigMap, eu_key)
         with pytest.raises(ValueError, match=r"pass ctrl\.NamespacedName\(.*'web'\)"):
-            await reader.find(core.ConfigMap, eu_key)
+            await reader.get_or_none(core.ConfigMap, eu_key)
         for key in (home_key, plain):
             assert (await reader.get(core.ConfigMap, key)).metadata.name == "web", name
     for name, reader in readers(eu, namespace).items():
@@ -72,10 +72,10 @@ async def test_no_object_is_created_for_a_key_of_another_cluster(clusters, names
     mgr, eu = clusters
     with pytest.raises(ValueError, match="the key belongs to the cluster 'eu'"):
         await write(mgr.client, core.ConfigMap, ctrl.Request(namespace, "web", "eu"))
-    assert await mgr.api_reader.find(core.ConfigMap, ctrl.NamespacedName(namespace, "web")) is None
+    assert await mgr.api_reader.get_or_none(core.ConfigMap, ctrl.NamespacedName(namespace, "web")) is None
 
     assert (await write(eu.client, core.ConfigMap, ctrl.Request(namespace, "web", "eu")))[1] == "created"
-    assert await mgr.api_reader.find(core.ConfigMap, ctrl.NamespacedName(namespace, "web")) is not None
+    assert await mgr.api_reader.get_or_none(core.ConfigMap, ctrl.NamespacedName(namespace, "web")) is not None
 
 
 async def test_a_plain_reconciler_is_refused_like_an_async_one(clusters, namespace):

@@ -47,7 +47,7 @@ class Gears:
         self.read = {}
 
     async def reconcile(self, request):
-        gear = await self.client.find(Gear, request)
+        gear = await self.client.get_or_none(Gear, request)
         if gear is not None:
             self.read[request.name] = gear.spec.teeth
 
@@ -80,10 +80,10 @@ async def test_one_bad_object_among_a_hundred(server, namespace, gears):
         await eventually(lambda: len(reconciler.read) == 99, timeout=LIMIT)
         listed = await mgr.client.list(Gear)
         assert len(listed) == 100
-        assert len(listed.readable) == 99
-        assert "spec.teeth" in str(listed.unreadable[0])
+        assert len(listed.valid) == 99
+        assert "spec.teeth" in str(listed.decode_errors[0])
         live = await mgr.api_reader.list(Gear, namespace=namespace)
-        assert (len(live.readable), len(live.unreadable)) == (99, 1)
+        assert (len(live.valid), len(live.decode_errors)) == (99, 1)
         with pytest.raises(DecodeError, match=r"spec\.teeth"):
             await mgr.client.get(Gear, ctrl.NamespacedName(namespace, "bad"))
         assert (await mgr.client.get(RawGear, ctrl.NamespacedName(namespace, "bad")))["spec"]["teeth"] == "many"

@@ -314,7 +314,7 @@ async def test_a_deleting_object_that_the_validator_refuses_goes_with_its_last_f
     for left in (["example.com/two"], []):
         await mgr.client.patch(game, ctrl.merge_patch({"metadata": {"finalizers": left}}))
 
-    assert await mgr.api_reader.find(Game, ctrl.object_key(game)) is None
+    assert await mgr.api_reader.get_or_none(Game, ctrl.object_key(game)) is None
 
 
 async def test_a_delete_can_be_denied(mgr, namespace):
@@ -326,7 +326,7 @@ async def test_a_delete_can_be_denied(mgr, namespace):
     await mgr.client.patch(game, ctrl.merge_patch({"metadata": {"annotations": {"keep": "no"}}}))
     await mgr.client.delete(game)
 
-    assert await mgr.api_reader.find(Game, ctrl.object_key(game)) is None
+    assert await mgr.api_reader.get_or_none(Game, ctrl.object_key(game)) is None
 
 
 async def test_warnings_reach_the_client(mgr, server, namespace):
@@ -417,7 +417,7 @@ async def test_the_registration_goes_with_the_manager(mgr, server, namespace, ma
         for kind in ("Mutating", "Validating")
     }
     name = ctrl.NamespacedName("", "development-mgame-v1.kb.io")
-    present = [await mgr.api_reader.find(kind, name) for kind in kinds.values()]
+    present = [await mgr.api_reader.get_or_none(kind, name) for kind in kinds.values()]
     definition = ctrl.NamespacedName("", f"games.{GROUP}")
     converting = (await mgr.api_reader.get(CustomResourceDefinition, definition))["spec"]["conversion"]
     assert all(present)
@@ -427,7 +427,7 @@ async def test_the_registration_goes_with_the_manager(mgr, server, namespace, ma
     other = ctrl.Cluster(mgr.config)
 
     async def is_gone() -> bool:
-        found = [await other.api_reader.find(kind, name) for kind in kinds.values()]
+        found = [await other.api_reader.get_or_none(kind, name) for kind in kinds.values()]
         back = (await other.api_reader.get(CustomResourceDefinition, definition))["spec"]["conversion"]
         return not any(found) and back == {"strategy": "None"}
 

@@ -80,7 +80,7 @@ class Feed:
             queue.add(request, priority=self.priority)
         self.started.set()
 
-    async def synced(self):
+    async def wait_for_sync(self):
         if self.gate is not None:
             await self.gate.wait()
 
@@ -367,7 +367,7 @@ async def test_the_reconcile_knows_its_id():
 class OneObject:
     """A client that has one object."""
 
-    async def find(self, kind, key):
+    async def get_or_none(self, kind, key):
         return kind(key) if key == A else None
 
 

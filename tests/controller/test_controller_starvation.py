@@ -26,7 +26,7 @@ class Initial:
         for request in self.requests:
             queue.add(request, priority=LOW_PRIORITY)
 
-    async def synced(self):
+    async def wait_for_sync(self):
         pass
 
     async def stop(self):

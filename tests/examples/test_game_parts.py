@@ -98,7 +98,7 @@ class Games:
     def __init__(self, *games: Game) -> None:
         self.games = games
 
-    async def find(self, _kind: type[Game], key: ctrl.Request) -> Game | None:
+    async def get_or_none(self, _kind: type[Game], key: ctrl.Request) -> Game | None:
         return next((each for each in self.games if each.metadata.name == key.name), None)
 
 

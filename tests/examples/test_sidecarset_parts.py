@@ -46,7 +46,7 @@ class Sets:
     async def list(self, _kind: type[SidecarSet]) -> tuple[SidecarSet, ...]:
         return self.sets
 
-    async def find(self, _kind: type[SidecarSet], key: ctrl.Request) -> SidecarSet | None:
+    async def get_or_none(self, _kind: type[SidecarSet], key: ctrl.Request) -> SidecarSet | None:
         return next((each for each in self.sets if each.metadata.name == key.name), None)
 
 

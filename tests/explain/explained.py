@@ -79,7 +79,7 @@ class Feed:
     async def start(self, queue):
         self.queue = queue
 
-    async def synced(self):
+    async def wait_for_sync(self):
         return
 
     async def stop(self):

@@ -48,15 +48,15 @@ class Times:
     @property
     def watch(self) -> ctrl.WatchOptions:
         default = ctrl.WatchOptions()
-        low, high = default.length
+        low, high = default.timeout
         first, longest = default.backoff
         return ctrl.WatchOptions(
-            length=(max(1.5, low * self.scale), max(2.25, high * self.scale)),
-            grace=default.grace * self.scale,
-            patience=default.patience * self.scale,
+            timeout=(max(1.5, low * self.scale), max(2.25, high * self.scale)),
+            timeout_grace=default.timeout_grace * self.scale,
+            stream_idle_timeout=default.stream_idle_timeout * self.scale,
             backoff=(first * self.scale, longest * self.scale),
-            calm=default.calm * self.scale,
-            absent_poll=default.absent_poll * self.scale,
+            backoff_reset_after=default.backoff_reset_after * self.scale,
+            missing_kind_retry_interval=default.missing_kind_retry_interval * self.scale,
         )
 
     @property
@@ -137,7 +137,7 @@ class Follower:
     # --- the manager's side ------------------------------------------------------------------------------------------
 
     async def reconcile(self, request: ctrl.Request) -> None:
-        found = await self._world.manager.client.find(self.kind, request)
+        found = await self._world.manager.client.get_or_none(self.kind, request)
         self.reconciled[request.name] = None if found is None else found.metadata.resource_version
 
     async def listen(self) -> None:
@@ -186,7 +186,7 @@ class Follower:
             cached = await self._world.manager.cache.list(self.kind, namespace=self._world.namespace)
         except CtrlError as error:
             return f"{self.plural} cannot be read: {error}"
-        held = {meta.name: meta.resource_version for meta in cached.metas}
+        held = {meta.name: meta.resource_version for meta in cached.metadata}
         if held != truth:
             return f"the cache of {self.plural} holds {held}, the server {truth}"
         reconciled = {name: version for name, version in self.reconciled.items() if version is not None}

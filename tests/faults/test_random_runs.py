@@ -62,11 +62,11 @@ class Reconciler:
         self.namespace = namespace
 
     async def reconcile(self, request: ctrl.Request) -> ctrl.Result | None:
-        parent = await self.client.find(core.ConfigMap, request)
+        parent = await self.client.get_or_none(core.ConfigMap, request)
         if parent is None or "replicas" not in parent.data:
             return None
         children = await self.client.list(core.Secret, namespace=self.namespace, labels={PARENT: parent.metadata.name})
-        there = sum(child.deletion_timestamp is None for child in children.metas)
+        there = sum(child.deletion_timestamp is None for child in children.metadata)
         for _ in range(int(parent.data["replicas"]) - there):
             child = core.Secret(
                 metadata=meta.ObjectMeta(
@@ -184,10 +184,10 @@ class Leaders:
         mgr = ctrl.new_manager(
             self.proxy.config,
             cache=ctrl.CacheOptions(
-                namespaces=[self.namespace], watch=WatchOptions(length=(2.0, 3.0), grace=1.0, page_size=50)
+                namespaces=[self.namespace], watch=WatchOptions(timeout=(2.0, 3.0), timeout_grace=1.0, page_size=50)
             ),
             leader_election=scaled(election, 2.0, 1.4, 0.2),
-            read_your_writes_wait=self.rng.choice((0.3, 5.0)),
+            read_your_writes_timeout=self.rng.choice((0.3, 5.0)),
             graceful_shutdown_timeout=2.0,
             metrics_bind_address="0",
         )
@@ -227,7 +227,7 @@ class Leaders:
                     del self.tasks[identity]
                     self.start()
             key = ctrl.NamespacedName(self.namespace, "random")
-            lease = await client.find(coordination.Lease, key)
+            lease = await client.get_or_none(coordination.Lease, key)
             holder = lease.spec.holder_identity if lease else None
             if holder in self.tasks:
                 return str(holder)
@@ -295,7 +295,9 @@ async def _settled(client: ctrl.Client, namespace: str, parents: list[Parent], h
     """Wait until every parent has what it wants, and return what is wrong with those that have not, or had more."""
     limit = time.monotonic() + SETTLED
     while True:
-        found = Counter(child.labels[PARENT] for child in (await client.list(core.Secret, namespace=namespace)).metas)
+        found = Counter(
+            child.labels[PARENT] for child in (await client.list(core.Secret, namespace=namespace)).metadata
+        )
         missing = [parent for parent in parents if found[parent.name] != parent.wanted]
         if not missing or time.monotonic() > limit or any(found[p.name] > p.wanted for p in parents):
             break

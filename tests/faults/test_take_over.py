@@ -48,7 +48,7 @@ class Standby:
 
         async def reconcile(request: ctrl.Request) -> None:
             try:
-                await client.find(kind, ctrl.NamespacedName(request.namespace, request.name))
+                await client.get_or_none(kind, ctrl.NamespacedName(request.namespace, request.name))
             except StaleReadError:
                 self.stale.add(name)
                 raise
@@ -72,7 +72,7 @@ class Standby:
             caches = [self.mgr.cluster.cache, self.behind_proxy.cache]
             await eventually(lambda: sum(len(one.informers()) for one in caches) == self.kinds, timeout=SOON)
             for cache in caches:
-                await asyncio.wait_for(cache.wait_synced(), SOON)
+                await asyncio.wait_for(cache.wait_for_cache_sync(), SOON)
             assert not self.mgr.elected.is_set()
             yield
 
@@ -130,5 +130,5 @@ async def test_a_kind_that_only_is_read_shows_what_the_last_leader_wrote(server,
                 await user.close()
                 await standby.win()
 
-                assert await standby.mgr.client.find(core.Secret, ctrl.object_key(late)) is not None
-                assert "late" in {item.name for item in (await standby.mgr.client.list(core.Secret)).metas}
+                assert await standby.mgr.client.get_or_none(core.Secret, ctrl.object_key(late)) is not None
+                assert "late" in {item.name for item in (await standby.mgr.client.list(core.Secret)).metadata}

@@ -597,7 +597,7 @@ async def stale_kind(world: World) -> None:
                 assert time.monotonic() - began < world.times.bound(180)
                 await asyncio.sleep(0.02)
             # The last proof of life may be as old as a watch when the silence begins.
-            assert time.monotonic() - began >= world.times.stale_after - world.times.watch.length[1]
+            assert time.monotonic() - began >= world.times.stale_after - world.times.watch.timeout[1]
             assert "Secret" in why
             assert "ConfigMap" not in why
         ended = time.monotonic()

@@ -59,7 +59,7 @@ class Reconciler:
         if request.name == "hang":
             self.entered.set()
             await self.release.wait()
-        found = await self.client.find(core.ConfigMap, request)
+        found = await self.client.get_or_none(core.ConfigMap, request)
         if found is not None and request.name == "written" and not found.data:
             found.data = {"seen": "yes"}
             await self.client.update(found)

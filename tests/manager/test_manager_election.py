@@ -43,7 +43,7 @@ def held(election, config):
 
 
 async def holder(mgr, election):
-    lease = await mgr.api_reader.find(coordination.Lease, ctrl.NamespacedName(election.namespace, election.id))
+    lease = await mgr.api_reader.get_or_none(coordination.Lease, ctrl.NamespacedName(election.namespace, election.id))
     return None if lease is None else lease.spec.holder_identity or ""
 
 

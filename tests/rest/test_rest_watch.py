@@ -50,7 +50,7 @@ def chunks(*parts: bytes, hold: asyncio.Event | None = None):
 async def frames_of(collection, seen: list[Frame] | None = None, **options) -> list[Frame]:
     """Return all frames; those before a failure are in `seen`."""
     seen = [] if seen is None else seen
-    async for batch in collection.watch(**{"resource_version": "5", "length": 30.0, **options}):
+    async for batch in collection.watch(**{"resource_version": "5", "timeout": 30.0, **options}):
         seen += batch
     return seen
 
@@ -115,12 +115,12 @@ async def test_a_frame_over_the_limit_says_which_request_and_which_option(server
 # --- watches ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_watch_asks_for_bookmarks_and_a_length(server):
+async def test_a_watch_asks_for_bookmarks_and_a_timeout(server):
     server.will(chunks(line("ADDED", {"a": 1}), line("BOOKMARK", {"b": 2})))
 
     async with connected(server.url) as transport:
         collection = Collection(transport, PODS, namespace="default", labels="a=b", fields="spec.nodeName=n")
-        frames = await frames_of(collection, length=30.4)
+        frames = await frames_of(collection, timeout=30.4)
 
     assert frames == [Frame("ADDED", b'{"a": 1}'), Frame("BOOKMARK", b'{"b": 2}')]
     request = server.requests[0]
@@ -197,7 +197,7 @@ async def test_an_error_frame_is_raised_after_the_frames_before_it(server, reaso
 
     async with connected(server.url) as transport:
         with pytest.raises(error, match="too old"):
-            await frames_of(Collection(transport, PODS), seen, length=30)
+            await frames_of(Collection(transport, PODS), seen, timeout=30)
 
     assert [frame.type for frame in seen] == ["ADDED"]
 
@@ -239,7 +239,7 @@ async def test_a_watch_whose_connection_breaks_is_a_transport_error(server):
 
     async with connected(server.url) as transport:
         with pytest.raises(TransportError):
-            await frames_of(Collection(transport, PODS), seen, length=30)
+            await frames_of(Collection(transport, PODS), seen, timeout=30)
 
     assert len(seen) == 1
 
@@ -251,7 +251,7 @@ async def test_a_watch_that_does_not_end_in_time_is_taken_for_dead(server):
 
     async with connected(server.url) as transport:
         with pytest.raises(RequestTimeoutError, match=r"did not end within 1.05 s.*taken for dead"):
-            await frames_of(Collection(transport, PODS), seen, length=1.0, grace=0.05)
+            await frames_of(Collection(transport, PODS), seen, timeout=1.0, timeout_grace=0.05)
     hold.set()
 
     assert [frame.type for frame in seen] == ["ADDED"]
@@ -262,7 +262,7 @@ async def test_frames_are_yielded_as_they_come(server):
     server.will(chunks(line("ADDED", {}), hold=hold))
 
     async with connected(server.url) as transport:
-        watch = Collection(transport, PODS).watch(resource_version="5", length=30)
+        watch = Collection(transport, PODS).watch(resource_version="5", timeout=30)
         async with asyncio.timeout(5):
             first = await anext(watch)
         await watch.aclose()

@@ -255,7 +255,7 @@ async def test_the_memcached_example_uses_what_its_role_grants_and_nothing_else(
         async def reaches(size):
             async def is_there():
                 memcached = await client.get(Memcached, key)
-                deployment = await client.find(apps.Deployment, key)
+                deployment = await client.get_or_none(apps.Deployment, key)
                 return len(memcached.status.nodes) == size and deployment.spec.replicas == size
 
             await eventually(is_there)

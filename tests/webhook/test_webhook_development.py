@@ -75,7 +75,7 @@ async def test_webhooks_are_registered_by_url_and_taken_back(cluster):
     assert pair
 
     await source.retire()
-    assert await cluster.api_reader.find(Mutating, ctrl.NamespacedName("", "mine")) is None
+    assert await cluster.api_reader.get_or_none(Mutating, ctrl.NamespacedName("", "mine")) is None
     await source.retire()
 
 

@@ -53,7 +53,7 @@ class World:
         if self.random.random() < self.fails:
             raise TransportError("reset")
 
-    async def find(self, kind, key):
+    async def get_or_none(self, kind, key):
         await self._travel()
         found = self.objects[kind]
         return None if found is None else found.deep_copy()

@@ -196,7 +196,7 @@ class Workloads:
             names = [f"subscriber-{number}" for number in range(self.asked.width)]
             subscriptions = [await self.mgr.cache.subscribe(Widget, name=name) for name in names]
             takers = [asyncio.create_task(take(subscription, updated)) for subscription in subscriptions]
-            await asyncio.gather(*(subscription.wait_synced() for subscription in subscriptions))
+            await asyncio.gather(*(subscription.wait_for_sync() for subscription in subscriptions))
         else:
             takers, created = [], Tally(self.asked.objects)
             builder = ctrl.new_controller_managed_by(self.mgr).for_(Widget)
@@ -242,7 +242,7 @@ class Workloads:
         self.mgr.cache.index_field(Widget, "spec.selector.instance")
         count = await self.cached(Widget)
         client = self.mgr.client
-        keys = [ctrl.NamespacedName(found.namespace, found.name) for found in (await client.list(Widget)).metas]
+        keys = [ctrl.NamespacedName(found.namespace, found.name) for found in (await client.list(Widget)).metadata]
         rate = Rate()
         while rate.goes_on():
             for key in keys:
@@ -252,7 +252,7 @@ class Workloads:
         times, listed = [], 0
         for _ in range(20):
             start = time.perf_counter()
-            listed = len([found.name for found in (await client.list(Widget, labels={"tier": "t3"})).metas])
+            listed = len([found.name for found in (await client.list(Widget, labels={"tier": "t3"})).metadata])
             times.append(time.perf_counter() - start)
         found = {"objects": count, "listed": listed, "list_ms": statistics.median(times) * 1e3}
         return found | rate.figures("gets") | found_by_index.figures("lookups")

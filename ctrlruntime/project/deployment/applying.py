@@ -165,7 +165,7 @@ class _Deployment:
             return
         held = ", ".join(present.metadata.finalizers) or "what is in it"
         async with self._in_time(f"{named} is still being deleted (held by {held})"):
-            while await self._client.api_reader.find(named.metadata_class, named.key) is not None:
+            while await self._client.api_reader.get_or_none(named.metadata_class, named.key) is not None:
                 await self._options.sleep(_POLL)
         del self._found[named]
 

@@ -94,7 +94,9 @@ class ApplySet:
 
         Raises: ConfigError for a ConfigMap of that name that is no parent, or another tool's.
         """
-        found = await self._client.api_reader.find(ConfigMap, NamespacedName(self.parent.namespace, self.parent.name))
+        found = await self._client.api_reader.get_or_none(
+            ConfigMap, NamespacedName(self.parent.namespace, self.parent.name)
+        )
         if found is None:
             return None
         annotations = found.metadata.annotations

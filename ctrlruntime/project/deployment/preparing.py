@@ -81,7 +81,7 @@ async def find(client: Client, names: Iterable[Named], *, whole: bool = False) -
         kind: type[Object] = Unstructured.of(named.kind.api_version, named.kind.kind) if whole else named.metadata_class
         async with slots:
             try:
-                return named, await client.api_reader.find(kind, named.key)
+                return named, await client.api_reader.get_or_none(kind, named.key)
             except NoMatchError:  # its definition comes with the deployment
                 return named, None
 

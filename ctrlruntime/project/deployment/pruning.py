@@ -81,7 +81,7 @@ async def _count(client: Client, named: Named) -> str:
 
 async def custom_objects(client: Client, definition: Named) -> list[Member]:
     """Return every object of a definition, in the version it is stored in. Raises: CtrlError when they cannot be listed."""
-    found = await client.api_reader.find(CustomResourceDefinition, definition.key)
+    found = await client.api_reader.get_or_none(CustomResourceDefinition, definition.key)
     if found is None:
         return []
     spec = found["spec"]

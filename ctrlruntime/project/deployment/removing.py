@@ -86,7 +86,7 @@ async def undeploy(cluster: Cluster, *, name: str, namespace: str, removal: Remo
 
 async def _rest_of(client: Client, ours: ApplySet) -> Scope | None:
     """Return the scope of a removal that was cut off: the record went with the Namespace, which is still there."""
-    found = await client.api_reader.find(core.Namespace, NamespacedName("", ours.parent.namespace))
+    found = await client.api_reader.get_or_none(core.Namespace, NamespacedName("", ours.parent.namespace))
     if found is None or found.metadata.labels.get(PART_OF) != ours.id:
         return None
     return Scope(frozenset({("", "Namespace")}), frozenset())
@@ -141,7 +141,7 @@ class _Undeployment:
     async def _operator_runs(self, plan: Plan) -> bool:
         for member in plan.members:
             if member.named.kind == _DEPLOYMENT:
-                found = await self._client.api_reader.find(apps.Deployment, member.named.key)
+                found = await self._client.api_reader.get_or_none(apps.Deployment, member.named.key)
                 if found is not None and found.status.available_replicas:
                     return True
         return False
@@ -188,7 +188,7 @@ class _Undeployment:
 
     async def _look(self, member: Member) -> Member | None:
         try:
-            found = await self._client.api_reader.find(member.named.metadata_class, member.named.key)
+            found = await self._client.api_reader.get_or_none(member.named.metadata_class, member.named.key)
         except NoMatchError:
             return None
         if found is None or found.metadata.uid != member.uid:

@@ -92,7 +92,7 @@ async def _of_pods(cluster: Cluster, deployment: apps.Deployment) -> _Trouble | 
     image = {container.image for container in deployment.spec.template.spec.containers}
     pods = [
         pod
-        for pod in listed.readable
+        for pod in listed.valid
         # Those of the rollout, not those it replaces.
         if pod.metadata.deletion_timestamp is None and image <= {container.image for container in pod.spec.containers}
     ]

@@ -28,7 +28,7 @@ async def definition_checks(client: Client, subject: Subject, *, is_deployed: bo
         return
     for ours in definitions:
         name = str(ours["metadata"]["name"])
-        live = await client.api_reader.find(CustomResourceDefinition, NamespacedName("", name))
+        live = await client.api_reader.get_or_none(CustomResourceDefinition, NamespacedName("", name))
         if live is None:
             say = failed if is_deployed else warned
             yield say(f"crd {name}", "not installed", "run `ctrl install` or `ctrl deploy`")

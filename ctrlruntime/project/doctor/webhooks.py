@@ -36,7 +36,7 @@ async def webhook_checks(client: Client, subject: Subject, *, now: datetime | No
         yield _validity(secret, now or datetime.now(UTC))
     services: set[NamespacedName] = set()
     for named in configurations:
-        found = await client.api_reader.find(Unstructured.of(named.kind.api_version, named.kind.kind), named.key)
+        found = await client.api_reader.get_or_none(Unstructured.of(named.kind.api_version, named.kind.kind), named.key)
         if found is None:
             yield failed("webhook", f"{named} is not there", "run `ctrl deploy`")
             continue
@@ -60,7 +60,7 @@ async def _secret(client: Client, subject: Subject) -> core.Secret | None:
         return None
     namespace = Named.of(subject.deployment).namespace or subject.settings.namespace
     try:
-        return await client.api_reader.find(core.Secret, NamespacedName(namespace, name))
+        return await client.api_reader.get_or_none(core.Secret, NamespacedName(namespace, name))
     except CtrlError:  # Secrets are not for everybody's eyes
         return None
 
@@ -129,7 +129,7 @@ async def _endpoints(client: Client, service: NamespacedName) -> Check:
     )
     ready = [
         endpoint
-        for each in slices.readable
+        for each in slices.valid
         for endpoint in each.endpoints
         # No word on readiness means ready.
         if endpoint.conditions.ready is not False

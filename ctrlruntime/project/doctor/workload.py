@@ -23,7 +23,7 @@ async def deployed(cluster: Cluster, subject: Subject) -> apps.Deployment | None
     """Return the operator's Deployment in the cluster, None where it is not deployed."""
     if subject.deployment is None:
         return None
-    return await cluster.api_reader.find(apps.Deployment, Named.of(subject.deployment).key)
+    return await cluster.api_reader.get_or_none(apps.Deployment, Named.of(subject.deployment).key)
 
 
 async def workload_checks(cluster: Cluster, subject: Subject, deployment: apps.Deployment) -> AsyncIterator[Check]:
@@ -60,7 +60,7 @@ def _image(subject: Subject, deployment: apps.Deployment) -> Check:
 async def _pods(cluster: Cluster, deployment: apps.Deployment) -> list[core.Pod]:
     labels = deployment.spec.selector.match_labels if deployment.spec.selector is not None else {}
     listed = await cluster.api_reader.list(core.Pod, namespace=deployment.metadata.namespace, labels=labels)
-    return [pod for pod in listed.readable if pod.metadata.deletion_timestamp is None]
+    return [pod for pod in listed.valid if pod.metadata.deletion_timestamp is None]
 
 
 def _ends(pod: core.Pod) -> list[Check]:
@@ -85,7 +85,7 @@ async def _memory(cluster: Cluster, pods: list[core.Pod]) -> AsyncIterator[Check
     """Compare what containers use with their limits, where the cluster measures it."""
     for pod in pods:
         try:
-            found = await cluster.api_reader.find(_PodMetrics, Named.of(pod.to_dict()).key)
+            found = await cluster.api_reader.get_or_none(_PodMetrics, Named.of(pod.to_dict()).key)
         except CtrlError:  # no metrics server, or it does not know the Pod yet
             return
         used = {each["name"]: each["usage"].get("memory") for each in found["containers"]} if found is not None else {}

@@ -244,7 +244,7 @@ class Soak:
         while True:
             held = (await self._state())["versions"]
             found = await self.client.list(core.ConfigMap, namespace=self.namespace)
-            stored = {each.name: each.resource_version for each in found.metas}
+            stored = {each.name: each.resource_version for each in found.metadata}
             if held == stored or time.monotonic() > limit:
                 names = sorted(held.keys() | stored.keys())
                 return [f"{n}: {held.get(n)} instead of {stored.get(n)}" for n in names if held.get(n) != stored.get(n)]

@@ -33,7 +33,7 @@ class Copy:
 
     async def reconcile(self, request: ctrl.Request) -> ctrl.Result | None:
         self.reconciles += 1
-        parent = await self.client.find(core.ConfigMap, request)
+        parent = await self.client.get_or_none(core.ConfigMap, request)
         if parent is None or parent.metadata.labels.get(ROLE) != "parent":
             return None
 
@@ -86,7 +86,7 @@ def resident() -> int:
 
 async def state(mgr: ctrl.Manager, copy: Copy, namespace: str) -> dict[str, Any]:
     found = await mgr.cache.list(core.ConfigMap, namespace=namespace)
-    versions = {meta.name: meta.resource_version for meta in found.metas}
+    versions = {meta.name: meta.resource_version for meta in found.metadata}
     gc.collect()
     return {
         "versions": versions,
@@ -106,7 +106,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--watch", type=float, nargs=3, metavar=("SHORTEST", "LONGEST", "GRACE"))
     flags = ctrl.parse_flags(argv, parser=parser)
     args = flags.args
-    watch = ctrl.WatchOptions(length=(args.watch[0], args.watch[1]), grace=args.watch[2]) if args.watch else None
+    watch = (
+        ctrl.WatchOptions(timeout=(args.watch[0], args.watch[1]), timeout_grace=args.watch[2]) if args.watch else None
+    )
     mgr = ctrl.new_manager(
         flags.get_config(),
         cache=ctrl.CacheOptions(namespaces=[args.namespace], watch=watch or ctrl.WatchOptions()),

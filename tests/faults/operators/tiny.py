@@ -23,7 +23,7 @@ class Tiny:
         self.recorder = recorder
 
     async def reconcile(self, request: ctrl.Request) -> ctrl.Result | None:
-        parent = await self.client.find(core.ConfigMap, request)
+        parent = await self.client.get_or_none(core.ConfigMap, request)
         if parent is None or parent.metadata.labels.get("example.com/role") != "parent":
             return None
         child = ctrl.NamespacedName(request.namespace, f"{request.name}-child")

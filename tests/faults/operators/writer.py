@@ -88,7 +88,7 @@ class Writer:
             time.sleep(PAUSE)
 
 
-class Items:
+class ListResult:
     """Looks at every object there is, as an operator does that begins to lead."""
 
     def __init__(self, client: ctrl.Client) -> None:
@@ -98,7 +98,7 @@ class Items:
     async def reconcile(self, request: ctrl.Request) -> ctrl.Result | None:
         if not self.seen:
             say("first-reconcile")
-        await self.client.find(core.Secret, request)
+        await self.client.get_or_none(core.Secret, request)
         self.seen.add(request.name)
         if len(self.seen) % 500 == 0:
             say(f"reconciled-{len(self.seen)}")
@@ -132,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ctrl.new_controller_managed_by(mgr).named("writer").watches_raw_source(ctrl.source.Func(one)).complete(
         writer.reconcile
     )
-    ctrl.new_controller_managed_by(mgr).named("items").for_(core.Secret).complete(Items(mgr.client))
+    ctrl.new_controller_managed_by(mgr).named("items").for_(core.Secret).complete(ListResult(mgr.client))
 
     async def synced() -> None:
         await mgr.client.list(core.Secret, limit=1)
