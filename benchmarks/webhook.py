@@ -146,7 +146,7 @@ async def measure(environment: Environment, requests: int, parallel: int, renewa
         ctrl.get_config(str(environment.kubeconfig_path)),
         scheme=ctrl.Scheme(Game),
         metrics_bind_address="0",
-        webhook=ctrl.WebhookOptions(port=0, development=ctrl.Development()),
+        webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode()),
     )
     (ctrl.new_webhook_managed_by(mgr).for_(Game).with_defaulter(Defaulter()).with_validator(Validator()).complete())
     good = True

@@ -45,7 +45,13 @@ if TYPE_CHECKING:
     from ctrlruntime.client.patches import Patch, json_patch, merge_from, merge_patch, strategic_merge_patch
     from ctrlruntime.client.scoped import dry_run, namespaced, with_field_owner, with_field_validation
     from ctrlruntime.cluster import Cluster
-    from ctrlruntime.conditions import find_condition, is_false, is_true, remove_condition, set_condition
+    from ctrlruntime.conditions import (
+        find_condition,
+        is_condition_false,
+        is_condition_true,
+        remove_condition,
+        set_condition,
+    )
     from ctrlruntime.controller import Controller, ControllerDefaults, ControllerOptions
     from ctrlruntime.controller.blocking import blocking
     from ctrlruntime.controller.reconcilers import as_reconciler
@@ -55,7 +61,7 @@ if TYPE_CHECKING:
         contains_finalizer,
         create_or_patch,
         create_or_update,
-        delete_tracked,
+        delete_tracked_dependents,
         has_controller,
         has_owner,
         remove_controller_reference,
@@ -67,7 +73,7 @@ if TYPE_CHECKING:
     from ctrlruntime.errors import Invalid, TerminalError
     from ctrlruntime.event import CreateEvent, DeleteEvent, GenericEvent, UpdateEvent
     from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
-    from ctrlruntime.finalizer import FinalizerResult, Finalizers
+    from ctrlruntime.finalizer import Finalizers
     from ctrlruntime.install import install_crds, uninstall_crds
     from ctrlruntime.leaderelection import LeaderElection
     from ctrlruntime.log import get_logger
@@ -110,14 +116,14 @@ if TYPE_CHECKING:
     from ctrlruntime.serving.connections import ServerLimits
     from ctrlruntime.serving.tls import SecureMetrics
     from ctrlruntime.tracing import Tracing
-    from ctrlruntime.tracking import set_tracked_owner, tracked_by
+    from ctrlruntime.tracking import set_tracked_owner, tracking_labels
     from ctrlruntime.webhook import (
         Admission,
         AdmissionRequest,
         AdmissionResponse,
         Conversion,
         Denied,
-        Development,
+        DevelopmentMode,
         FieldError,
         MatchCondition,
         SecretCertificates,
@@ -129,8 +135,8 @@ if TYPE_CHECKING:
         denied,
         errored,
         invalid,
-        patched,
-        patched_from_raw,
+        patch_response,
+        patch_response_from_raw,
     )
 
 __all__ = [
@@ -152,13 +158,12 @@ __all__ = [
     "Default",
     "DeleteEvent",
     "Denied",
-    "Development",
+    "DevelopmentMode",
     "Duration",
     "EmbeddedResource",
     "EventRecorder",
     "ExternalDocs",
     "FieldError",
-    "FinalizerResult",
     "Finalizers",
     "Flags",
     "Format",
@@ -235,7 +240,7 @@ __all__ = [
     "contains_finalizer",
     "create_or_patch",
     "create_or_update",
-    "delete_tracked",
+    "delete_tracked_dependents",
     "denied",
     "dry_run",
     "errored",
@@ -253,8 +258,8 @@ __all__ = [
     "install_crds",
     "intercept",
     "invalid",
-    "is_false",
-    "is_true",
+    "is_condition_false",
+    "is_condition_true",
     "json_patch",
     "leader",
     "log",
@@ -266,8 +271,8 @@ __all__ = [
     "new_webhook_managed_by",
     "object_key",
     "parse_flags",
-    "patched",
-    "patched_from_raw",
+    "patch_response",
+    "patch_response_from_raw",
     "predicate",
     "printcolumn",
     "rbac",
@@ -286,7 +291,7 @@ __all__ = [
     "set_tracked_owner",
     "source",
     "strategic_merge_patch",
-    "tracked_by",
+    "tracking_labels",
     "uninstall_crds",
     "webhook",
     "with_field_owner",
@@ -307,7 +312,7 @@ _MODULES = {
     "client.patches": ("Patch", "json_patch", "merge_from", "merge_patch", "strategic_merge_patch"),
     "client.scoped": ("dry_run", "namespaced", "with_field_owner", "with_field_validation"),
     "cluster": ("Cluster",),
-    "conditions": ("find_condition", "is_false", "is_true", "remove_condition", "set_condition"),
+    "conditions": ("find_condition", "is_condition_false", "is_condition_true", "remove_condition", "set_condition"),
     "controller": ("Controller", "ControllerDefaults", "ControllerOptions"),
     "controller.blocking": ("blocking",),
     "controller.reconcilers": ("as_reconciler",),
@@ -317,7 +322,7 @@ _MODULES = {
         "contains_finalizer",
         "create_or_patch",
         "create_or_update",
-        "delete_tracked",
+        "delete_tracked_dependents",
         "has_controller",
         "has_owner",
         "remove_controller_reference",
@@ -329,7 +334,7 @@ _MODULES = {
     "errors": ("Invalid", "TerminalError"),
     "event": ("CreateEvent", "DeleteEvent", "GenericEvent", "UpdateEvent"),
     "field": ("Duration", "IntOrString", "MicroTime", "Quantity", "Time"),
-    "finalizer": ("FinalizerResult", "Finalizers"),
+    "finalizer": ("Finalizers",),
     "install": ("install_crds", "uninstall_crds"),
     "leaderelection": ("LeaderElection",),
     "log": ("get_logger",),
@@ -372,14 +377,14 @@ _MODULES = {
     "serving.connections": ("ServerLimits",),
     "serving.tls": ("SecureMetrics",),
     "tracing": ("Tracing",),
-    "tracking": ("set_tracked_owner", "tracked_by"),
+    "tracking": ("set_tracked_owner", "tracking_labels"),
     "webhook": (
         "Admission",
         "AdmissionRequest",
         "AdmissionResponse",
         "Conversion",
         "Denied",
-        "Development",
+        "DevelopmentMode",
         "FieldError",
         "MatchCondition",
         "SecretCertificates",
@@ -391,8 +396,8 @@ _MODULES = {
         "denied",
         "errored",
         "invalid",
-        "patched",
-        "patched_from_raw",
+        "patch_response",
+        "patch_response_from_raw",
     ),
 }
 _SUBMODULES = frozenset(

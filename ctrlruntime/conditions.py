@@ -17,8 +17,8 @@ __all__ = [
     "RULES",
     "ConditionStatus",
     "find_condition",
-    "is_false",
-    "is_true",
+    "is_condition_false",
+    "is_condition_true",
     "remove_condition",
     "set_condition",
 ]
@@ -144,13 +144,13 @@ def remove_condition(conditions: list[Condition], type: str) -> bool:
     return removed
 
 
-def is_true(conditions: Sequence[Condition], type: str) -> bool:
+def is_condition_true(conditions: Sequence[Condition], type: str) -> bool:
     """Return whether the condition of one type is there and "True"."""
     condition = find_condition(conditions, type)
     return condition is not None and condition.status == "True"
 
 
-def is_false(conditions: Sequence[Condition], type: str) -> bool:
+def is_condition_false(conditions: Sequence[Condition], type: str) -> bool:
     """Return whether the condition of one type is there and "False"."""
     condition = find_condition(conditions, type)
     return condition is not None and condition.status == "False"

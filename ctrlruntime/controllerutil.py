@@ -16,12 +16,12 @@ from ctrlruntime.api.meta.v1 import OwnerReference
 from ctrlruntime.api.metadata import NamespacedName, ObjectKey
 from ctrlruntime.api.model import model_like
 from ctrlruntime.client.codec import rebound_key
-from ctrlruntime.client.interfaces import Client, Propagation, Reader
+from ctrlruntime.client.interfaces import Client, PropagationPolicy, Reader
 from ctrlruntime.client.patches import merge_patch
 from ctrlruntime.client.unchanged import is_unchanged, unchanged_writes_of
 from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, Conflict, DecodeError, NotFound
 from ctrlruntime.patch import create_merge_patch
-from ctrlruntime.tracking import tracked_by
+from ctrlruntime.tracking import tracking_labels
 
 T = TypeVar("T", bound=Object)
 
@@ -130,7 +130,7 @@ def _check_scope(owner: Object, obj: Object) -> None:
     raise ValueError(
         f"{_name(owner)} cannot own {_name(obj)}: the owner is in namespace {home} and the object {what}, and the garbage collector would "
         "delete it. Instead, label the object with set_tracked_owner, watch it with enqueue_request_for_tracked_owner, and call "
-        "delete_tracked in a finalizer of the owner"
+        "delete_tracked_dependents in a finalizer of the owner"
     )
 
 
@@ -171,8 +171,8 @@ def _group(reference: OwnerReference) -> str:
 # --- tracked children: where an owner reference is not possible -------------------------------------------------------------
 
 
-async def delete_tracked(
-    client: Client, owner: Object, *kinds: type[Any], propagation: Propagation | None = "Background"
+async def delete_tracked_dependents(
+    client: Client, owner: Object, *kinds: type[Any], propagation_policy: PropagationPolicy | None = "Background"
 ) -> int:
     """Delete the children of these kinds that `owner` tracks (see `set_tracked_owner`), and return how many are still there.
 
@@ -181,18 +181,20 @@ async def delete_tracked(
     """
     remaining = 0
     for kind in kinds:
-        found = await client.api_reader.list(PartialObjectMetadata.of(kind), labels=tracked_by(owner))
+        found = await client.api_reader.list(PartialObjectMetadata.of(kind), labels=tracking_labels(owner))
         for child in found:
-            remaining += not await _is_deleted(client, child, propagation)
+            remaining += not await _is_deleted(client, child, propagation_policy)
     return remaining
 
 
-async def _is_deleted(client: Client, child: PartialObjectMetadata, propagation: Propagation | None) -> bool:
+async def _is_deleted(
+    client: Client, child: PartialObjectMetadata, propagation_policy: PropagationPolicy | None
+) -> bool:
     """Delete a child unless that has been asked for; return whether it is gone for certain."""
     if child.metadata.deletion_timestamp is not None:
         return False
     try:
-        await client.delete(child, uid=child.metadata.uid, propagation=propagation)
+        await client.delete(child, uid=child.metadata.uid, propagation_policy=propagation_policy)
     except NotFound:
         return True
     except Conflict:

@@ -1,14 +1,9 @@
-"""Named finalizers: clean-ups that run, in the order they were registered, before an object may go.
-
-A registry is pure bookkeeping on the object in memory; its result says what has to be written and can write it. It uses the finalizer
-functions of `controllerutil` and serves reconcilers.
-"""
+"""Named finalizers: cleanup functions that run, in the order of their registration, before Kubernetes deletes an object."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeAlias, TypeVar
 
 from ctrlruntime.api import Object
@@ -26,38 +21,6 @@ that says why it failed.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalizerResult(Generic[T]):
-    """What `Finalizers.finalize` did: what has to be written, and which finalizers failed (they stay and are called again)."""
-
-    obj: T
-    needs_update: bool = False
-    needs_status_update: bool = False
-    failures: Mapping[str, Exception]
-
-    async def write(self, client: Client) -> None:
-        """Write what has to be written, status first (without finalizers the object may be gone), then raise what failed.
-
-        Both writes are guarded by the version that was read. Raises: Conflict, the one failure, or an ExceptionGroup of several.
-        """
-        obj = self.obj
-        if self.needs_status_update:
-            # A write refreshes what it is given: a copy, or the removed finalizer would be back.
-            written = await client.status.update(obj.deep_copy())
-            obj.metadata.resource_version = written.metadata.resource_version
-        if self.needs_update:
-            await client.update(obj)
-        self.raise_failures()
-
-    def raise_failures(self) -> None:
-        """Raise the failure, or an ExceptionGroup of them; do nothing when there is none."""
-        failures = list(self.failures.values())
-        if len(failures) == 1:
-            raise failures[0]
-        if failures:
-            raise ExceptionGroup(f"finalizers failed: {', '.join(self.failures)}", failures)
-
-
 class Finalizers(Generic[T]):
     """The finalizers of one kind, by name (`example.com/name`)."""
 
@@ -72,14 +35,22 @@ class Finalizers(Generic[T]):
             raise ValueError(f"a finalizer {name} is registered already")
         self._finalizers[name] = finalizer
 
-    async def finalize(self, obj: T) -> FinalizerResult[T]:
-        """Add the missing finalizers to a live object; on one that is being deleted call and remove those it still has.
+    async def reconcile(self, client: Client, obj: T) -> None:
+        """Add the missing finalizers to `obj`, or run its finalizers if it is being deleted, and write the result.
 
-        The object is changed in memory only. One that raises stays on the object, and the others run all the same.
+        A finalizer that raises stays on the object, and the others run nevertheless. The status is written first, because the object may be
+        gone after its last finalizer. Both writes are guarded by the version that was read.
+
+        Raises:
+            Conflict: The object changed since it was read.
+            Exception: The error of the finalizer that failed, or an ExceptionGroup of several.
+
         """
         if obj.metadata.deletion_timestamp is None:
             added = [add_finalizer(obj, name) for name in self._finalizers]
-            return FinalizerResult(obj=obj, needs_update=any(added), failures={})
+            if any(added):
+                await client.update(obj)
+            return
         needs_update = needs_status_update = False
         failures: dict[str, Exception] = {}
         for name, finalizer in self._finalizers.items():
@@ -99,6 +70,13 @@ class Finalizers(Generic[T]):
             remove_finalizer(obj, name)
             needs_update = True
             needs_status_update = needs_status_update or bool(changed_status)
-        return FinalizerResult(
-            obj=obj, needs_update=needs_update, needs_status_update=needs_status_update, failures=failures
-        )
+        if needs_status_update:
+            # A write refreshes what it is given: a copy, or the removed finalizer would be back.
+            written = await client.status.update(obj.deep_copy())
+            obj.metadata.resource_version = written.metadata.resource_version
+        if needs_update:
+            await client.update(obj)
+        if len(failures) == 1:
+            raise next(iter(failures.values()))
+        if failures:
+            raise ExceptionGroup(f"finalizers failed: {', '.join(failures)}", list(failures.values()))

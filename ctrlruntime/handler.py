@@ -75,16 +75,16 @@ def enqueue_request_for_owner(
     owner: type[Object],
     *,
     is_namespaced: Callable[[], Awaitable[bool]] | None = None,
-    only_controller: bool = False,
+    only_controller_owner: bool = False,
 ) -> EventHandler[Request, Any]:
     """Return a handler that enqueues the owners of kind `owner` an object names in its ownerReferences, of any version of that kind.
 
     As in controller-runtime the reference's uid is not looked at: a child of a former object of the name enqueues the present one, whose
     reconciler finds that it does not own the child (`has_owner` compares uids). One reconcile too many does no harm.
-    `only_controller`: the owner reference must be the one marked as controller. `is_namespaced` says whether owners live in namespaces and is
+    `only_controller_owner`: ignore owners that are not the controller. `is_namespaced` says whether owners live in namespaces and is
     asked until it answers (None: what the class says). Raises: NotRegisteredError when `owner` is not a kind.
     """
-    return _Owner(owner, is_namespaced, only_controller=only_controller)
+    return _Owner(owner, is_namespaced, only_controller_owner=only_controller_owner)
 
 
 def enqueue_request_for_tracked_owner(owner: type[Object]) -> EventHandler[Request, Any]:
@@ -180,7 +180,7 @@ class _Mapped(EventHandler[R, T]):
 
 class _Owner:
     def __init__(
-        self, owner: type[Object], ask_scope: Callable[[], Awaitable[bool]] | None, *, only_controller: bool
+        self, owner: type[Object], ask_scope: Callable[[], Awaitable[bool]] | None, *, only_controller_owner: bool
     ) -> None:
         kind = kind_of(owner)
         self._group = kind.group
@@ -188,7 +188,7 @@ class _Owner:
         self._is_namespaced = kind.scope == "Namespaced"
         self._ask_scope = ask_scope
         self._has_asked = False
-        self._only_controller = only_controller
+        self._only_controller = only_controller_owner
 
     def __repr__(self) -> str:
         return f"enqueue_request_for_owner({self._kind}{f'.{self._group}' if self._group else ''})"

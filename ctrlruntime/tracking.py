@@ -3,7 +3,7 @@
 An owner reference across namespaces makes the garbage collector delete the child. A *tracked* child bears a label with
 its owner's uid instead, by which all of them are found, and an annotation with the owner's namespace and name, by which
 its events reach the owner (`handler.enqueue_request_for_tracked_owner`). Nothing deletes it by itself: the owner keeps a
-finalizer and calls `delete_tracked` before it goes.
+finalizer and calls `delete_tracked_dependents` before it goes.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def set_tracked_owner(owner: Object, obj: Object) -> None:
     metadata.annotations[annotation] = str(object_key(owner))
 
 
-def tracked_by(owner: Object) -> dict[str, str]:
-    """Return the labels by which to list the tracked children of `owner`: `client.list(kind, labels=tracked_by(owner))`."""
+def tracking_labels(owner: Object) -> dict[str, str]:
+    """Return the labels by which to list the tracked children of `owner`: `client.list(kind, labels=tracking_labels(owner))`."""
     return {tracking_label(gvk_for(owner)): owner.metadata.uid}
 
 

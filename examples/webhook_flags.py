@@ -28,7 +28,7 @@ def webhook_options(flags: ctrl.Flags, *, is_embedded: bool) -> ctrl.WebhookOpti
     """Return how webhooks are served; None when they are off."""
     match flags.args.webhooks or _mode(flags, is_embedded=is_embedded):
         case "development":
-            return ctrl.WebhookOptions(port=0, development=ctrl.Development(host=flags.args.webhook_host))
+            return ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode(host=flags.args.webhook_host))
         case "files":
             return flags.webhook(ctrl.WebhookOptions())
         case _:

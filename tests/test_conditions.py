@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from ctrlruntime.api.meta import Condition
-from ctrlruntime.conditions import find_condition, is_false, is_true, remove_condition, set_condition
+from ctrlruntime.conditions import (
+    find_condition,
+    is_condition_false,
+    is_condition_true,
+    remove_condition,
+    set_condition,
+)
 from ctrlruntime.field import Time
 
 
@@ -85,10 +91,10 @@ def test_find_and_remove() -> None:
     set_condition(conditions, "Ready", "True", reason="Up")
     set_condition(conditions, "Busy", "False", reason="Idle")
 
-    assert is_true(conditions, "Ready")
-    assert is_false(conditions, "Busy")
-    assert not is_true(conditions, "Busy")
-    assert not is_false(conditions, "Absent")
+    assert is_condition_true(conditions, "Ready")
+    assert is_condition_false(conditions, "Busy")
+    assert not is_condition_true(conditions, "Busy")
+    assert not is_condition_false(conditions, "Absent")
     assert find_condition(conditions, "Absent") is None
     assert remove_condition(conditions, "Ready")
     assert not remove_condition(conditions, "Ready")

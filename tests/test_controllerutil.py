@@ -16,7 +16,7 @@ from ctrlruntime.controllerutil import (
     contains_finalizer,
     create_or_patch,
     create_or_update,
-    delete_tracked,
+    delete_tracked_dependents,
     has_controller,
     has_owner,
     remove_controller_reference,
@@ -188,8 +188,8 @@ class Children:
         self.listed.append((gvk_for(kind).kind, labels))
         return [each for each in self.children if gvk_for(each) == gvk_for(kind)]
 
-    async def delete(self, obj, *, uid, propagation):
-        self.deleted.append((obj.metadata.name, uid, propagation))
+    async def delete(self, obj, *, uid, propagation_policy):
+        self.deleted.append((obj.metadata.name, uid, propagation_policy))
         if (error := self.answers.get(obj.metadata.name)) is not None:
             raise error
 
@@ -210,7 +210,7 @@ async def test_tracked_children_are_deleted_by_uid_and_those_still_there_are_cou
         answers={"gone": NotFound("gone"), "replaced": Conflict("uid")},
     )
 
-    remaining = await delete_tracked(client, owner(), core.Secret, core.ConfigMap)
+    remaining = await delete_tracked_dependents(client, owner(), core.Secret, core.ConfigMap)
 
     assert remaining == 4  # all but the one that was gone; asked again, they are found or not
     assert [kind for kind, _ in client.listed] == ["Secret", "ConfigMap"]
@@ -219,7 +219,7 @@ async def test_tracked_children_are_deleted_by_uid_and_those_still_there_are_cou
 
 
 async def test_without_tracked_children_nothing_remains():
-    assert await delete_tracked(Children(), owner(), core.Secret) == 0
+    assert await delete_tracked_dependents(Children(), owner(), core.Secret) == 0
 
 
 # --- a client in memory --------------------------------------------------------------------------------------------------
@@ -453,15 +453,17 @@ def deleted(*finalizers):
     return child(deletion_timestamp=Time.now(), finalizers=list(finalizers))
 
 
-async def test_missing_finalizers_are_added_to_a_live_object():
+async def test_finalizers_reconcile_adds_what_is_missing_once():
     registry = Finalizers()
     for name in ("example.com/a", "example.com/b"):
         registry.register(name, lambda obj: None)
-    obj = child(finalizers=["example.com/b"])
+    client = Memory(child(finalizers=["example.com/b"]))
+    obj = await client.get_or_none(core.ConfigMap, KEY)
 
-    result = await registry.finalize(obj)
-    assert (result.needs_update, obj.metadata.finalizers) == (True, ["example.com/b", "example.com/a"])
-    assert not (await registry.finalize(obj)).needs_update
+    await registry.reconcile(client, obj)
+    assert (client.verbs(), obj.metadata.finalizers) == (["update"], ["example.com/b", "example.com/a"])
+    await registry.reconcile(client, obj)
+    assert client.verbs() == ["update"]
 
 
 async def test_finalizers_run_in_order_and_one_that_fails_stays_while_others_run():
@@ -473,22 +475,21 @@ async def test_finalizers_run_in_order_and_one_that_fails_stays_while_others_run
 
     def second(obj):
         ran.append("second")
-        return True
 
     registry = Finalizers()
     registry.register("example.com/first", first)
     registry.register("example.com/second", second)
     registry.register("example.com/absent", lambda obj: ran.append("absent"))
     obj = deleted("example.com/second", "other.io/x", "example.com/first")
+    client = Memory(obj)
 
-    result = await registry.finalize(obj)
+    with pytest.raises(ConnectionError) as raised:
+        await registry.reconcile(client, obj)
 
     assert ran == ["first", "second"]
     assert obj.metadata.finalizers == ["other.io/x", "example.com/first"]
-    assert (result.needs_update, result.needs_status_update) == (True, True)
-    assert list(result.failures) == ["example.com/first"]
-    with pytest.raises(ConnectionError):
-        result.raise_failures()
+    assert client.verbs() == ["update"]
+    assert raised.value.__notes__ == ["in finalizer example.com/first"]
 
 
 async def test_several_failures_are_raised_together():
@@ -498,12 +499,11 @@ async def test_several_failures_are_raised_together():
     registry = Finalizers()
     registry.register("example.com/a", fails)
     registry.register("example.com/b", fails)
-    result = await registry.finalize(deleted("example.com/a", "example.com/b"))
     with pytest.raises(ExceptionGroup, match=r"example\.com/a, example\.com/b"):
-        result.raise_failures()
+        await registry.reconcile(Memory(), deleted("example.com/a", "example.com/b"))
 
 
-async def test_the_result_writes_status_first_and_then_the_finalizers():
+async def test_finalizers_reconcile_writes_status_before_finalizers():
     stored = owner("child")
     stored.metadata.finalizers = ["example.com/a"]
     client = Memory(stored)
@@ -516,7 +516,7 @@ async def test_the_result_writes_status_first_and_then_the_finalizers():
 
     registry = Finalizers()
     registry.register("example.com/a", clean)
-    await (await registry.finalize(obj)).write(client)
+    await registry.reconcile(client, obj)
 
     assert client.verbs() == ["status update", "update"]
     assert client.calls[1][1]["metadata"].get("finalizers") is None
@@ -526,7 +526,7 @@ async def test_the_result_writes_status_first_and_then_the_finalizers():
 async def test_nothing_is_written_when_nothing_changed():
     client = Memory(child())
     obj = await client.get_or_none(core.ConfigMap, KEY)
-    await (await Finalizers().finalize(obj)).write(client)
+    await Finalizers().reconcile(client, obj)
     assert client.calls == []
 
 

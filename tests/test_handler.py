@@ -155,7 +155,9 @@ def test_owners_that_are_not_the_controller_can_be_left_out():
     every, only = Requests(), Requests()
 
     enqueue_request_for_owner(apps.Deployment).handle(CreateEvent(snapshot(owners=owners)), every)
-    enqueue_request_for_owner(apps.Deployment, only_controller=True).handle(CreateEvent(snapshot(owners=owners)), only)
+    enqueue_request_for_owner(apps.Deployment, only_controller_owner=True).handle(
+        CreateEvent(snapshot(owners=owners)), only
+    )
 
     assert every == [Request("ns", "one"), Request("ns", "two")]
     assert only == [Request("ns", "two")]

@@ -18,7 +18,7 @@ from ctrlruntime.journal import Journal, Trigger
 from ctrlruntime.reconcile import Request
 from ctrlruntime.testing.eventually import eventually
 from ctrlruntime.tracing import Tracing
-from ctrlruntime.workqueue import ItemExponentialBackoff
+from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter
 
 sdk = pytest.importorskip(
     "opentelemetry.sdk.trace", reason="spans are read with opentelemetry-sdk; install the extra dev"
@@ -50,7 +50,7 @@ async def running(reconcile, *triggers, tracing):
     controller = Controller(
         "web",
         reconcile,
-        options=ControllerOptions(rate_limiter=ItemExponentialBackoff(60.0)),
+        options=ControllerOptions(rate_limiter=ItemExponentialFailureRateLimiter(60.0)),
         journal=journal,
         tracing=tracing,
     )

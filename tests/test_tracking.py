@@ -8,7 +8,7 @@ from ctrlruntime.api import Object, core, gvk_for
 from ctrlruntime.api.meta.v1 import ObjectMeta
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.errors import AlreadyOwnedError
-from ctrlruntime.tracking import set_tracked_owner, tracked_by, tracked_owner
+from ctrlruntime.tracking import set_tracked_owner, tracked_owner, tracking_labels
 
 
 class Memcached(Object, group="cache.example.com", version="v1"):
@@ -32,7 +32,7 @@ def test_a_child_bears_its_owners_uid_as_label_and_its_name_as_annotation():
 
     set_tracked_owner(memcached(), obj)
 
-    assert obj.metadata.labels == {"cache.example.com/memcached-uid": "u1"} == tracked_by(memcached())
+    assert obj.metadata.labels == {"cache.example.com/memcached-uid": "u1"} == tracking_labels(memcached())
     assert obj.metadata.annotations == {"cache.example.com/memcached": "ns/parent"}
     assert tracked_owner(gvk_for(Memcached), obj.metadata.annotations) == NamespacedName("ns", "parent")
     assert obj.metadata.owner_references == []

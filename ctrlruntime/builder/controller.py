@@ -269,7 +269,9 @@ class Builder(Generic[R]):
                 kind,
                 cast(
                     "EventHandler[R, Any]",
-                    enqueue_request_for_owner(owner, is_namespaced=ask_scope, only_controller=not match_every_owner),
+                    enqueue_request_for_owner(
+                        owner, is_namespaced=ask_scope, only_controller_owner=not match_every_owner
+                    ),
                 ),
                 predicates,
             )

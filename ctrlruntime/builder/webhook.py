@@ -68,7 +68,7 @@ class RuleOptions(TypedDict, total=False):
     namespace_selector: Mapping[str, Any]
     object_selector: Mapping[str, Any]
     match_conditions: Sequence[MatchCondition]
-    reads: Sequence[type[Object]]
+    cached_kinds: Sequence[type[Object]]
     """Kinds it reads from the cache; reviews wait until they are there."""
 
 
@@ -187,7 +187,7 @@ class WebhookBuilder(Generic[T]):
     def _rules(self, kind: type[T]) -> list[tuple[str, WebhookRule, HandlerFunction, RuleOptions]]:
         found: list[tuple[str, WebhookRule, HandlerFunction, RuleOptions]] = []
         for mutating, handler, options in self._handlers:
-            said = {name: value for name, value in options.items() if name not in {"path", "reads"}}
+            said = {name: value for name, value in options.items() if name not in {"path", "cached_kinds"}}
             rule = default_rule(kind, mutating=mutating, **said)
             path = options.get("path", "")
             if path and not _PATH.fullmatch(path):
@@ -201,7 +201,7 @@ class WebhookBuilder(Generic[T]):
     def _admission(self, handler: HandlerFunction, options: RuleOptions) -> Admission:
         return Admission(
             handler,
-            reads=options.get("reads", ()),
+            cached_kinds=options.get("cached_kinds", ()),
             recover_panic=self._recover_panic,
             log_constructor=self._log_constructor,
         )

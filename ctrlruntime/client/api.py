@@ -23,7 +23,7 @@ from ctrlruntime.client.interfaces import (
     FieldValidation,
     Labels,
     ListResult,
-    Propagation,
+    PropagationPolicy,
     Reader,
     SubresourceClient,
     WatchEvent,
@@ -245,13 +245,13 @@ class APIClient:
         *,
         dry_run: bool = False,
         grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
+        propagation_policy: PropagationPolicy | None = None,
         uid: str = "",
         resource_version: str = "",
     ) -> None:
         codec = self._codecs.for_object(obj)
         key = codec.key(obj)
-        options = delete_options(dry_run, grace_period_seconds, propagation, uid, resource_version)
+        options = delete_options(dry_run, grace_period_seconds, propagation_policy, uid, resource_version)
         await self._send(
             "delete",
             "DELETE",
@@ -272,7 +272,7 @@ class APIClient:
         fields: Fields | None = None,
         dry_run: bool = False,
         grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
+        propagation_policy: PropagationPolicy | None = None,
     ) -> None:
         codec = self._codecs.of(kind)
         resource = await self._mapper.resource_for(codec.gvk)
@@ -296,7 +296,7 @@ class APIClient:
                 "DELETE",
                 resource_path(resource, space),
                 params=params,
-                body=delete_options(dry_run, grace_period_seconds, propagation, "", ""),
+                body=delete_options(dry_run, grace_period_seconds, propagation_policy, "", ""),
             )
         if ticket is not None:
             _settle_collection(ticket, response.body)

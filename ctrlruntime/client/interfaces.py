@@ -31,7 +31,7 @@ Fields: TypeAlias = str | Mapping[str, str] | FieldSelector
 """A field selector: text (`"spec.nodeName=n1"`), equalities as a mapping, or a parsed one."""
 
 FieldValidation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
-Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+PropagationPolicy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 
 
 class ListResult(Sequence[T], Generic[T]):
@@ -257,7 +257,7 @@ class Writer(Protocol):
         *,
         dry_run: bool = False,
         grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
+        propagation_policy: PropagationPolicy | None = None,
         uid: str = "",
         resource_version: str = "",
     ) -> None:
@@ -273,7 +273,7 @@ class Writer(Protocol):
         fields: Fields | None = None,
         dry_run: bool = False,
         grace_period_seconds: int | None = None,
-        propagation: Propagation | None = None,
+        propagation_policy: PropagationPolicy | None = None,
     ) -> None:
         """Delete every object of a kind in a namespace that matches the selectors.
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import msgspec
 
-from ctrlruntime.client.interfaces import Client, Fields, FieldValidation, Labels, Propagation, SubresourceClient
+from ctrlruntime.client.interfaces import Client, Fields, FieldValidation, Labels, PropagationPolicy, SubresourceClient
 from ctrlruntime.rest.fence import current_actor
 
 
@@ -55,7 +55,7 @@ class ApplyOptions(SubresourceCreateOptions, total=False):
 class _Deleting(TypedDict, total=False):
     dry_run: bool
     grace_period_seconds: int | None
-    propagation: Propagation | None
+    propagation_policy: PropagationPolicy | None
 
 
 class DeleteOptions(_Deleting, total=False):
@@ -99,15 +99,19 @@ def write_options(
 
 
 def delete_options(
-    dry_run: bool, grace_period_seconds: int | None, propagation: Propagation | None, uid: str, resource_version: str
+    dry_run: bool,
+    grace_period_seconds: int | None,
+    propagation_policy: PropagationPolicy | None,
+    uid: str,
+    resource_version: str,
 ) -> bytes:
     options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
     if dry_run:
         options["dryRun"] = ["All"]
     if grace_period_seconds is not None:
         options["gracePeriodSeconds"] = grace_period_seconds
-    if propagation is not None:
-        options["propagationPolicy"] = propagation
+    if propagation_policy is not None:
+        options["propagationPolicy"] = propagation_policy
     preconditions = {k: v for k, v in (("uid", uid), ("resourceVersion", resource_version)) if v}
     if preconditions:
         options["preconditions"] = preconditions

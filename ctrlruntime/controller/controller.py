@@ -46,7 +46,7 @@ from ctrlruntime.reconcile import Reconciler, Request, Result
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.source import Kind, Source
 from ctrlruntime.tracing import Tracing
-from ctrlruntime.workqueue import Item, ItemExponentialBackoff, PriorityQueue, ShutDown
+from ctrlruntime.workqueue import Item, ItemExponentialFailureRateLimiter, PriorityQueue, QueueShutDownError
 
 if TYPE_CHECKING:
     from ctrlruntime.log.context import Refill
@@ -198,7 +198,7 @@ class Controller(Generic[R]):
         """The queue, made on first use inside the event loop."""
         if self._queue is None:
             self._queue = PriorityQueue(
-                rate_limiter=self.options.rate_limiter or ItemExponentialBackoff(),
+                rate_limiter=self.options.rate_limiter or ItemExponentialFailureRateLimiter(),
                 metrics=self._queue_metrics,
                 clock=self._clock,
             )
@@ -376,7 +376,7 @@ class Controller(Generic[R]):
                     # A reconcile that reads from the cache and finds nothing to do never suspends: let the others run.
                     await asyncio.sleep(0)
                     turn_ends = max(now, time.monotonic()) + _SLICE
-            except ShutDown:
+            except QueueShutDownError:
                 return
             except asyncio.CancelledError:
                 if self._is_cut_off:

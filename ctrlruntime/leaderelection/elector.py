@@ -105,7 +105,7 @@ class Elector:
 
     async def run(self) -> None:
         """Wait for the lease, then hold it; ends by being cancelled, and gives the lease back first
-        (`release_on_stop`).
+        (`release_on_cancel`).
 
         Raises: LeaderElectionLostError when the lease could not be renewed in time or is somebody else's; what
         `on_started` raises, after giving the lease back.
@@ -292,7 +292,7 @@ class Elector:
             self._may_hold = False
         # First this, then the write: nothing of ours may go out once others can see the lease free.
         self._step_down()
-        if not (self._options.release_on_stop and self._may_hold):
+        if not (self._options.release_on_cancel and self._may_hold):
             return
         try:
             async with asyncio.timeout(self._options.request_timeout):

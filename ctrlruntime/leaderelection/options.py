@@ -31,7 +31,7 @@ class LeaderElection:
     retry_period: float = 2.0
     """How long to wait between two attempts."""
 
-    release_on_stop: bool = True
+    release_on_cancel: bool = True
     """Give the lease back at a planned stop, so that another process takes over at once."""
 
     identity: str | None = None

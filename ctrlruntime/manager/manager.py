@@ -54,7 +54,7 @@ from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
-from ctrlruntime.serving.loops import LoopBlockedError, run_on
+from ctrlruntime.serving.loops import EventLoopBlockedError, run_on
 from ctrlruntime.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -407,7 +407,7 @@ class Manager:
             self._metrics_address,
             self.metrics,
             handlers=self._metrics_handlers,
-            ask=self.ask,
+            ask=self.run_on_main_loop,
             secure=self._secure_metrics,
             transport=self._metrics_transport(),
             limits=self._server_limits,
@@ -416,7 +416,7 @@ class Manager:
             self._health_address,
             liveness=self.liveness,
             readiness=self.readiness,
-            ask=self.ask,
+            ask=self.run_on_main_loop,
             metrics=self.metrics,
             limits=self._server_limits,
         )
@@ -447,7 +447,7 @@ class Manager:
         return debug_server(
             self._debug_address,
             pages(explainer),
-            ask=self.ask,
+            ask=self.run_on_main_loop,
             stack=stack,
             metrics=self.metrics.server("debug"),
             limits=self._server_limits,
@@ -489,19 +489,24 @@ class Manager:
 
         return asyncio.ensure_future(self._side.run(run))
 
-    async def ask(self, make: Callable[[], Awaitable[T]], /, *, within: float | None = None) -> T:
-        """Run what `make` returns on the manager's main event loop, and return its result; for HTTP handlers on the second loop.
+    async def run_on_main_loop(self, factory: Callable[[], Awaitable[T]], /, *, timeout: float | None = None) -> T:
+        """Run the awaitable that `factory` makes on the manager's main event loop, and return its result.
 
-        Raises: LoopBlockedError, which says where the main loop stands, when it does not begin `within` seconds (default: 4).
+        HTTP handlers use it, because they run on the second event loop.
+
+        Raises:
+            EventLoopBlockedError: The main loop did not start it within `timeout` seconds (default: 4). The error names the line where
+                the main loop is blocked.
+
         """
         if self._main is None:
-            raise LoopBlockedError("the manager has not started")
+            raise EventLoopBlockedError("the manager has not started")
         try:
-            return await run_on(self._main, make, begin_within=ANSWER_WITHIN if within is None else within)
-        except LoopBlockedError as error:
+            return await run_on(self._main, factory, begin_within=ANSWER_WITHIN if timeout is None else timeout)
+        except EventLoopBlockedError as error:
             if self._watch is None:
                 raise
-            raise LoopBlockedError(self._watch.describe()) from error
+            raise EventLoopBlockedError(self._watch.describe()) from error
 
     # --- leadership ---------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The watchdog: asks the main event loop, again and again, whether it still answers, and tells where it stands when it does not.
 
 It runs on the second loop. A beat goes to the main loop by `call_soon_threadsafe`; until its answer comes back the loop is *stalled*. From
-`warn_after` seconds on that is a warning with the stack of the main thread; from `give_up_after` seconds on the loop is *hung*: `trouble`
+`warn_after` seconds on that is a warning with the stack of the main thread; from `unhealthy_after` seconds on the loop is *hung*: `trouble`
 says so, which the election and the liveness probe ask for.
 """
 
@@ -35,13 +35,13 @@ class Watchdog:
     warn_after: float = 1.0
     """How long the event loop may not answer before there is a warning."""
 
-    give_up_after: float = 60.0
+    unhealthy_after: float = 60.0
     """How long it may not answer before the lease is not renewed any more and liveness fails."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.warn_after <= self.give_up_after:
+        if not 0 < self.warn_after <= self.unhealthy_after:
             raise ConfigError(
-                f"the watchdog warns after {self.warn_after:g} s and gives up after {self.give_up_after:g} s: "
+                f"the watchdog warns after {self.warn_after:g} s and gives up after {self.unhealthy_after:g} s: "
                 "give two numbers above 0, the second not smaller than the first"
             )
 
@@ -109,7 +109,7 @@ class LoopWatch:
 
     def trouble(self) -> str:
         """Return why the loop counts as hung, so that this process must not lead; empty while it does not."""
-        return self.describe() if self.stalled_for() >= self._options.give_up_after else ""
+        return self.describe() if self.stalled_for() >= self._options.unhealthy_after else ""
 
     def check(self) -> None:
         """Raise UnhealthyError when the loop is hung or has ended: the liveness check."""
@@ -176,7 +176,7 @@ class LoopWatch:
             )
         if self._has_warned:
             self._on_stall(self.describe())
-        if not self._has_given_up and seconds >= self._options.give_up_after:
+        if not self._has_given_up and seconds >= self._options.unhealthy_after:
             self._has_given_up = True
             self._log.error(
                 "the event loop hangs: the lease is not renewed any more and liveness fails",

@@ -96,7 +96,7 @@ class Pruner(Generic[T]):
         metadata = obj.metadata
         try:
             await self._client.delete(
-                obj, uid=metadata.uid, resource_version=metadata.resource_version, propagation="Background"
+                obj, uid=metadata.uid, resource_version=metadata.resource_version, propagation_policy="Background"
             )
         except (NotFound, Conflict):
             return False

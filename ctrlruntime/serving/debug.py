@@ -15,7 +15,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.metrics.server import ServerMetrics
 from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
 from ctrlruntime.serving.endpoints import Ask
-from ctrlruntime.serving.loops import LoopBlockedError
+from ctrlruntime.serving.loops import EventLoopBlockedError
 from ctrlruntime.serving.server import Address, Handler, HTTPServer, parse_address
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _handler(page: Page, ask: Ask, stack: Callable[[], list[str]]) -> Handler:
 
         try:
             shown = page.show(await ask(look), query)
-        except LoopBlockedError as error:
+        except EventLoopBlockedError as error:
             shown = page.refuse(str(error), stack())
         except Exception as error:  # noqa: BLE001 - the one who looks should see what is wrong
             log.get_logger("serving").error("a debug page failed", path=request.path, exc_info=error)

@@ -15,7 +15,7 @@ from ctrlruntime.metrics import Metrics
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.serving.access import AccessReviews, guarded
 from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
-from ctrlruntime.serving.loops import LoopBlockedError
+from ctrlruntime.serving.loops import EventLoopBlockedError
 from ctrlruntime.serving.server import Handler, HTTPServer, parse_address
 from ctrlruntime.serving.tls import SecureMetrics, ServingCertificate
 
@@ -32,7 +32,7 @@ _FALSE: Final = frozenset({"false", "f", "0"})
 
 
 class Ask(Protocol):
-    """Runs what `make` returns on the event loop it belongs to. Raises: LoopBlockedError when that loop does not answer."""
+    """Runs what `make` returns on the event loop it belongs to. Raises: EventLoopBlockedError when that loop does not answer."""
 
     async def __call__(self, make: Callable[[], Awaitable[T]], /) -> T: ...
 
@@ -89,7 +89,7 @@ def asking(ask: Ask, handler: Handler) -> Handler:
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
             return await ask(lambda: handler(request))
-        except LoopBlockedError as error:
+        except EventLoopBlockedError as error:
             return web.Response(status=503, text=f"{error}\n")
 
     return answer

@@ -16,7 +16,7 @@ from ctrlruntime.errors import CtrlError
 T = TypeVar("T")
 
 
-class LoopBlockedError(CtrlError):
+class EventLoopBlockedError(CtrlError):
     """An event loop did not answer in time: code on it blocks, or it has ended."""
 
 
@@ -30,15 +30,15 @@ async def run_on(
     """Run what `make` returns on `loop` and return its result; both are called there, with the context of the caller.
 
     `begin_within`: seconds `loop` has to begin; when it does not, the work is not begun at all. A cancellation is handed on; with
-    `waits_for_end` it then passes only when the work has ended. Raises: LoopBlockedError, and what the work raises.
+    `waits_for_end` it then passes only when the work has ended. Raises: EventLoopBlockedError, and what the work raises.
     """
     errand = _Errand(make, loop, asyncio.get_running_loop())
     try:
         loop.call_soon_threadsafe(errand.begin)
     except RuntimeError as error:
-        raise LoopBlockedError("the event loop that is asked has ended") from error
+        raise EventLoopBlockedError("the event loop that is asked has ended") from error
     if begin_within is not None and not await errand.is_begun_within(begin_within):
-        raise LoopBlockedError(f"the event loop has not answered for {begin_within:g} s")
+        raise EventLoopBlockedError(f"the event loop has not answered for {begin_within:g} s")
     return await errand.finish(waits_for_end=waits_for_end)
 
 

@@ -21,20 +21,20 @@ from typing import Any, ParamSpec, TypeVar
 
 from typing_extensions import override
 
-__all__ = ["NothingHappensError", "VirtualTimeLoop", "in_virtual_time"]
+__all__ = ["VirtualTimeDeadlockError", "VirtualTimeLoop", "in_virtual_time"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class NothingHappensError(AssertionError):
+class VirtualTimeDeadlockError(AssertionError):
     """Every task waits, and no timer is left that could wake one."""
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An event loop whose time begins at `now` and jumps from timer to timer.
 
-    `patience`: real seconds for which it waits for a thread when no timer is left; after them `NothingHappensError` is
+    `patience`: real seconds for which it waits for a thread when no timer is left; after them `VirtualTimeDeadlockError` is
     raised out of the loop.
     """
 
@@ -71,7 +71,7 @@ class _Jumping(selectors.DefaultSelector):
             return ready
         ready = super().select(self._patience)
         if not ready:
-            raise NothingHappensError(
+            raise VirtualTimeDeadlockError(
                 f"every task waits and no timer is left (nothing came from a thread within {self._patience:g} s, either)"
             )
         return ready

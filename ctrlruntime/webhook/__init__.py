@@ -9,7 +9,7 @@ from ctrlruntime.webhook.authentication import (
     unauthenticated,
 )
 from ctrlruntime.webhook.conversion import Conversion, ConversionEndpoint, ConversionError
-from ctrlruntime.webhook.development import Development
+from ctrlruntime.webhook.development import DevelopmentMode
 from ctrlruntime.webhook.endpoint import Endpoint, NotReadyError
 from ctrlruntime.webhook.field_errors import FieldError, invalid
 from ctrlruntime.webhook.registration import MatchCondition, Registration, WebhookRule, default_path, default_rule
@@ -21,8 +21,8 @@ from ctrlruntime.webhook.response import (
     allowed,
     denied,
     errored,
-    patched,
-    patched_from_raw,
+    patch_response,
+    patch_response_from_raw,
 )
 from ctrlruntime.webhook.secret import SecretCertificates
 from ctrlruntime.webhook.server import WebhookOptions, WebhookServer
@@ -38,7 +38,7 @@ __all__ = [
     "ConversionError",
     "Defaulter",
     "Denied",
-    "Development",
+    "DevelopmentMode",
     "Endpoint",
     "FieldError",
     "LogFields",
@@ -67,8 +67,8 @@ __all__ = [
     "multi_mutating",
     "multi_validating",
     "operations_of",
-    "patched",
-    "patched_from_raw",
+    "patch_response",
+    "patch_response_from_raw",
     "unauthenticated",
     "validating",
 ]

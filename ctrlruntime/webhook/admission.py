@@ -51,8 +51,8 @@ class AdmissionHandler(Protocol):
 class Admission:
     """An admission webhook: `mgr.webhook_server.register("/mutate-sidecar-pod", Admission(handler))`.
 
-    `reads`: kinds the handler reads from the cache; until they are there, reviews wait and are then answered 503. `recover_panic=False` lets
-    exceptions through to the HTTP server, for debugging. `log_constructor` replaces the fields of log lines.
+    `cached_kinds`: kinds the handler reads from the cache. Reviews wait for them, and are answered with 503 if they do not arrive in time.
+    `recover_panic=False` lets exceptions through to the HTTP server, for debugging. `log_constructor` replaces the fields of log lines.
 
     What the handler raises becomes the answer: `Denied` a 403, an API error (`invalid(…)`) its own Status, an object that `request.decode`
     cannot read a 400; anything unexpected is logged with its traceback and answered 500 without it.
@@ -64,13 +64,13 @@ class Admission:
         self,
         handler: AdmissionHandler | HandlerFunction,
         *,
-        reads: Sequence[type[Object]] = (),
+        cached_kinds: Sequence[type[Object]] = (),
         recover_panic: bool = True,
         log_constructor: LogFields | None = None,
         body_limit: int = BODY_LIMIT,
     ) -> None:
         self._handle = handler_function(handler)
-        self.reads: Final[Sequence[type[Object]]] = tuple(reads)
+        self.cached_kinds: Final[Sequence[type[Object]]] = tuple(cached_kinds)
         self._recovers = recover_panic
         self._log_constructor = log_constructor
         self.body_limit: Final = body_limit

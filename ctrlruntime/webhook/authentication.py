@@ -62,7 +62,7 @@ class TokenAuthentication:
 
     kind: EndpointKind = "token authentication"
     body_limit: int = BODY_LIMIT
-    reads: Sequence[type[Object]] = ()
+    cached_kinds: Sequence[type[Object]] = ()
 
     def __init__(self, handler: TokenHandler) -> None:
         self._handler = handler

@@ -74,8 +74,8 @@ class FileCertificates:
         except ConfigError as error:
             raise ConfigError(
                 f"the webhook server has no certificate: {error}. Mount one (cert-manager, OLM) and name its folder with "
-                "--webhook-cert-path or WebhookOptions(cert_dir=…), or have one made: WebhookOptions(development=Development()) on a laptop, "
-                "WebhookOptions(secret=SecretCertificates(…)) in a cluster"
+                "--webhook-cert-path or WebhookOptions(cert_dir=…), or have one made: "
+                "WebhookOptions(development=DevelopmentMode()) on a laptop, WebhookOptions(secret=SecretCertificates(…)) in a cluster"
             ) from error
         return self._watcher.pair
 

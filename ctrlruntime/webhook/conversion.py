@@ -202,7 +202,7 @@ class ConversionEndpoint:
 
     kind: EndpointKind = "conversion"
     body_limit: int = BODY_LIMIT
-    reads: Sequence[type[Object]] = ()
+    cached_kinds: Sequence[type[Object]] = ()
     """Caches are filled through conversion: one that waited for them would wait for ever."""
 
     def __init__(self, conversions: Sequence[Conversion[Any]] = ()) -> None:

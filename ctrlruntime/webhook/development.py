@@ -30,13 +30,13 @@ from ctrlruntime.webhook.configurations import (
     webhook_configuration,
 )
 
-__all__ = ["Development", "DevelopmentCertificates"]
+__all__ = ["DevelopmentCertificates", "DevelopmentMode"]
 
 _RETIRING = 10.0  # seconds to take the registration back when the operator ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Development:
+class DevelopmentMode:
     """Makes certificates and registers the webhooks for as long as the operator runs.
 
     An operator that is killed leaves its registration behind, and with it requests that fail; its next start replaces it.
@@ -54,7 +54,7 @@ class Development:
     def __post_init__(self) -> None:
         if self.lifetime <= 0 or not self.host:
             raise ConfigError(
-                f"Development(host={self.host!r}, lifetime={self.lifetime}): give a host, and seconds above 0"
+                f"DevelopmentMode(host={self.host!r}, lifetime={self.lifetime}): give a host, and seconds above 0"
             )
 
 
@@ -62,7 +62,7 @@ class DevelopmentCertificates:
     """The certificates and the registration of development mode."""
 
     def __init__(
-        self, options: Development, client: Client, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self, options: DevelopmentMode, client: Client, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
         self._options = options
         self._client = client

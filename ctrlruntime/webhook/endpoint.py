@@ -37,7 +37,7 @@ class Endpoint(Protocol):
         ...
 
     @property
-    def reads(self) -> Sequence[type[Object]]:
+    def cached_kinds(self) -> Sequence[type[Object]]:
         """Kinds that must be in the cache before the first review is answered."""
         ...
 

@@ -17,7 +17,7 @@ from ctrlruntime.errors import DecodeError
 from ctrlruntime.rest.content import UNREADABLE
 from ctrlruntime.webhook.limits import decode_beyond_limits
 
-__all__ = ["AdmissionRequest", "BadObjectError", "Operation", "Review", "UserInfo", "read_review"]
+__all__ = ["AdmissionRequest", "Operation", "RequestDecodeError", "Review", "UserInfo", "read_review"]
 
 T = TypeVar("T", bound=Object)
 
@@ -29,7 +29,7 @@ _NO_KIND: Final = GroupVersionKind("", "", "")
 _NO_RESOURCE: Final = GroupVersionResource("", "", "")
 
 
-class BadObjectError(DecodeError):
+class RequestDecodeError(DecodeError):
     """An object of the request is not what the handler's class takes: it is for who asked to mend."""
 
 
@@ -69,17 +69,17 @@ class AdmissionRequest:
     warnings: list[str] = field(default_factory=list[str])
     """What `warn` collected."""
 
-    def decode(self, kind: type[T], *, limits: bool = True) -> T:
+    def decode(self, kind: type[T], *, validate: bool = True) -> T:
         """Return the object of the request; it is the caller's to change.
 
-        `limits=False` takes one whose values break the limits of their fields (`ge`, `max_length`, `pattern`, an enum) as well: mutating
-        webhooks are asked before the API server has looked. Raises: BadObjectError (a DecodeError) when there is none or it does not fit.
+        `validate=False` takes one whose values break the limits of their fields (`ge`, `max_length`, `pattern`, an enum) as well: mutating
+        webhooks are asked before the API server has looked. Raises: RequestDecodeError (a DecodeError) when there is none or it does not fit.
         """
-        return _decoded(kind, self.object, f"{self.operation} request has no object", limits=limits)
+        return _decoded(kind, self.object, f"{self.operation} request has no object", validate=validate)
 
-    def decode_old(self, kind: type[T], *, limits: bool = True) -> T:
+    def decode_old(self, kind: type[T], *, validate: bool = True) -> T:
         """Return the object as it is stored now (update, delete). Raises: as `decode`."""
-        return _decoded(kind, self.old_object, f"{self.operation} request has no old object", limits=limits)
+        return _decoded(kind, self.old_object, f"{self.operation} request has no old object", validate=validate)
 
     def warn(self, text: str) -> None:
         """Show the user a warning, whatever the answer will be. The API server cuts what is longer than 256 characters."""
@@ -174,10 +174,10 @@ def _bytes(raw: msgspec.Raw) -> bytes:
     return b"" if content == b"null" else content
 
 
-def _decoded(kind: type[T], raw: bytes, missing: str, *, limits: bool) -> T:
+def _decoded(kind: type[T], raw: bytes, missing: str, *, validate: bool) -> T:
     if not raw:
-        raise BadObjectError(f"the {missing}")
+        raise RequestDecodeError(f"the {missing}")
     try:
-        return kind.from_json(raw) if limits else decode_beyond_limits(kind, raw)
+        return kind.from_json(raw) if validate else decode_beyond_limits(kind, raw)
     except DecodeError as error:
-        raise BadObjectError(str(error), raw=raw) from error
+        raise RequestDecodeError(str(error), raw=raw) from error

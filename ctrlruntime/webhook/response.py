@@ -1,7 +1,7 @@
 """What an admission webhook answers, and how each answer is made.
 
-Handlers return an `AdmissionResponse` from `allowed`, `denied`, `errored`, `patched` and `patched_from_raw`, or raise: `answer_to` turns what
-they raised into an answer. `write_review` puts it into the review's own version.
+Handlers return an `AdmissionResponse` from `allowed`, `denied`, `errored`, `patch_response` and `patch_response_from_raw`, or raise:
+`answer_to` turns what they raised into an answer. `write_review` puts it into the review's own version.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ctrlruntime.errors import APIStatusError, CtrlError, DecodeError
 from ctrlruntime.patch import create_json_patch
 from ctrlruntime.rest.content import UNREADABLE
 from ctrlruntime.webhook.difference import patch_of
-from ctrlruntime.webhook.request import AdmissionRequest, BadObjectError
+from ctrlruntime.webhook.request import AdmissionRequest, RequestDecodeError
 
 __all__ = [
     "AdmissionResponse",
@@ -29,8 +29,8 @@ __all__ = [
     "answer_to",
     "denied",
     "errored",
-    "patched",
-    "patched_from_raw",
+    "patch_response",
+    "patch_response_from_raw",
     "write_review",
 ]
 
@@ -92,17 +92,17 @@ def errored(code: int, error: str | BaseException) -> AdmissionResponse:
     return _refused(code, str(error))
 
 
-def patched(request: AdmissionRequest, obj: Object) -> AdmissionResponse:
+def patch_response(request: AdmissionRequest, obj: Object) -> AdmissionResponse:
     """Let the request through with `obj`, decoded from it and changed, in its place.
 
     The patch holds what was changed and nothing else: fields that the class of `obj` does not know, or writes in another way, stay.
     Raises: DecodeError when the request holds no such object.
     """
-    before = request.decode(type(obj), limits=False).to_dict()
+    before = request.decode(type(obj), validate=False).to_dict()
     return changed(patch_of(msgspec.json.decode(request.object), before, model_like(obj, before)))
 
 
-def patched_from_raw(original: bytes, new: bytes) -> AdmissionResponse:
+def patch_response_from_raw(original: bytes, new: bytes) -> AdmissionResponse:
     """Let the request through with `new` in the place of `original` (`request.object`), both JSON. Raises: DecodeError."""
     try:
         return changed(create_json_patch(msgspec.json.decode(original), msgspec.json.decode(new)))
@@ -125,7 +125,7 @@ def answer_to(error: Exception) -> AdmissionResponse | None:
             return denied(str(error)).with_warnings(*error.warnings)
         case APIStatusError(is_answer=False):
             return AdmissionResponse(allowed=False, status={**error.status, "code": error.code})
-        case BadObjectError():
+        case RequestDecodeError():
             return errored(400, error)
         case _:
             return None

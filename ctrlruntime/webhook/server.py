@@ -27,7 +27,7 @@ from ctrlruntime.serving.connections import ServerLimits
 from ctrlruntime.tls import client_context
 from ctrlruntime.webhook.certificates import Certificates, FileCertificates
 from ctrlruntime.webhook.conversion import Conversion, ConversionEndpoint
-from ctrlruntime.webhook.development import Development, DevelopmentCertificates
+from ctrlruntime.webhook.development import DevelopmentCertificates, DevelopmentMode
 from ctrlruntime.webhook.endpoint import Endpoint, NotReadyError
 from ctrlruntime.webhook.metrics import PathMetrics, make_collector
 from ctrlruntime.webhook.registration import Registration, WebhookRule
@@ -61,7 +61,7 @@ class WebhookOptions:
     """Where webhooks are served, and with which certificate: files by default, else exactly one of `development` and `secret`."""
 
     host: str = ""
-    """The address to listen on; empty: every interface, in development mode `Development.host` only."""
+    """The address to listen on; empty: every interface, in development mode `DevelopmentMode.host` only."""
 
     port: int = 9443
     """0 takes a free one."""
@@ -74,7 +74,7 @@ class WebhookOptions:
     client_ca: str | Path | None = None
     """A PEM file, in `cert_dir` unless absolute: only callers with a certificate of this CA are served."""
 
-    development: Development | None = None
+    development: DevelopmentMode | None = None
     secret: SecretCertificates | None = None
     shutdown_timeout: float = 60.0
     """Seconds reviews under way may take when the server stops."""
@@ -363,15 +363,15 @@ class WebhookServer:
         body = await self._listener.read(request, endpoint.body_limit)
         limit = self.options.limits.handler_timeout
         timeout = min(_seconds(request.query.get("timeout", "")) or limit, limit)
-        if endpoint.reads:
-            await self._until_synced(endpoint.reads, timeout)
+        if endpoint.cached_kinds:
+            await self._until_synced(endpoint.cached_kinds, timeout)
         left = max(timeout - (self._clock() - start) - min(_MARGIN, timeout / 10), 0.001)
         return await endpoint.answer(body, content_type=request.headers.get("Content-Type", ""), timeout=left)
 
     # --- the cache -----------------------------------------------------------------------------------------------------
 
     def _await_reads(self, endpoint: Endpoint) -> None:
-        for kind in endpoint.reads:
+        for kind in endpoint.cached_kinds:
             if self._synced is not None and kind not in self._awaited:
                 self._awaited[kind] = asyncio.ensure_future(self._arrival(kind, self._synced))
 
@@ -385,8 +385,8 @@ class WebhookServer:
                 )
                 await asyncio.sleep(1.0)
 
-    async def _until_synced(self, reads: Sequence[type[Object]], timeout: float) -> None:
-        waiting = {kind: task for kind in reads if (task := self._awaited.get(kind)) is not None and not task.done()}
+    async def _until_synced(self, kinds: Sequence[type[Object]], timeout: float) -> None:
+        waiting = {kind: task for kind in kinds if (task := self._awaited.get(kind)) is not None and not task.done()}
         if not waiting:
             return
         # Half of the time, so that the answer says why nothing was decided, and not only that it took too long.

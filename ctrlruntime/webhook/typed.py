@@ -25,7 +25,7 @@ from ctrlruntime.patch import create_json_patch
 from ctrlruntime.webhook.admission import HandlerFunction
 from ctrlruntime.webhook.difference import laid_over, same
 from ctrlruntime.webhook.limits import IncompleteError
-from ctrlruntime.webhook.request import AdmissionRequest, BadObjectError, Operation
+from ctrlruntime.webhook.request import AdmissionRequest, Operation, RequestDecodeError
 from ctrlruntime.webhook.response import AdmissionResponse, Warnings, allowed, changed, errored
 
 __all__ = ["Defaulter", "Validator", "defaulting", "operations_of", "validating"]
@@ -94,8 +94,8 @@ def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields:
         if request.operation not in {"CREATE", "UPDATE"}:
             return allowed()
         try:
-            obj = request.decode(kind, limits=False)
-        except BadObjectError as error:
+            obj = request.decode(kind, validate=False)
+        except RequestDecodeError as error:
             if isinstance(error.__cause__, IncompleteError):
                 return allowed()  # the API server refuses it next, and names every field
             raise
@@ -103,7 +103,7 @@ def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields:
         if remove_unknown_fields:
             raw = _known(sent, obj)
             # The defaulter gets the object without these fields, so that none of them returns with a list that it changes.
-            obj = replace(request, object=msgspec.json.encode(raw)).decode(kind, limits=False)
+            obj = replace(request, object=msgspec.json.encode(raw)).decode(kind, validate=False)
         before = obj.to_dict()
         await default(request, obj)
         return changed(create_json_patch(sent, laid_over(raw, before, model_like(obj, before))))
@@ -139,9 +139,9 @@ def validating(kind: type[T], validator: Validator[T], *, validate_deleting: boo
             case "CREATE":
                 objects = [request.decode(kind)]
             case "UPDATE":
-                objects = [request.decode_old(kind, limits=False), request.decode(kind, limits=False)]
+                objects = [request.decode_old(kind, validate=False), request.decode(kind, validate=False)]
             case "DELETE":
-                objects = [request.decode_old(kind, limits=False)]
+                objects = [request.decode_old(kind, validate=False)]
             case _:
                 return errored(400, f"unknown operation {request.operation!r}")
         assert method is not None, "what has no method was let through above"

@@ -1,25 +1,25 @@
 """The queue between sources and workers."""
 
-from ctrlruntime.workqueue.priority import Item, Overview, Pending, PriorityQueue, ShutDown
+from ctrlruntime.workqueue.priority import Item, Overview, Pending, PriorityQueue, QueueShutDownError
 from ctrlruntime.workqueue.rate_limiter import (
-    BucketLimiter,
-    ItemExponentialBackoff,
-    ItemFastSlow,
-    MaxOf,
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    ItemFastSlowRateLimiter,
+    MaxOfRateLimiter,
     RateLimiter,
-    WithMaxWait,
+    WithMaxWaitRateLimiter,
 )
 
 __all__ = [
-    "BucketLimiter",
+    "BucketRateLimiter",
     "Item",
-    "ItemExponentialBackoff",
-    "ItemFastSlow",
-    "MaxOf",
+    "ItemExponentialFailureRateLimiter",
+    "ItemFastSlowRateLimiter",
+    "MaxOfRateLimiter",
     "Overview",
     "Pending",
     "PriorityQueue",
+    "QueueShutDownError",
     "RateLimiter",
-    "ShutDown",
-    "WithMaxWait",
+    "WithMaxWaitRateLimiter",
 ]

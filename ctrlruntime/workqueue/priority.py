@@ -36,7 +36,7 @@ from typing_extensions import TypeVar
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.metrics import QueueMetrics, QueueState
 from ctrlruntime.reconcile import Request
-from ctrlruntime.workqueue.rate_limiter import Guarded, ItemExponentialBackoff, RateLimiter
+from ctrlruntime.workqueue.rate_limiter import Guarded, ItemExponentialFailureRateLimiter, RateLimiter
 
 R = TypeVar("R", default=Request)
 
@@ -50,7 +50,7 @@ _KEPT_LEVELS = 32  # levels there may be before empty ones are removed
 _STALE_SLACK = 64  # stale places a list may hold whatever its length
 
 
-class ShutDown(CtrlError):  # noqa: N818 - it is how `get` ends, not a failure
+class QueueShutDownError(CtrlError):
     """The queue was shut down: there is nothing more to take."""
 
 
@@ -195,9 +195,9 @@ class PriorityQueue(Generic[R]):
 
     def _guarded(self, limiter: RateLimiter[R] | None) -> RateLimiter[R]:
         if limiter is None:
-            return ItemExponentialBackoff()
+            return ItemExponentialFailureRateLimiter()
         # The one that cannot fail is asked for each request, and needs no guard.
-        is_ours = type(cast("object", limiter)) is ItemExponentialBackoff
+        is_ours = type(cast("object", limiter)) is ItemExponentialFailureRateLimiter
         return limiter if is_ours else Guarded(limiter, self._count_limiter_failure)
 
     def _count_limiter_failure(self) -> None:
@@ -374,7 +374,7 @@ class PriorityQueue(Generic[R]):
     # --- taking ----------------------------------------------------------------------------------------------------
 
     async def get(self) -> Item[R]:
-        """Wait for the next key and lock it until `done`. Raises: ShutDown."""
+        """Wait for the next key and lock it until `done`. Raises: QueueShutDownError."""
         while (item := self.get_nowait()) is None:
             loop = self._loop = asyncio.get_running_loop()
             self._arm()
@@ -392,9 +392,9 @@ class PriorityQueue(Generic[R]):
         return item
 
     def get_nowait(self) -> Item[R] | None:
-        """Take the next key and lock it until `done`; None when no key is available. Raises: ShutDown."""
+        """Take the next key and lock it until `done`; None when no key is available. Raises: QueueShutDownError."""
         if self._is_shut_down:
-            raise ShutDown
+            raise QueueShutDownError
         now = self._clock()
         if self._waiting and self._waiting[0][0] <= now:
             self._promote(now)
@@ -520,7 +520,7 @@ class PriorityQueue(Generic[R]):
     # --- ending ----------------------------------------------------------------------------------------------------
 
     def shut_down(self) -> None:
-        """Hand out nothing more and take nothing more; `get` raises ShutDown everywhere. Keys in work may still be
+        """Hand out nothing more and take nothing more; `get` raises QueueShutDownError everywhere. Keys in work may still be
         `done`.
         """
         self._is_shut_down = True

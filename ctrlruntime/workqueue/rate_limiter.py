@@ -44,7 +44,7 @@ class Guarded(Generic[R]):
     def __init__(self, limiter: RateLimiter[R], failed: Callable[[], None]) -> None:
         self._limiter = limiter
         self._failed = failed
-        self._default: ItemExponentialBackoff[R] = ItemExponentialBackoff()
+        self._default: ItemExponentialFailureRateLimiter[R] = ItemExponentialFailureRateLimiter()
         self._logged = ""
 
     def when(self, key: R, /) -> float:
@@ -79,7 +79,7 @@ class Guarded(Generic[R]):
             _log.error("rate limiter failed; the default backoff is used", limiter=repr(self._limiter), exc_info=error)
 
 
-class ItemExponentialBackoff(Generic[R]):
+class ItemExponentialFailureRateLimiter(Generic[R]):
     """Waits `base` seconds after a key's first failure and twice as long after each further one, up to `cap`.
 
     Raises: ValueError for a base that is not above 0, or a cap below it.
@@ -108,7 +108,7 @@ class ItemExponentialBackoff(Generic[R]):
         return self._failures.get(key, 0) if self._failures else 0
 
 
-class ItemFastSlow(Generic[R]):
+class ItemFastSlowRateLimiter(Generic[R]):
     """Waits `fast` seconds after each of a key's first `max_fast_attempts` failures, then `slow` seconds."""
 
     __slots__ = ("_failures", "_fast", "_max_fast_attempts", "_slow")
@@ -131,7 +131,7 @@ class ItemFastSlow(Generic[R]):
         return self._failures.get(key, 0)
 
 
-class BucketLimiter(Generic[R]):
+class BucketRateLimiter(Generic[R]):
     """A token bucket over all keys together: `burst` at once, then `qps` a second; it knows no failures of single keys.
 
     A key that fails again while it waits keeps its wait and takes no second token: an object that changes often and fails each time does not
@@ -173,14 +173,14 @@ class BucketLimiter(Generic[R]):
         return 0
 
 
-class MaxOf(Generic[R]):
+class MaxOfRateLimiter(Generic[R]):
     """Waits as long as the slowest of several limiters says. Raises: ValueError for none."""
 
     __slots__ = ("_limiters",)
 
     def __init__(self, *limiters: RateLimiter[R]) -> None:
         if not limiters:
-            raise ValueError("MaxOf needs at least one limiter")
+            raise ValueError("MaxOfRateLimiter needs at least one limiter")
         self._limiters = limiters
 
     def when(self, key: R, /) -> float:
@@ -194,7 +194,7 @@ class MaxOf(Generic[R]):
         return max(limiter.num_requeues(key) for limiter in self._limiters)
 
 
-class WithMaxWait(Generic[R]):
+class WithMaxWaitRateLimiter(Generic[R]):
     """Waits as another limiter says, but at most `max_wait` seconds."""
 
     __slots__ = ("_limiter", "_max_wait")

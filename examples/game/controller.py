@@ -6,7 +6,7 @@ import ctrlruntime as ctrl
 from ctrlruntime.api import apps, core, meta, networking
 from ctrlruntime.handler import EnqueueRequestForObject, enqueue_request_for_owner
 from ctrlruntime.source import Kind
-from ctrlruntime.workqueue import ItemExponentialBackoff
+from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter
 from examples.game.api import Game, GameStatus, Phase
 from examples.game.webhook import fill_in, register_webhooks
 
@@ -59,7 +59,7 @@ class GameReconciler:
             options=ctrl.ControllerOptions(
                 max_concurrent_reconciles=WORKERS,
                 # How soon a failed request is tried again, in seconds; the queue itself is always one by priority.
-                rate_limiter=ItemExponentialBackoff(base=0.005, cap=1000.0),
+                rate_limiter=ItemExponentialFailureRateLimiter(base=0.005, cap=1000.0),
             ),
             metrics=mgr.metrics,
             journal=mgr.journal,
@@ -67,7 +67,7 @@ class GameReconciler:
             kind="Game",
         )
         controller.watch(Kind(mgr.cache, Game, EnqueueRequestForObject()))
-        to_the_game = enqueue_request_for_owner(Game, only_controller=True)
+        to_the_game = enqueue_request_for_owner(Game, only_controller_owner=True)
         controller.watch(Kind(mgr.cache, apps.Deployment, to_the_game))
         controller.watch(Kind(mgr.cache, core.Service, to_the_game))
         controller.watch(Kind(mgr.cache, networking.Ingress, to_the_game))

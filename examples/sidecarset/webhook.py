@@ -31,7 +31,7 @@ def register_webhooks(mgr: ctrl.Manager) -> None:
         .with_validator(SidecarSetValidator(), operations=("CREATE", "UPDATE"))
         .complete()
     )
-    injector = ctrl.Admission(SidecarInjector(mgr.client), reads=[SidecarSet])
+    injector = ctrl.Admission(SidecarInjector(mgr.client), cached_kinds=[SidecarSet])
     mgr.webhook_server.register(POD_PATH, injector, webhook=POD_RULE)
 
 
@@ -85,7 +85,7 @@ class SidecarInjector:
         pod.metadata.annotations[HASH] = json.dumps(
             {each.metadata.name: hash_of(each) for each in sets}, sort_keys=True
         )
-        return ctrl.patched(request, pod)
+        return ctrl.patch_response(request, pod)
 
     def selector_of(self, sidecar_set: SidecarSet) -> LabelSelector:
         try:

@@ -86,7 +86,7 @@ async def test_options_of_a_webhook_reach_its_rule(mgr):
         admission_review_versions=["v1", "v1beta1"],
         namespace_selector={"matchLabels": {"a": "b"}},
         match_conditions=[ctrl.MatchCondition("c", "true")],
-        reads=[core.Pod],
+        cached_kinds=[core.Pod],
     ).complete()
 
     (one,) = mgr.webhook_server.registrations
@@ -227,7 +227,7 @@ async def test_a_manager_without_webhooks_has_no_webhook_server(environment):
 
 
 async def test_the_server_listens_before_the_caches_and_without_leadership(environment):
-    options = ctrl.WebhookOptions(port=0, development=ctrl.Development())
+    options = ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode())
     election = ctrl.LeaderElection("webhook-test", namespace="default")
     mgr = new_manager(environment, webhook=options, leader_election=election)
     had: list[tuple[bool, bool]] = []
@@ -250,8 +250,8 @@ async def test_what_a_handler_reads_is_in_the_cache_before_the_manager_is_ready(
     async def handle(request: ctrl.AdmissionRequest) -> ctrl.AdmissionResponse:
         return ctrl.allowed()
 
-    mgr = new_manager(environment, webhook=ctrl.WebhookOptions(port=0, development=ctrl.Development()))
-    mgr.webhook_server.register("/reads", ctrl.Admission(handle, reads=[core.ConfigMap]))
+    mgr = new_manager(environment, webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode()))
+    mgr.webhook_server.register("/reads", ctrl.Admission(handle, cached_kinds=[core.ConfigMap]))
     async with running(mgr):
 
         async def is_ready() -> bool:

@@ -175,7 +175,7 @@ BAD_INPUT = {
         r"bad.Third: version v3 of Game is missing in its conversion, which knows v1, v2; add .spoke\(Third,",
     ),
     "certificates from two places": (
-        "OPTIONS = ctrl.WebhookOptions(development=ctrl.Development(), cert_dir='/x')",
+        "OPTIONS = ctrl.WebhookOptions(development=ctrl.DevelopmentMode(), cert_dir='/x')",
         "cert_dir and a certificate made for it; leave out one",
     ),
     "a rule that grants nothing it can": (

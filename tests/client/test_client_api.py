@@ -183,7 +183,7 @@ async def test_a_delete_carries_its_options_as_a_body(client, memory):
     memory.will({"kind": "Status", "details": {"uid": "u"}})
 
     await client.delete(
-        config_map(), dry_run=True, grace_period_seconds=0, propagation="Orphan", uid="u", resource_version="7"
+        config_map(), dry_run=True, grace_period_seconds=0, propagation_policy="Orphan", uid="u", resource_version="7"
     )
 
     assert memory.asked[0]["body"] == {

@@ -424,7 +424,7 @@ async def test_propagation_and_grace(client, namespace):
     obj = deployment(namespace)
     await client.create(obj)
 
-    await client.delete(obj, propagation="Foreground", grace_period_seconds=5)
+    await client.delete(obj, propagation_policy="Foreground", grace_period_seconds=5)
 
     left = await client.get_or_none(apps.Deployment, key(obj))
     assert left is None or "foregroundDeletion" in left.metadata.finalizers

@@ -30,10 +30,17 @@ async def test_a_definition_is_applied_without_a_warning_and_the_second_time_not
     name, field = KINDS[example]
     apply = ("apply", "--server-side", "--force-conflicts", "-f", str(EXAMPLES / example / "config" / "crd" / "bases"))
 
+    def is_terminating() -> bool:
+        found = kubectl("get", "crd", name, "--ignore-not-found", "-o", "json").stdout
+        return bool(found) and "deletionTimestamp" in json.loads(found)["metadata"]
+
     def version() -> tuple[str, int]:
         metadata = json.loads(kubectl("get", "crd", name, "-o", "json").stdout)["metadata"]
         return metadata["resourceVersion"], metadata["generation"]
 
+    # Another file may have installed the same CRD and deleted it, which takes kube-apiserver a while.
+    if is_terminating():
+        kubectl("wait", "--for=delete", f"crd/{name}", "--timeout=110s")
     assert kubectl(*apply).stderr == ""
     kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s")
     first = version()

@@ -45,7 +45,7 @@ class Controller:
     async def reconcile(self):
         obj = await self.client.get(core.ConfigMap, self.key)
         try:
-            await (await self.finalizers.finalize(obj)).write(self.client)
+            await self.finalizers.reconcile(self.client, obj)
         except Conflict:
             return
         except (RuntimeError, ExceptionGroup):
@@ -121,7 +121,7 @@ async def test_what_a_finalizer_wrote_before_it_failed_is_kept(client, namespace
     finalizers.register("a.io/fails", fails)
     found = await client.get(core.Pod, NamespacedName(namespace, "it"))
     with pytest.raises(RuntimeError, match="not empty"):
-        await (await finalizers.finalize(found)).write(client)
+        await finalizers.reconcile(client, found)
 
     kept = await client.get(core.Pod, NamespacedName(namespace, "it"))
     assert kept.status.message == "the bucket is not empty"

@@ -62,7 +62,7 @@ def converting_manager(server: Environment) -> ctrl.Manager:
         ctrl.get_config(str(server.kubeconfig_path)),
         scheme=ctrl.Scheme(MemcachedV1alpha1, MemcachedV1beta1),
         metrics_bind_address="0",
-        webhook=ctrl.WebhookOptions(port=0, development=ctrl.Development()),
+        webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode()),
     )
     ctrl.new_webhook_managed_by(mgr).for_(MemcachedV1beta1).with_conversion(CONVERSION).complete()
     return mgr

@@ -39,7 +39,7 @@ def names(items):
 
 async def lose(proxy, write, *, reaches_server):
     """Run a write whose answer does not arrive."""
-    fault = proxy.drop_answer(WRITES) if reaches_server else proxy.answer(WRITES, 503, count=None)
+    fault = proxy.drop_response(WRITES) if reaches_server else proxy.respond(WRITES, 503, count=None)
     with fault, pytest.raises((TransportError, APIStatusError)):
         await write
 
@@ -200,7 +200,7 @@ async def test_while_the_server_fails_only_reads_of_the_unknown_key_fail(proxy, 
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         await mgr.client.create(config_map(namespace, "known"))
         await mgr.client.get(core.ConfigMap, ctrl.NamespacedName(namespace, "known"))
-        with proxy.answer(Match(resource="configmaps", verb={"create", "get", "list"}), 503):
+        with proxy.respond(Match(resource="configmaps", verb={"create", "get", "list"}), 503):
             with pytest.raises(APIStatusError):
                 await mgr.client.create(config_map(namespace, "lost"))
 

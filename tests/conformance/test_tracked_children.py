@@ -32,7 +32,7 @@ class Owner:
         if owner is None or "tracked-tests.example.com/owner" not in owner.metadata.labels:
             return
         if owner.metadata.deletion_timestamp is not None:
-            remaining = await ctrl.delete_tracked(self.client, owner, core.Secret, rbac.ClusterRole)
+            remaining = await ctrl.delete_tracked_dependents(self.client, owner, core.Secret, rbac.ClusterRole)
             if not remaining and ctrl.remove_finalizer(owner, FINALIZER):
                 await self.client.update(owner)
             return

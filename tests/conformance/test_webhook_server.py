@@ -129,7 +129,7 @@ class Sidecars:
         pod.metadata.annotations["games"] = str(len(games))
         if all(container.name != "sidecar" for container in pod.spec.containers):
             pod.spec.containers.append(core.Container(name="sidecar", image="sidecar"))
-        return ctrl.patched(request, pod)
+        return ctrl.patch_response(request, pod)
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ async def make_manager(server, namespace):
             scheme=ctrl.Scheme(Game, OldGame),
             cache=ctrl.CacheOptions(namespaces=[namespace]),
             metrics_bind_address="0",
-            webhook=ctrl.WebhookOptions(port=0, development=ctrl.Development(lifetime=lifetime)),
+            webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode(lifetime=lifetime)),
         )
         here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
         (
@@ -170,7 +170,7 @@ async def make_manager(server, namespace):
             operations=["CREATE"], namespace_selector=here,
         )  # fmt: skip
         mgr.webhook_server.register(
-            "/mutate-sidecar-pod", ctrl.Admission(Sidecars(mgr.client), reads=[Game]), webhook=rule
+            "/mutate-sidecar-pod", ctrl.Admission(Sidecars(mgr.client), cached_kinds=[Game]), webhook=rule
         )
         return mgr
 

@@ -30,7 +30,7 @@ from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Request, Result, reconcile_id
 from ctrlruntime.rest.fence import current_actor
 from ctrlruntime.testing.eventually import eventually
-from ctrlruntime.workqueue import ItemExponentialBackoff
+from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter
 
 SOON = 5.0
 LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
@@ -141,7 +141,7 @@ class Hanging:
 
 
 def controller_of(reconciler, *sources, metrics=None, journal=None, **options):
-    options.setdefault("rate_limiter", ItemExponentialBackoff(0.001, 0.01))
+    options.setdefault("rate_limiter", ItemExponentialFailureRateLimiter(0.001, 0.01))
     controller = Controller(
         "test", reconciler, options=ControllerOptions(**options), metrics=metrics, journal=journal, kind="Thing"
     )

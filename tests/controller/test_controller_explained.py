@@ -15,7 +15,7 @@ from ctrlruntime.journal import Changes, Journal, Trigger
 from ctrlruntime.log.output import sink
 from ctrlruntime.reconcile import Request, Result
 from ctrlruntime.testing.eventually import eventually
-from ctrlruntime.workqueue import ItemExponentialBackoff
+from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter
 from ctrlruntime.workqueue.priority import MAX_TRIGGERS
 
 SOON = 5.0
@@ -46,7 +46,7 @@ async def running(reconcile, *triggers, journal=None, clock=None):
     controller = Controller(
         "things",
         reconcile,
-        options=ControllerOptions(rate_limiter=ItemExponentialBackoff(60.0)),
+        options=ControllerOptions(rate_limiter=ItemExponentialFailureRateLimiter(60.0)),
         journal=journal,
         kind="Thing",
         **({} if clock is None else {"clock": clock}),

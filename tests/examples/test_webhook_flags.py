@@ -29,7 +29,7 @@ def options(monkeypatch, tmp_path):
 def test_on_the_embedded_server_everything_is_made_for_you(options):
     found = options(is_embedded=True)
 
-    assert found.development == ctrl.Development()
+    assert found.development == ctrl.DevelopmentMode()
     assert found.port == 0
 
 

@@ -18,7 +18,7 @@ from ctrlruntime.explain.loops import WriteLoops
 from ctrlruntime.journal import Changes, Journal, Trigger
 from ctrlruntime.reconcile import Request
 from ctrlruntime.testing.eventually import eventually
-from ctrlruntime.workqueue import ItemExponentialBackoff
+from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter
 
 A = Request("ns", "a")
 
@@ -106,7 +106,9 @@ class Setting:
         self.controller = Controller(
             name,
             reconcile,
-            options=ControllerOptions(rate_limiter=ItemExponentialBackoff(60.0), max_concurrent_reconciles=2),
+            options=ControllerOptions(
+                rate_limiter=ItemExponentialFailureRateLimiter(60.0), max_concurrent_reconciles=2
+            ),
             journal=self.journal,
             kind=kind,
         )

@@ -6,7 +6,7 @@ and ends with `await world.recovered(...)`. ::
 
     @scenario("a watch is cut", kind="watch", bound=5)
     async def _(world):
-        with world.proxy.cut(world.watches()):
+        with world.proxy.reset(world.watches()):
             began = await world.change()
         await world.recovered(began)
         world.assert_no_list(since=began)

@@ -30,7 +30,7 @@ from ctrlruntime.cache.reflector import WatchOptions
 from ctrlruntime.errors import Conflict, CtrlError, LeaderElectionLostError, NotFound
 from ctrlruntime.testing import eventually
 from ctrlruntime.testing.faults import FaultProxy, Match
-from ctrlruntime.workqueue import ItemExponentialBackoff
+from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter
 
 SEED = int(os.environ.get("CTRLRUNTIME_SEED", "1"))
 AT_ONCE = 250
@@ -148,14 +148,14 @@ class Weather:
             faults = {
                 "children are seen late": lambda: proxy.delay(secrets, rng.uniform(0.1, 1.5)),
                 "parents are seen late": lambda: proxy.delay(parents, rng.uniform(0.1, 1.0)),
-                "the answer of a create is lost": lambda: proxy.drop_answer(creates, rng.randint(1, 5)),
+                "the answer of a create is lost": lambda: proxy.drop_response(creates, rng.randint(1, 5)),
                 "a create is late": lambda: proxy.delay(creates, rng.uniform(0.05, 0.5)),
-                "conflicts": lambda: proxy.answer(Match(verb="update", resource="configmaps"), 409, count=3),
+                "conflicts": lambda: proxy.respond(Match(verb="update", resource="configmaps"), 409, count=3),
                 "busy": lambda: proxy.throttle(writes, retry_after=0.1, count=5),
-                "failing": lambda: proxy.answer(writes, rng.choice((500, 503, 504)), count=5),
-                "watches are cut": lambda: proxy.cut(Match(verb="watch"), count=4),
+                "failing": lambda: proxy.respond(writes, rng.choice((500, 503, 504)), count=5),
+                "watches are cut": lambda: proxy.reset(Match(verb="watch"), count=4),
                 "history is lost": lambda: proxy.expire(Match(verb="watch"), how=rng.choice(("http", "event"))),
-                "lists fail": lambda: proxy.answer(Match(verb="list"), 503, count=2),
+                "lists fail": lambda: proxy.respond(Match(verb="list"), 503, count=2),
             }
             name = rng.choice(list(faults))
             self.counts[name] += 1
@@ -198,7 +198,7 @@ class Leaders:
             .owns(core.Secret)
             .with_options(
                 max_concurrent_reconciles=8,
-                rate_limiter=ItemExponentialBackoff(0.005, 0.5),
+                rate_limiter=ItemExponentialFailureRateLimiter(0.005, 0.5),
                 enable_warmup=self.rng.random() < 0.5,
             )
             .complete(reconciler)

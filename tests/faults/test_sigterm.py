@@ -140,7 +140,7 @@ async def test_sigterm_at_any_moment_is_a_clean_end(start):
     assert sum(run.was_caught for run in runs) > COUNT / 2
 
 
-@pytest.mark.parametrize("fault", ["black_hole", "refuse", "stall", "drip"])
+@pytest.mark.parametrize("fault", ["black_hole", "refuse", "stall", "slow_body"])
 async def test_sigterm_while_the_server_does_not_answer(server, start, fault):
     with FaultProxy(server) as proxy:
         begin = functools.partial(start, kubeconfig=proxy.kubeconfig_path)

@@ -106,7 +106,7 @@ async def test_a_kind_that_answers_503_delays_only_those_who_read_it(server, nam
         standby.controls("well", core.ConfigMap, standby.behind_proxy)
         standby.controls("ill", core.Secret, standby.behind_proxy)
         async with standby.waiting():
-            with proxy.answer(Match(verb="list", resource="secrets"), 503):
+            with proxy.respond(Match(verb="list", resource="secrets"), 503):
                 won = await standby.win()
                 well = await eventually(lambda: standby.started.get("well"), timeout=SOON)
                 assert well - won < PROMPT

@@ -246,10 +246,10 @@ async def far_pair(start, history, proxies, request):
     [
         lambda proxy: proxy.delay(RENEWALS, RENEW + 1.0),
         lambda proxy: proxy.deny(RENEWALS),
-        lambda proxy: proxy.answer(RENEWALS, 500),
+        lambda proxy: proxy.respond(RENEWALS, 500),
         lambda proxy: proxy.throttle(RENEWALS, retry_after=1.0),
         lambda proxy: proxy.stall(RENEWALS),
-        lambda proxy: proxy.drop_answer(RENEWALS, None),
+        lambda proxy: proxy.drop_response(RENEWALS, None),
         lambda proxy: proxy.refuse(),
         lambda proxy: proxy.black_hole(),
     ],
@@ -286,9 +286,9 @@ async def test_single_refusals_and_lost_answers_cost_nothing(far_pair, proxies):
     writes = Match(verb="update", resource="leases")
 
     faults = (
-        lambda: proxy.answer(writes, 500, count=1),
-        lambda: proxy.drop_answer(writes, 1),
-        lambda: proxy.cut(writes, count=1),
+        lambda: proxy.respond(writes, 500, count=1),
+        lambda: proxy.drop_response(writes, 1),
+        lambda: proxy.reset(writes, count=1),
     )
     for fault in faults * 3:
         with fault() as struck:

@@ -112,7 +112,7 @@ async def forgotten_connections(world: World) -> None:
 async def dripping_watch(world: World) -> None:
     await world.prepare()
     async with world.running():
-        with world.proxy.drip(world.watches(), 20 * world.times.scale, count=1) as drip:
+        with world.proxy.slow_body(world.watches(), 20 * world.times.scale, count=1) as drip:
             began = await world.change()
             await world.recovered(began)
             assert drip.hits == 1
@@ -123,7 +123,7 @@ async def dripping_watch(world: World) -> None:
 async def reset_watch(world: World) -> None:
     await world.prepare()
     async with world.running():
-        with world.proxy.cut(world.watches(), count=1):
+        with world.proxy.reset(world.watches(), count=1):
             began = await world.change()
         await world.recovered(began)
         assert world.restarts("cut") == 1
@@ -134,7 +134,7 @@ async def reset_watch(world: World) -> None:
 async def broken_frame(world: World) -> None:
     await world.prepare()
     async with world.running():
-        with world.proxy.cut(world.watches(), after=40, count=1):
+        with world.proxy.reset(world.watches(), after=40, count=1):
             began = await world.change()
             await world.recovered(began)
         world.assert_no_list(since=began)
@@ -164,7 +164,7 @@ fault("connections are refused for 2 minutes", kind="connection", bound=65)(_ref
 async def ended_at_once(world: World) -> None:
     await world.prepare()
     async with world.running():
-        with world.proxy.end(world.watches()):
+        with world.proxy.close_watches(world.watches()):
             began = await world.change()
             await world.times.sleep(20)
             ended = time.monotonic()
@@ -178,7 +178,7 @@ async def headers_that_never_come(world: World) -> None:
     await world.prepare()
     async with world.running():
         with world.proxy.delay(world.watches(), 90 * world.times.scale, at="request", count=1):
-            with world.proxy.cut(world.watches(), count=1):
+            with world.proxy.reset(world.watches(), count=1):
                 pass
             await world.proxy.wait_for(world.watches(), 2)
             began = await world.change()
@@ -232,7 +232,7 @@ async def huge_frames(world: World) -> None:
 
     await world.prepare()
     async with world.running():
-        with world.proxy.poison(world.watches(), pad) as poison, world.proxy.split(world.watches(), 65_537, pause=0):
+        with world.proxy.rewrite(world.watches(), pad) as poison, world.proxy.split(world.watches(), 65_537, pause=0):
             began = await world.change()
             await world.recovered(began)
             assert poison.hits >= 3
@@ -249,7 +249,7 @@ def _expiry(how: str, reason: str):
             before = time.monotonic()
             with world.proxy.expire(world.watches(), how, reason=reason) as expiry:
                 if how == "http":
-                    with world.proxy.cut(world.watches(), count=1):
+                    with world.proxy.reset(world.watches(), count=1):
                         pass
                 began = await world.change()
                 await world.recovered(began)
@@ -282,7 +282,7 @@ async def expired_page(world: World) -> None:
 async def broken_page(world: World) -> None:
     await world.prepare()
     async with world.running():
-        with world.proxy.cut(world.lists(), after=100, count=1) as cut, world.proxy.expire(world.watches(), "event"):
+        with world.proxy.reset(world.lists(), after=100, count=1) as cut, world.proxy.expire(world.watches(), "event"):
             began = await world.change()
             await world.recovered(began)
         assert cut.hits == 1
@@ -318,7 +318,7 @@ async def list_from_the_past(world: World) -> None:
     async with world.running():
         began = await world.change()
         await world.recovered(began)
-        with world.proxy.rewind(world.lists()) as rewind, world.proxy.expire(world.watches(), "event"):
+        with world.proxy.serve_stale(world.lists()) as rewind, world.proxy.expire(world.watches(), "event"):
             await eventually(lambda: rewind.hits, interval=0.01)
         began = await world.change()
         await world.recovered(began)
@@ -333,7 +333,7 @@ async def throttled(world: World) -> None:
     await world.prepare()
     async with world.running():
         with world.proxy.throttle(world.requests(), retry_after=wait) as throttle:
-            with world.proxy.cut(world.watches(), count=1):
+            with world.proxy.reset(world.watches(), count=1):
                 pass
             began = await world.change()
             await world.times.sleep(30)
@@ -362,8 +362,8 @@ def _failing(status: int):
     async def body(world: World) -> None:
         await world.prepare()
         async with world.running():
-            with world.proxy.answer(Match(), status) as failing:
-                with world.proxy.cut(world.watches(), count=1):
+            with world.proxy.respond(Match(), status) as failing:
+                with world.proxy.reset(world.watches(), count=1):
                     pass
                 began = await world.change()
                 await world.times.sleep(30)
@@ -383,7 +383,7 @@ for _status in (500, 503, 504):
 async def answer_without_sense(world: World) -> None:
     await world.prepare()
     async with world.running():
-        with world.proxy.poison(world.watches(), lambda _: b"{this is no JSON"):
+        with world.proxy.rewrite(world.watches(), lambda _: b"{this is no JSON"):
             began = await world.change()
             await world.proxy.wait_for(world.watches(), 1, since=began)
         ended = time.monotonic()
@@ -506,7 +506,7 @@ async def poisoned_object(world: World) -> None:
     await world.prepare()
     reading = world.requests("list", "watch")
     async with world.running():
-        with world.proxy.poison(reading, poison):
+        with world.proxy.rewrite(reading, poison):
             began = await world.change()
             others = {"new-1", "gone-2", "gone-3"}
             await eventually(lambda: others <= {n for n, v in world.first.reconciled.items() if v})
@@ -523,7 +523,7 @@ async def object_without_metadata(world: World) -> None:
 
     await world.prepare()
     async with world.running():
-        with world.proxy.poison(world.watches(), behead):
+        with world.proxy.rewrite(world.watches(), behead):
             await world.change()
             await eventually(lambda: world.first.reconciled.get("gone-1", "") is None)
         assert "new-1" not in world.first.reconciled
@@ -541,7 +541,7 @@ async def object_of_another_kind(world: World) -> None:
 
     await world.prepare()
     async with world.running():
-        with world.proxy.poison(world.watches(), swap):
+        with world.proxy.rewrite(world.watches(), swap):
             await world.change()
             await eventually(lambda: world.first.reconciled.get("gone-1", "") is None)
         assert "new-1" not in world.first.reconciled

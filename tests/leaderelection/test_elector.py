@@ -568,7 +568,7 @@ def test_release_can_be_turned_off(loop):
     server = Server()
 
     async def scenario():
-        elector = make(server, loop, LeaderElection(id="lock", identity="me", release_on_stop=False))
+        elector = make(server, loop, LeaderElection(id="lock", identity="me", release_on_cancel=False))
         async with running(elector):
             await until(lambda: elector.is_leader)
         assert server.record.holder == "me"

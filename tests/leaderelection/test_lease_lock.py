@@ -155,5 +155,5 @@ def test_the_defaults_are_controller_runtimes():
     options = LeaderElection(id="x")
 
     assert (options.lease_duration, options.renew_deadline, options.retry_period) == (15.0, 10.0, 2.0)
-    assert options.release_on_stop
+    assert options.release_on_cancel
     assert options.request_timeout == 5.0

@@ -46,7 +46,7 @@ def test_webhook_flags_name_the_certificate():
 
 
 def test_a_certificate_of_the_command_line_replaces_the_one_the_program_would_make():
-    made = ctrl.WebhookOptions(port=0, development=ctrl.Development())
+    made = ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode())
 
     assert flags("--webhook-cert-path", "/certs").webhook(made) == ctrl.WebhookOptions(port=0, cert_dir="/certs")
     assert flags("--webhook-port", "9444").webhook(made) == replace(made, port=9444)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import threading
 import urllib.error
@@ -208,8 +209,8 @@ async def test_ctrl_why_asks_a_running_operator(operator, namespace):
 
 
 async def test_a_blocked_event_loop_is_shown_with_its_stack(make):
-    mgr = make(debug_bind_address=LOCAL, watchdog=Watchdog(warn_after=0.05, give_up_after=60))
-    mgr.ask = lambda make, ask=mgr.ask: ask(make, within=0.2)
+    mgr = make(debug_bind_address=LOCAL, watchdog=Watchdog(warn_after=0.05, unhealthy_after=60))
+    mgr.run_on_main_loop = functools.partial(mgr.run_on_main_loop, timeout=0.2)
     seen = []
     async with running(mgr):
         address = mgr.debug_address

@@ -19,7 +19,7 @@ from ctrlruntime.errors import ConfigError, FencedError, LeaderElectionLostError
 from ctrlruntime.leaderelection import Elector
 from ctrlruntime.manager.manager import running
 from ctrlruntime.manager.watchdog import Watchdog
-from ctrlruntime.serving.loops import LoopBlockedError
+from ctrlruntime.serving.loops import EventLoopBlockedError
 
 SOON = 10.0
 LOCAL = "127.0.0.1:0"
@@ -184,7 +184,7 @@ async def test_a_leader_that_hangs_loses_the_lease_and_its_probe(make, quick, na
     """A hung leader must not keep the lease for ever."""
     mgr = make(
         leader_election=quick,
-        watchdog=Watchdog(warn_after=0.1, give_up_after=0.4),
+        watchdog=Watchdog(warn_after=0.1, unhealthy_after=0.4),
         health_probe_bind_address=LOCAL,
         graceful_shutdown_timeout=None,
     )
@@ -241,8 +241,8 @@ async def test_ask_before_the_start_is_an_error(make):
     async def work():
         pytest.fail("it cannot run")
 
-    with pytest.raises(LoopBlockedError, match="has not started"):
-        await make().ask(work)
+    with pytest.raises(EventLoopBlockedError, match="has not started"):
+        await make().run_on_main_loop(work)
 
 
 async def test_election_errors_on_the_second_loop_end_the_manager(make, election, monkeypatch):
@@ -264,7 +264,7 @@ from ctrlruntime.manager.watchdog import Watchdog
 config, namespace = ctrl.get_config(sys.argv[1]), sys.argv[2]
 election = ctrl.LeaderElection("test", namespace=namespace, identity="me")
 mgr = ctrl.new_manager(
-    config, metrics_bind_address="0", leader_election=election, watchdog=Watchdog(warn_after=0.1, give_up_after=600)
+    config, metrics_bind_address="0", leader_election=election, watchdog=Watchdog(warn_after=0.1, unhealthy_after=600)
 )
 loop = asyncio.new_event_loop()
 task = loop.create_task(mgr.start())

@@ -61,7 +61,7 @@ def events(logs, level="warning"):
     return [line["event"] for line in logs if line["level"] == level]
 
 
-@pytest.mark.parametrize("times", [{"warn_after": 0}, {"warn_after": 2, "give_up_after": 1}])
+@pytest.mark.parametrize("times", [{"warn_after": 0}, {"warn_after": 2, "unhealthy_after": 1}])
 def test_times_that_do_not_fit_together_are_refused(times):
     with pytest.raises(ConfigError, match="two numbers above 0"):
         Watchdog(**times)
@@ -119,7 +119,7 @@ def test_when_the_loop_comes_back_a_line_says_for_how_long_and_the_next_block_wa
 
 
 def test_a_loop_that_hangs_is_trouble_that_names_the_place(logs):
-    scene = Scene(give_up_after=60.0)
+    scene = Scene(unhealthy_after=60.0)
 
     scene.wait(59.75)
     scene.watch.check()
@@ -171,7 +171,7 @@ def test_a_loop_that_is_closed_is_not_alive_and_ends_the_watch():
 async def test_run_sees_a_real_block_and_its_end(logs):
     """The watchdog's thread releases the loop it blocks, once it has warned."""
     release = threading.Event()
-    watch = LoopWatch(Watchdog(warn_after=0.08, give_up_after=0.2), asyncio.get_running_loop())
+    watch = LoopWatch(Watchdog(warn_after=0.08, unhealthy_after=0.2), asyncio.get_running_loop())
     warned, hung = threading.Event(), threading.Event()
 
     async def observe():

@@ -9,7 +9,7 @@ import pytest
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.serving.debug import Page, Shown, debug_server, parse_debug_address
-from ctrlruntime.serving.loops import LoopBlockedError
+from ctrlruntime.serving.loops import EventLoopBlockedError
 
 
 async def ask(make):
@@ -17,7 +17,7 @@ async def ask(make):
 
 
 async def ask_in_vain(make):
-    raise LoopBlockedError("the main event loop has not answered for 9.0 s: op.py:7 in reconcile")
+    raise EventLoopBlockedError("the main event loop has not answered for 9.0 s: op.py:7 in reconcile")
 
 
 def page(look=dict):

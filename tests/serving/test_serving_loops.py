@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from ctrlruntime.serving.loops import LoopBlockedError, run_on
+from ctrlruntime.serving.loops import EventLoopBlockedError, run_on
 
 SOON = 5.0
 
@@ -97,7 +97,7 @@ async def test_a_blocked_loop_is_an_error_in_time_and_the_work_is_never_begun(ot
         return list(runs)
 
     other.call_soon_threadsafe(release.wait)
-    with pytest.raises(LoopBlockedError, match=r"has not answered for 0\.02 s"):
+    with pytest.raises(EventLoopBlockedError, match=r"has not answered for 0\.02 s"):
         await run_on(other, work, begin_within=0.02)
     release.set()
 
@@ -119,5 +119,5 @@ async def test_a_loop_that_is_closed_is_an_error():
     async def work():
         pytest.fail("it cannot run")
 
-    with pytest.raises(LoopBlockedError, match="has ended"):
+    with pytest.raises(EventLoopBlockedError, match="has ended"):
         await run_on(loop, work)

@@ -248,7 +248,7 @@ async def test_refused_connections_are_refused_until_the_block_ends(proxy, trans
 
 async def test_a_cut_hits_open_watches_and_new_requests(proxy, transport, path):
     async with watching(transport, proxy, path) as got:
-        with proxy.cut(MAPS):
+        with proxy.reset(MAPS):
             assert isinstance(await next_of(got), TransportError)
             with pytest.raises(TransportError):
                 await transport.request("POST", path, body=b'{"metadata":{"name":"a"}}')
@@ -258,7 +258,7 @@ async def test_a_cut_hits_open_watches_and_new_requests(proxy, transport, path):
 
 async def test_a_cut_after_some_bytes_breaks_inside_a_frame(proxy, transport, server, path):
     async with watching(transport, proxy, path, version_of(server, path)) as got:
-        with proxy.cut(WATCHES, after=20):
+        with proxy.reset(WATCHES, after=20):
             create(server, path, "a")
             assert isinstance(await next_of(got), TransportError)
 
@@ -267,7 +267,7 @@ async def test_a_cut_after_some_bytes_breaks_inside_a_frame(proxy, transport, se
 
 async def test_an_ended_watch_ends_cleanly(proxy, transport, path):
     async with watching(transport, proxy, path) as got:
-        with proxy.end(WATCHES):
+        with proxy.close_watches(WATCHES):
             assert await next_of(got) is None
 
 
@@ -315,7 +315,7 @@ async def test_a_late_request_is_answered_when_the_client_waits(proxy, transport
 
 
 async def test_an_answer_cut_off_leaves_the_write_done(proxy, transport, server, path):
-    with proxy.drop_answer(Match(verb="create"), how="cut"), pytest.raises(TransportError):
+    with proxy.drop_response(Match(verb="create"), how="reset"), pytest.raises(TransportError):
         await transport.request("POST", path, body=b'{"metadata":{"name":"a"}}')
 
     assert server.connection.request("GET", f"{path}/a")
@@ -323,7 +323,7 @@ async def test_an_answer_cut_off_leaves_the_write_done(proxy, transport, server,
 
 
 async def test_an_answer_that_never_comes_leaves_the_write_done(proxy, transport, server, path):
-    with proxy.drop_answer(Match(verb="create"), how="silence") as drop:
+    with proxy.drop_response(Match(verb="create"), how="silence") as drop:
         async with given_up(transport.request("POST", path, body=b'{"metadata":{"name":"a"}}')):
             await struck(drop)
 
@@ -333,7 +333,7 @@ async def test_an_answer_that_never_comes_leaves_the_write_done(proxy, transport
 
 async def test_a_dripping_watch_sends_bytes_and_no_frames(proxy, transport, server, path):
     async with watching(transport, proxy, path, version_of(server, path)) as got:
-        with proxy.drip(WATCHES, 0.02):
+        with proxy.slow_body(WATCHES, 0.02):
             create(server, path, "a")
             assert await stays_silent(got)
 
@@ -425,7 +425,7 @@ async def test_poison_changes_lists_and_frames(proxy, transport, server, path):
 
     create(server, path, "a")
     async with watching(transport, proxy, path, version_of(server, path)) as got:
-        with proxy.poison(MAPS, rename) as fault:
+        with proxy.rewrite(MAPS, rename) as fault:
             create(server, path, "b")
             assert await next_of(got) == ("ADDED", "b-poisoned")
             assert "a-poisoned" in await names(transport, path)
@@ -436,9 +436,9 @@ async def test_poison_changes_lists_and_frames(proxy, transport, server, path):
 async def test_poison_can_leave_objects_out_and_break_their_json(proxy, transport, server, path):
     create(server, path, "a")
 
-    with proxy.poison(LISTS, lambda _: None):
+    with proxy.rewrite(LISTS, lambda _: None):
         assert await names(transport, path) == []
-    with proxy.poison(LISTS, lambda _: b"{broken"):
+    with proxy.rewrite(LISTS, lambda _: b"{broken"):
         answer = await transport.request("GET", path)
 
     assert b"[{broken" in answer.body
@@ -447,7 +447,7 @@ async def test_poison_can_leave_objects_out_and_break_their_json(proxy, transpor
 async def test_an_exception_in_a_poison_is_raised_where_its_block_ends(proxy, transport, server, path):
     create(server, path, "a")
 
-    with pytest.raises(KeyError, match="nothing"), proxy.poison(LISTS, lambda item: item["nothing"]):
+    with pytest.raises(KeyError, match="nothing"), proxy.rewrite(LISTS, lambda item: item["nothing"]):
         assert "a" in await names(transport, path)
 
 
@@ -456,7 +456,7 @@ async def test_rewound_lists_are_answered_as_they_were_before(proxy, transport, 
     await names(transport, path)
     create(server, path, "b")
 
-    with proxy.rewind(LISTS):
+    with proxy.serve_stale(LISTS):
         assert await names(transport, path) == ["a"]
 
     assert await names(transport, path) == ["a", "b"]
@@ -467,7 +467,7 @@ async def test_rewound_lists_are_answered_as_they_were_before(proxy, transport, 
 
 async def test_nested_faults_hold_together_and_end_one_by_one(proxy, transport, path):
     with proxy.delay(LISTS, 0.2):
-        with proxy.answer(LISTS, 503, message="nested"), pytest.raises(TransportError):
+        with proxy.respond(LISTS, 503, message="nested"), pytest.raises(TransportError):
             await transport.request("GET", path, timeout=0.1)
         began = time.monotonic()
         await names(transport, path)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from ctrlruntime.testing.virtual_time import NothingHappensError, VirtualTimeLoop, in_virtual_time
+from ctrlruntime.testing.virtual_time import VirtualTimeDeadlockError, VirtualTimeLoop, in_virtual_time
 
 
 @in_virtual_time
@@ -54,7 +54,7 @@ def test_a_test_in_which_nothing_can_happen_any_more_fails():
         await asyncio.Event().wait()
 
     with (
-        pytest.raises(NothingHappensError, match="every task waits"),
+        pytest.raises(VirtualTimeDeadlockError, match="every task waits"),
         asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(patience=0.01)) as runner,
     ):
         runner.run(waits_for_ever())

@@ -269,7 +269,7 @@ async def test_a_patch_from_raw_json():
     async def handle(request):
         new = json.loads(request.object)
         new["spec"]["image"] = "i"
-        return ctrl.patched_from_raw(request.object, json.dumps(new).encode())
+        return ctrl.patch_response_from_raw(request.object, json.dumps(new).encode())
 
     response = await ask(handle, review(object=game(replicas=1)))
 
@@ -278,14 +278,14 @@ async def test_a_patch_from_raw_json():
 
 async def test_a_patch_from_raw_that_is_no_json_is_the_handlers_failure():
     async def handle(request):
-        return ctrl.patched_from_raw(request.object, b"{")
+        return ctrl.patch_response_from_raw(request.object, b"{")
 
     assert (await ask(handle))["status"]["code"] == 500
 
 
 async def test_an_unchanged_object_is_no_patch():
     async def handle(request):
-        return ctrl.patched(request, request.decode(Game))
+        return ctrl.patch_response(request, request.decode(Game))
 
     response = await ask(handle, review(object=game(replicas=0, image="", other=None)))
 
@@ -307,7 +307,7 @@ def patching(**spec):
         obj = request.decode(Game)
         for name, value in spec.items():
             setattr(obj.spec, name, value)
-        return ctrl.patched(request, obj).with_warnings(*spec)
+        return ctrl.patch_response(request, obj).with_warnings(*spec)
 
     return handle
 
@@ -316,7 +316,7 @@ async def test_mutating_handlers_see_what_the_ones_before_them_made():
     async def double(request):
         obj = request.decode(Game)
         obj.spec.replicas *= 2
-        return ctrl.patched(request, obj)
+        return ctrl.patch_response(request, obj)
 
     response = await ask(multi_mutating(patching(replicas=3), double), review(object=game(replicas=1)))
 

@@ -14,7 +14,7 @@ from ctrlruntime.certwatcher import check_key_pair
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.webhook import Registration
 from ctrlruntime.webhook.configurations import Mutating
-from ctrlruntime.webhook.development import Development, DevelopmentCertificates
+from ctrlruntime.webhook.development import DevelopmentCertificates, DevelopmentMode
 
 
 async def test_certificates_are_for_this_machine_and_renewed_by_the_same_authority():
@@ -27,7 +27,7 @@ async def test_certificates_are_for_this_machine_and_renewed_by_the_same_authori
             enough.set()
             await asyncio.Event().wait()
 
-    source = DevelopmentCertificates(Development(host="192.0.2.1", lifetime=900.0), None, sleep=sleep)
+    source = DevelopmentCertificates(DevelopmentMode(host="192.0.2.1", lifetime=900.0), None, sleep=sleep)
     pairs = [await source.prepare()]
     following = asyncio.ensure_future(source.follow(pairs.append))
     await enough.wait()
@@ -49,7 +49,7 @@ async def test_certificates_are_for_this_machine_and_renewed_by_the_same_authori
 def test_options_that_cannot_be_meant_are_refused():
     for options in ({"host": ""}, {"lifetime": 0}):
         with pytest.raises(ConfigError):
-            Development(**options)
+            DevelopmentMode(**options)
 
 
 class Server:
@@ -64,7 +64,7 @@ def registration(name: str, path: str = "/p") -> Registration:
 
 
 async def test_webhooks_are_registered_by_url_and_taken_back(cluster):
-    source = DevelopmentCertificates(Development(name="mine", host="::1"), cluster.unfenced_client())
+    source = DevelopmentCertificates(DevelopmentMode(name="mine", host="::1"), cluster.unfenced_client())
     pair: KeyPair = await source.prepare()
     await source.announce(Server(registration("a.b.c", "/one"), Registration(path="/raw", kind="admission")))
 
@@ -82,7 +82,7 @@ async def test_webhooks_are_registered_by_url_and_taken_back(cluster):
 async def test_registering_again_replaces_the_webhooks_and_leaves_what_others_wrote(cluster):
     client, name = cluster.unfenced_client(), ctrl.NamespacedName("", "again")
     for webhook in ("a.b.c", "d.e.f"):
-        source = DevelopmentCertificates(Development(name=name.name), client)
+        source = DevelopmentCertificates(DevelopmentMode(name=name.name), client)
         await source.prepare()
         await source.announce(Server(registration(webhook)))
         present = await client.api_reader.get(Mutating, name)
@@ -101,7 +101,7 @@ async def test_a_conversion_without_its_definition_says_what_to_install(cluster)
 
     from ctrlruntime.api import kind_of
 
-    source = DevelopmentCertificates(Development(), cluster.unfenced_client())
+    source = DevelopmentCertificates(DevelopmentMode(), cluster.unfenced_client())
     await source.prepare()
     conversion = Registration(path="/convert", kind="conversion", converted=((kind_of(Game),),))
     with pytest.raises(ConfigError, match=r"games\.games\.example\.com has a conversion and is not installed"):
@@ -110,7 +110,7 @@ async def test_a_conversion_without_its_definition_says_what_to_install(cluster)
 
 async def test_what_cannot_be_taken_back_is_said_and_no_error(environment, capsys):
     cluster = ctrl.Cluster(ctrl.get_config(str(environment.kubeconfig_path)))
-    source = DevelopmentCertificates(Development(name="stays"), cluster.unfenced_client())
+    source = DevelopmentCertificates(DevelopmentMode(name="stays"), cluster.unfenced_client())
     await source.prepare()
     await source.announce(Server(registration("a.b.c")))
     forbidden = environment.add_user("nobody")

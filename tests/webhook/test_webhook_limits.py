@@ -14,7 +14,7 @@ import ctrlruntime as ctrl
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.webhook import ConversionEndpoint, defaulting, validating
 from ctrlruntime.webhook.limits import IncompleteError, decode_beyond_limits
-from ctrlruntime.webhook.request import BadObjectError
+from ctrlruntime.webhook.request import RequestDecodeError
 
 
 class Mode(StrEnum):
@@ -116,10 +116,10 @@ def test_a_required_field_without_a_zero_is_told_apart():
 def test_a_request_reads_beyond_limits_only_when_asked():
     request = ctrl.AdmissionRequest(object=raw(spec={"replicas": 0}), old_object=raw(spec={"replicas": 9}))
 
-    with pytest.raises(BadObjectError, match=r"spec\.replicas"):
+    with pytest.raises(RequestDecodeError, match=r"spec\.replicas"):
         request.decode(Plan)
-    assert request.decode(Plan, limits=False).spec.replicas == 0
-    assert request.decode_old(Plan, limits=False).spec.replicas == 9
+    assert request.decode(Plan, validate=False).spec.replicas == 0
+    assert request.decode_old(Plan, validate=False).spec.replicas == 9
 
 
 class Image:
@@ -192,9 +192,9 @@ async def test_a_validator_is_not_given_a_new_object_that_breaks_a_limit():
 
 async def test_a_raw_handler_may_patch_what_breaks_a_limit():
     async def handle(request: ctrl.AdmissionRequest) -> ctrl.AdmissionResponse:
-        plan = request.decode(Plan, limits=False)
+        plan = request.decode(Plan, validate=False)
         plan.spec.image = "mine"
-        return ctrl.patched(request, plan)
+        return ctrl.patch_response(request, plan)
 
     response = await ask(handle, review(object=tree(replicas=9)))
 

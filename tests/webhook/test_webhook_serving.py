@@ -200,7 +200,9 @@ async def test_callers_without_a_certificate_of_the_client_ca_are_refused(folder
 
 async def test_a_missing_certificate_ends_the_start_with_advice(tmp_path):
     webhooks = WebhookServer(ctrl.WebhookOptions(port=0, cert_dir=tmp_path))
-    with pytest.raises(ConfigError, match=r"no certificate: .*tls\.crt cannot be read.*development=Development\(\)"):
+    with pytest.raises(
+        ConfigError, match=r"no certificate: .*tls\.crt cannot be read.*development=DevelopmentMode\(\)"
+    ):
         await webhooks.start()
 
 
@@ -379,8 +381,8 @@ class Cache:
 async def test_reviews_wait_for_what_their_handler_reads(folder, authority):
     cache = Cache()
     async with serving(folder, server_options={"synced": cache.synced}) as webhooks, client(authority) as session:
-        webhooks.register("/reads", ctrl.Admission(allow, reads=[Game]))
-        webhooks.register("/reads-too", ctrl.Admission(allow, reads=[Game]))
+        webhooks.register("/reads", ctrl.Admission(allow, cached_kinds=[Game]))
+        webhooks.register("/reads-too", ctrl.Admission(allow, cached_kinds=[Game]))
 
         status, body = await post(session, webhooks, "/reads?timeout=100ms")
         assert status == 503
@@ -442,13 +444,13 @@ def test_options_that_exclude_each_other_are_refused():
     secret = ctrl.SecretCertificates(name="a", namespace="b", service="c")
     for options in (
         {"port": -1},
-        {"development": ctrl.Development(), "secret": secret},
-        {"development": ctrl.Development(), "cert_dir": "/tmp"},
+        {"development": ctrl.DevelopmentMode(), "secret": secret},
+        {"development": ctrl.DevelopmentMode(), "cert_dir": "/tmp"},
     ):
         with pytest.raises(ConfigError):
             ctrl.WebhookOptions(**options)
     with pytest.raises(ConfigError, match="needs a client"):
-        WebhookServer(ctrl.WebhookOptions(development=ctrl.Development()))
+        WebhookServer(ctrl.WebhookOptions(development=ctrl.DevelopmentMode()))
     assert default_cert_dir().parts[-2:] == ("k8s-webhook-server", "serving-certs")
 
 

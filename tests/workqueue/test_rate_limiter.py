@@ -4,11 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctrlruntime.workqueue import BucketLimiter, ItemExponentialBackoff, ItemFastSlow, MaxOf, WithMaxWait
+from ctrlruntime.workqueue import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    ItemFastSlowRateLimiter,
+    MaxOfRateLimiter,
+    WithMaxWaitRateLimiter,
+)
 
 
 def test_back_off_doubles_up_to_the_cap():
-    limiter: ItemExponentialBackoff[str] = ItemExponentialBackoff()
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter()
 
     delays = [limiter.when("a") for _ in range(20)]
 
@@ -19,7 +25,7 @@ def test_back_off_doubles_up_to_the_cap():
 
 
 def test_back_off_is_per_key_and_ends_with_forget():
-    limiter: ItemExponentialBackoff[str] = ItemExponentialBackoff(base=1.0)
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(base=1.0)
     limiter.when("a")
     limiter.when("a")
 
@@ -31,7 +37,7 @@ def test_back_off_is_per_key_and_ends_with_forget():
 
 
 def test_back_off_does_not_overflow():
-    limiter: ItemExponentialBackoff[str] = ItemExponentialBackoff()
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter()
     for _ in range(3000):
         delay = limiter.when("a")
 
@@ -41,11 +47,11 @@ def test_back_off_does_not_overflow():
 @pytest.mark.parametrize(("base", "cap"), [(0.0, 1.0), (-1.0, 1.0), (2.0, 1.0)])
 def test_impossible_back_off_is_refused(base, cap):
     with pytest.raises(ValueError, match="back-off from"):
-        ItemExponentialBackoff(base, cap)
+        ItemExponentialFailureRateLimiter(base, cap)
 
 
 def test_fast_slow_changes_after_the_fast_attempts():
-    limiter: ItemFastSlow[str] = ItemFastSlow(0.1, 10.0, 2)
+    limiter: ItemFastSlowRateLimiter[str] = ItemFastSlowRateLimiter(0.1, 10.0, 2)
 
     assert [limiter.when("a") for _ in range(4)] == [0.1, 0.1, 10.0, 10.0]
     assert limiter.num_requeues("a") == 4
@@ -55,7 +61,7 @@ def test_fast_slow_changes_after_the_fast_attempts():
 
 def test_bucket_allows_a_burst_and_then_its_rate():
     now = 0.0
-    limiter: BucketLimiter[str] = BucketLimiter(qps=10, burst=3, clock=lambda: now)
+    limiter: BucketRateLimiter[str] = BucketRateLimiter(qps=10, burst=3, clock=lambda: now)
 
     assert [limiter.when(key) for key in "abc"] == [0.0, 0.0, 0.0]
     assert [limiter.when(key) for key in "de"] == pytest.approx([0.1, 0.2])
@@ -67,7 +73,7 @@ def test_bucket_allows_a_burst_and_then_its_rate():
 
 def test_a_key_that_fails_often_does_not_delay_the_others():
     now = 0.0
-    limiter: BucketLimiter[str] = BucketLimiter(qps=5, burst=1, clock=lambda: now)
+    limiter: BucketRateLimiter[str] = BucketRateLimiter(qps=5, burst=1, clock=lambda: now)
     for number in range(200):
         now = number * 0.02  # fifty events a second, each one fails
         assert limiter.when("busy") <= 0.2 + 1e-9
@@ -77,7 +83,7 @@ def test_a_key_that_fails_often_does_not_delay_the_others():
 
 def test_a_key_that_is_forgotten_while_it_waits_gives_its_token_back():
     now = 0.0
-    limiter: BucketLimiter[str] = BucketLimiter(qps=1, burst=1, clock=lambda: now)
+    limiter: BucketRateLimiter[str] = BucketRateLimiter(qps=1, burst=1, clock=lambda: now)
     assert [limiter.when(key) for key in "abc"] == [0.0, 1.0, 2.0]
 
     limiter.forget("b")
@@ -92,7 +98,7 @@ def test_a_key_that_is_forgotten_while_it_waits_gives_its_token_back():
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([0.0, 0.01, 0.3, 2.0]), st.booleans()), max_size=60))
 def test_a_bucket_lets_through_what_it_may_and_nobody_waits_for_more_than_the_keys_that_wait(steps):
     now, qps, burst = 0.0, 4.0, 3
-    limiter: BucketLimiter[str] = BucketLimiter(qps=qps, burst=burst, clock=lambda: now)
+    limiter: BucketRateLimiter[str] = BucketRateLimiter(qps=qps, burst=burst, clock=lambda: now)
     waiting: dict[str, float] = {}  # when the wait of a key ends
     passed: list[float] = []  # when a key was let through
     for key, pause, is_forgotten in steps:
@@ -117,12 +123,12 @@ def test_a_bucket_lets_through_what_it_may_and_nobody_waits_for_more_than_the_ke
 @pytest.mark.parametrize(("qps", "burst"), [(0, 1), (1, 0)])
 def test_impossible_bucket_is_refused(qps, burst):
     with pytest.raises(ValueError, match="bucket"):
-        BucketLimiter(qps, burst)
+        BucketRateLimiter(qps, burst)
 
 
 def test_max_of_waits_for_the_slowest_and_counts_in_all():
-    fast, slow = ItemExponentialBackoff(1.0), ItemFastSlow(3.0, 5.0, 1)
-    limiter: MaxOf[str] = MaxOf(fast, slow)
+    fast, slow = ItemExponentialFailureRateLimiter(1.0), ItemFastSlowRateLimiter(3.0, 5.0, 1)
+    limiter: MaxOfRateLimiter[str] = MaxOfRateLimiter(fast, slow)
 
     assert [limiter.when("a") for _ in range(4)] == [3.0, 5.0, 5.0, 8.0]
     assert limiter.num_requeues("a") == 4
@@ -132,11 +138,11 @@ def test_max_of_waits_for_the_slowest_and_counts_in_all():
 
 def test_max_of_nothing_is_refused():
     with pytest.raises(ValueError, match="at least one"):
-        MaxOf()
+        MaxOfRateLimiter()
 
 
 def test_with_max_wait_caps_another_limiter():
-    limiter: WithMaxWait[str] = WithMaxWait(ItemExponentialBackoff(1.0), 3.0)
+    limiter: WithMaxWaitRateLimiter[str] = WithMaxWaitRateLimiter(ItemExponentialFailureRateLimiter(1.0), 3.0)
 
     assert [limiter.when("a") for _ in range(4)] == [1.0, 2.0, 3.0, 3.0]
     assert limiter.num_requeues("a") == 4

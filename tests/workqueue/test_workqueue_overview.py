@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctrlruntime.workqueue import ItemExponentialBackoff, PriorityQueue
+from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter, PriorityQueue
 from ctrlruntime.workqueue.priority import MAX_TRIGGERS
 
 
@@ -22,7 +22,7 @@ def clock():
 
 @pytest.fixture
 def queue(clock):
-    return PriorityQueue(clock=clock, rate_limiter=ItemExponentialBackoff(base=2.0))
+    return PriorityQueue(clock=clock, rate_limiter=ItemExponentialFailureRateLimiter(base=2.0))
 
 
 def test_a_key_that_is_not_there_is_not_pending(queue):

@@ -9,7 +9,7 @@ import pytest
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Request
 from ctrlruntime.testing.virtual_time import in_virtual_time
-from ctrlruntime.workqueue import Item, ItemExponentialBackoff, PriorityQueue, ShutDown
+from ctrlruntime.workqueue import Item, ItemExponentialFailureRateLimiter, PriorityQueue, QueueShutDownError
 from ctrlruntime.workqueue.priority import AGED_SHARE, MAX_TRIGGERS
 
 
@@ -172,7 +172,7 @@ def test_waiting_keys_become_ready_in_the_order_they_are_due(queue, clock):
 
 
 def test_of_after_and_the_rate_limit_the_smaller_holds(clock):
-    queue: PriorityQueue[str] = PriorityQueue(rate_limiter=ItemExponentialBackoff(base=4.0), clock=clock)
+    queue: PriorityQueue[str] = PriorityQueue(rate_limiter=ItemExponentialFailureRateLimiter(base=4.0), clock=clock)
     queue.add("limited", after=60, rate_limited=True)
     queue.add("timed", after=1, rate_limited=True)
 
@@ -189,7 +189,7 @@ def test_a_negative_delay_is_none(queue):
 
 
 def test_rate_limited_adds_back_off_until_forgotten(clock):
-    queue: PriorityQueue[str] = PriorityQueue(rate_limiter=ItemExponentialBackoff(base=1.0), clock=clock)
+    queue: PriorityQueue[str] = PriorityQueue(rate_limiter=ItemExponentialFailureRateLimiter(base=1.0), clock=clock)
     queue.add("a", rate_limited=True)
     clock.now += 1
     item = queue.get_nowait()
@@ -496,11 +496,11 @@ async def test_shut_down_wakes_getters_and_drops_adds():
     queue.add("later", after=1)
 
     for outcome in await asyncio.gather(*getters, return_exceptions=True):
-        assert isinstance(outcome, ShutDown)
+        assert isinstance(outcome, QueueShutDownError)
     assert len(queue) == 0
-    with pytest.raises(ShutDown):
+    with pytest.raises(QueueShutDownError):
         queue.get_nowait()
-    with pytest.raises(ShutDown):
+    with pytest.raises(QueueShutDownError):
         await queue.get()
 
 
@@ -509,7 +509,7 @@ async def test_shut_down_leaves_ready_keys_behind():
     queue.add("a")
     queue.shut_down()
 
-    with pytest.raises(ShutDown):
+    with pytest.raises(QueueShutDownError):
         await queue.get()
 
 

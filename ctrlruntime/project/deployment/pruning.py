@@ -50,7 +50,7 @@ async def prune(
             tell(Step("kept", named, reason))
             continue
         try:
-            await client.delete(named.metadata_only(), uid=member.uid, propagation="Background", dry_run=dry_run)
+            await client.delete(named.metadata_only(), uid=member.uid, propagation_policy="Background", dry_run=dry_run)
         except NotFound:
             continue
         tell(Step("pruned", named))

@@ -15,7 +15,7 @@ from typing import Final
 from ctrlruntime.api import apps, core
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import NamespacedName
-from ctrlruntime.client.interfaces import Client, Propagation
+from ctrlruntime.client.interfaces import Client, PropagationPolicy
 from ctrlruntime.client.patches import merge_patch
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.errors import ConfigError, Conflict, NoMatchError, NotFound
@@ -160,9 +160,9 @@ class _Undeployment:
 
     async def _delete(self, named: Named, uid: str) -> None:
         # In the foreground: a Deployment is gone when its Pods are, which use what is removed after it.
-        propagation: Propagation = "Foreground" if named.kind == _DEPLOYMENT else "Background"
+        propagation_policy: PropagationPolicy = "Foreground" if named.kind == _DEPLOYMENT else "Background"
         try:
-            await self._client.delete(named.metadata_only(), uid=uid, propagation=propagation)
+            await self._client.delete(named.metadata_only(), uid=uid, propagation_policy=propagation_policy)
         except (NotFound, NoMatchError):
             return
         except Conflict as error:

@@ -282,7 +282,7 @@ class _Exchange:
         if reply.status == 200 and request.verb in {"get", "list"}:
             traffic.record(self._target, reply)
         if (drop := traffic.strike(plan.DropAnswer, request)) is not None:
-            if drop.how == "cut":
+            if drop.how == "reset":
                 self._connection.reset()
                 raise _OverError
             self.is_dead = True
@@ -292,7 +292,7 @@ class _Exchange:
         await self._whole(reply)
 
     async def _whole(self, reply: Reply) -> None:
-        await asyncio.sleep(sum(fault.seconds for fault in self._delays("answer")))
+        await asyncio.sleep(sum(fault.seconds for fault in self._delays("response")))
         await self._living()
         self.request.status = reply.status
         headers = list(reply.headers)
@@ -382,7 +382,7 @@ class _Exchange:
     def _put(self, data: bytes, *, is_frame: bool = False, is_clean: bool = True) -> None:
         late = 0.0
         for fault in self._traffic.in_force(plan.Delay, self.request):
-            if fault.at == "answer":
+            if fault.at == "response":
                 fault.hits += is_frame
                 late += fault.seconds
         due = asyncio.get_running_loop().time() + late

@@ -107,14 +107,14 @@ class Delay(Fault):
     """Requests or answers come later."""
 
     seconds: float
-    at: Literal["answer", "request"]
+    at: Literal["response", "request"]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DropAnswer(Fault):
     """The server does it, nobody is told."""
 
-    how: Literal["cut", "silence"]
+    how: Literal["reset", "silence"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,25 +226,25 @@ class FaultProxy:
         """Be down: reset the open connections, refuse new ones."""
         return self._during(plan.Refusal(), self._the_listener().refuse, self._the_listener().listen)
 
-    def cut(self, match: Match = _ALL, *, after: int = 0, count: int | None = None) -> _Context:
+    def reset(self, match: Match = _ALL, *, after: int = 0, count: int | None = None) -> _Context:
         """Reset the connections of these requests, open ones at once and new ones when the request was read.
 
         With `after` so many bytes of the answer's body still pass, counted from now: a watch breaks inside a frame.
         """
         return self._during(plan.Cut(match=match, after=after, count=count), self._traffic.cut)
 
-    def end(self, match: Match = _ALL) -> _Context:
+    def close_watches(self, match: Match = _ALL) -> _Context:
         """End open watches cleanly, as the server does after their length; while it holds new ones end at once, too."""
         return self._during(plan.Ending(match=match), self._traffic.end)
 
     # --- answers that are late or lost -------------------------------------------------------------------------------
 
-    def drip(self, match: Match = _ALL, interval: float = 0.5, *, count: int | None = None) -> _Context:
+    def slow_body(self, match: Match = _ALL, interval: float = 0.5, *, count: int | None = None) -> _Context:
         """Let the bodies of these answers come byte by byte, one each `interval` seconds."""
         return self._during(plan.Drip(match=match, interval=interval, count=count), self._traffic.drip)
 
     def delay(
-        self, match: Match, seconds: float, *, at: Literal["answer", "request"] = "answer", count: int | None = None
+        self, match: Match, seconds: float, *, at: Literal["response", "request"] = "response", count: int | None = None
     ) -> _Context:
         """Let answers come `seconds` later; of watches each frame, in order.
 
@@ -252,7 +252,9 @@ class FaultProxy:
         """
         return self._during(plan.Delay(match=match, seconds=seconds, at=at, count=count))
 
-    def drop_answer(self, match: Match, count: int | None = 1, *, how: Literal["cut", "silence"] = "cut") -> _Context:
+    def drop_response(
+        self, match: Match, count: int | None = 1, *, how: Literal["reset", "silence"] = "reset"
+    ) -> _Context:
         """Let the server do the request and lose its answer: the connection is reset, or stays open in silence."""
         return self._during(plan.DropAnswer(match=match, count=count, how=how))
 
@@ -264,7 +266,7 @@ class FaultProxy:
 
     # --- answers that are errors -------------------------------------------------------------------------------------
 
-    def answer(
+    def respond(
         self,
         match: Match,
         status: int,
@@ -285,7 +287,7 @@ class FaultProxy:
 
     def throttle(self, match: Match = _ALL, *, retry_after: float = 1.0, count: int | None = None) -> _Context:
         """Answer 429 with Retry-After; the protocol has whole seconds, but a fraction is sent as it is."""
-        return self.answer(
+        return self.respond(
             match, 429, message="too many requests, please try again later", retry_after=retry_after, count=count
         )
 
@@ -335,14 +337,14 @@ class FaultProxy:
 
     # --- answers that are wrong --------------------------------------------------------------------------------------
 
-    def poison(self, match: Match, change: Change) -> _Context:
+    def rewrite(self, match: Match, change: Change) -> _Context:
         """Change the objects in answers and frames (JSON only): `change` gets each as a dict.
 
         It returns another dict, bytes that are put in its place as they are (broken JSON, say), or None to leave it out.
         """
         return self._during(plan.Poison(match=match, change=change))
 
-    def rewind(self, match: Match = _ALL) -> _Context:
+    def serve_stale(self, match: Match = _ALL) -> _Context:
         """Answer gets and lists with what the same request was answered last before the block: objects go back in time.
 
         Requests that were not made before pass.
@@ -397,7 +399,7 @@ class FaultProxy:
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError(
-                "the fault proxy is asked from its own thread (by the function of a poison?), which would wait for itself"
+                "the fault proxy is asked from its own thread (by the function of `rewrite`?), which would wait for itself"
             )
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core
-from ctrlruntime.workqueue import ItemExponentialBackoff
+from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter
 
 ROLE = "example.com/role"
 
@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         ctrl.new_controller_managed_by(mgr)
         .for_(core.ConfigMap)
         .owns(core.ConfigMap)
-        .with_options(max_concurrent_reconciles=8, rate_limiter=ItemExponentialBackoff(0.005, 5.0))
+        .with_options(max_concurrent_reconciles=8, rate_limiter=ItemExponentialFailureRateLimiter(0.005, 5.0))
         .complete(copy)
     )
 
