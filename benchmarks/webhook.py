@@ -50,7 +50,9 @@ class Defaulter:
 class Validator:
     async def validate_create(self, game: Game) -> None:
         if "*" in game.spec.host:
-            raise ctrl.invalid(Game, game.metadata.name, [ctrl.FieldError.invalid("spec.host", game.spec.host, "no *")])
+            raise ctrl.webhook.invalid(
+                Game, game.metadata.name, [ctrl.webhook.FieldError.invalid("spec.host", game.spec.host, "no *")]
+            )
 
 
 class Load:
@@ -146,7 +148,7 @@ async def measure(environment: Environment, requests: int, parallel: int, renewa
         ctrl.get_config(str(environment.kubeconfig_path)),
         scheme=ctrl.Scheme(Game),
         metrics_bind_address="0",
-        webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode()),
+        webhook=ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode()),
     )
     (ctrl.new_webhook_managed_by(mgr).for_(Game).with_defaulter(Defaulter()).with_validator(Validator()).complete())
     good = True

@@ -21,7 +21,26 @@ from ctrlruntime.client.patches import merge_patch
 from ctrlruntime.client.unchanged import is_unchanged, unchanged_writes_of
 from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, Conflict, DecodeError, NotFound
 from ctrlruntime.patch import create_merge_patch
-from ctrlruntime.tracking import tracking_labels
+from ctrlruntime.tracking import set_tracked_owner, tracking_labels
+
+__all__ = [
+    "Mutate",
+    "OperationResult",
+    "add_finalizer",
+    "contains_finalizer",
+    "create_or_patch",
+    "create_or_update",
+    "delete_tracked_dependents",
+    "has_controller",
+    "has_owner",
+    "remove_controller_reference",
+    "remove_finalizer",
+    "remove_owner_reference",
+    "set_controller_reference",
+    "set_owner_reference",
+    "set_tracked_owner",
+    "tracking_labels",
+]
 
 T = TypeVar("T", bound=Object)
 

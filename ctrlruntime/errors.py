@@ -10,6 +10,7 @@ CtrlError
 │   ├── RequestTimeoutError
 │   └── AnswerTooLargeError
 ├── ConfigError                 a kubeconfig, flag or option that cannot be used
+│   └── NoConfigError
 ├── NotRegisteredError  NoMatchError  DecodeError  PatchError
 ├── GenerateError               a class that cannot become a manifest
 ├── CacheError: CacheNotStartedError  CacheSyncTimeoutError  NotCachedError (ObjectNotCachedError  NamespaceNotCachedError: NotFound, too)
@@ -308,6 +309,10 @@ class ConfigError(CtrlError):
         """Return the error for a file that cannot be read, or is no text; `where` names it."""
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is no text in UTF-8"
         return cls(f"{where} cannot be read: {reason}")
+
+
+class NoConfigError(ConfigError):
+    """There is no configuration: no flag, no KUBECONFIG, no pod, and no ~/.kube/config."""
 
 
 class NotRegisteredError(CtrlError):

@@ -24,13 +24,15 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def webhook_options(flags: ctrl.Flags, *, is_embedded: bool) -> ctrl.WebhookOptions | None:
+def webhook_options(flags: ctrl.Flags, *, is_embedded: bool) -> ctrl.webhook.WebhookOptions | None:
     """Return how webhooks are served; None when they are off."""
     match flags.args.webhooks or _mode(flags, is_embedded=is_embedded):
         case "development":
-            return ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode(host=flags.args.webhook_host))
+            return ctrl.webhook.WebhookOptions(
+                port=0, development=ctrl.webhook.DevelopmentMode(host=flags.args.webhook_host)
+            )
         case "files":
-            return flags.webhook(ctrl.WebhookOptions())
+            return flags.webhook(ctrl.webhook.WebhookOptions())
         case _:
             ctrl.get_logger("demo").warning("webhooks are off", turn_on="run with --webhooks=development")
             return None
@@ -43,4 +45,4 @@ def _mode(flags: ctrl.Flags, *, is_embedded: bool) -> str:
         return "files"
     if is_embedded:
         return "development"
-    return "files" if (default_cert_dir() / ctrl.WebhookOptions().cert_name).exists() else "off"
+    return "files" if (default_cert_dir() / ctrl.webhook.WebhookOptions().cert_name).exists() else "off"

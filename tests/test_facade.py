@@ -48,10 +48,36 @@ def test_dir_lists_every_name():
 
 
 def test_names_do_not_depend_on_the_order_they_are_used_in():
-    # A submodule that is imported becomes an attribute: `ctrl.field` must be the module however it was loaded.
-    out = run("import ctrlruntime.manager.run, ctrlruntime as ctrl; print(callable(ctrl.run), ctrl.field.__name__)")
+    # A submodule that is imported becomes an attribute: `ctrl.manager` must be the module however it was loaded.
+    out = run("import ctrlruntime.manager.run, ctrlruntime as ctrl; print(callable(ctrl.run), ctrl.manager.__name__)")
 
-    assert out.split() == ["True", "ctrlruntime.field"]
+    assert out.split() == ["True", "ctrlruntime.manager"]
+
+
+def test_all_has_at_most_eighty_names_and_twenty_modules():
+    assert len(set(ctrl.__all__) - ctrl._SUBMODULES) <= 80
+    assert len(ctrl._SUBMODULES) <= 20
+
+
+MODULES_WITH_NAMES = [
+    "cache",
+    "client",
+    "controller",
+    "controllerutil",
+    "crd",
+    "manager",
+    "metrics",
+    "webhook",
+    "workqueue",
+]
+
+
+@pytest.mark.parametrize("module", MODULES_WITH_NAMES)
+def test_every_name_of_a_module_can_be_had(module):
+    names = getattr(ctrl, module).__all__
+
+    assert names
+    assert [name for name in names if not hasattr(getattr(ctrl, module), name)] == []
 
 
 def test_importing_it_loads_no_http_no_client_library_and_no_kinds():

@@ -21,10 +21,10 @@ def test_a_callable_is_named_by_its_qualified_name_or_else_by_its_repr():
 
 def test_the_repr_of_an_admission_names_a_handler_without_a_qualified_name():
     class Handler:
-        async def __call__(self, request: ctrl.AdmissionRequest) -> ctrl.AdmissionResponse:
+        async def __call__(self, request: ctrl.webhook.AdmissionRequest) -> ctrl.webhook.AdmissionResponse:
             return ctrl.webhook.allowed()
 
         def __repr__(self) -> str:
             return "the handler"
 
-    assert repr(ctrl.Admission(Handler())) == "Admission(the handler)"
+    assert repr(ctrl.webhook.Admission(Handler())) == "Admission(the handler)"

@@ -8,6 +8,8 @@ import pkgutil
 
 import pytest
 
+import ctrlruntime as ctrl
+
 ATTRIBUTES = {
     "ctrlruntime": [
         "Wire",
@@ -25,6 +27,7 @@ ATTRIBUTES = {
         "patched_from_raw",
         "Development",
         "FinalizerResult",
+        "Metadata",
     ],
     "ctrlruntime.finalizer:Finalizers": ["finalize"],
     "ctrlruntime.manager.manager:Manager": ["ask"],
@@ -53,16 +56,40 @@ ATTRIBUTES = {
     "ctrlruntime.source:Source": ["synced"],
     "ctrlruntime.api.model:Model": ["from_wire", "to_wire", "apply_form"],
 }
+MOVED = {
+    "api": ["GroupVersionResource"],
+    "cache": ["ByObject", "NamespaceOptions", "WatchOptions"],
+    "client": ["Patch", "dry_run", "intercept", "namespaced", "with_field_owner", "with_field_validation"],
+    "controller": ["as_reconciler"],
+    "controllerutil": [
+        "delete_tracked_dependents",
+        "has_controller",
+        "has_owner",
+        "remove_controller_reference",
+        "remove_owner_reference",
+        "set_tracked_owner",
+        "tracking_labels",
+    ],
+    "crd": ["CEL", "Default", "Format", "ListMap", "Nullable", "OLM", "ScalePaths", "printcolumn"],
+    "errors": ["NoConfigError"],
+    "event": ["CreateEvent", "DeleteEvent", "GenericEvent", "UpdateEvent"],
+    "manager": ["ServerLimits", "Watchdog"],
+    "metrics": ["SecureMetrics"],
+    "tracing": ["Tracing"],
+    "webhook": ["Admission", "Conversion", "FieldError", "Warnings", "WebhookOptions", "allowed", "denied", "invalid"],
+}
+"""Names that were in `ctrl` itself, by the module that has them now."""
+
 MODULES = ["ctrlruntime.api.wire"]
 PARAMETERS = {
     "ctrlruntime:CacheOptions": ["by_kind", "unwatched_reads"],
-    "ctrlruntime:WatchOptions": ["length", "grace", "patience", "calm", "absent_poll"],
+    "ctrlruntime.cache:WatchOptions": ["length", "grace", "patience", "calm", "absent_poll"],
     "ctrlruntime:new_manager": ["live_kinds", "read_your_writes_wait"],
-    "ctrlruntime:Admission": ["reads"],
-    "ctrlruntime:AdmissionRequest.decode": ["limits"],
+    "ctrlruntime.webhook:Admission": ["reads"],
+    "ctrlruntime.webhook:AdmissionRequest.decode": ["limits"],
     "ctrlruntime:Client.delete": ["propagation"],
     "ctrlruntime:LeaderElection": ["release_on_stop"],
-    "ctrlruntime:Watchdog": ["give_up_after"],
+    "ctrlruntime.manager:Watchdog": ["give_up_after"],
     "ctrlruntime.handler:enqueue_request_for_owner": ["only_controller"],
     "ctrlruntime:Client.get": ["or_live"],
     "ctrlruntime:Client.watch": ["length"],
@@ -76,6 +103,12 @@ def pairs(table: dict[str, list[str]]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("place", "name"), pairs(ATTRIBUTES))
 def test_removed_attribute_is_missing(place, name):
     assert not hasattr(pkgutil.resolve_name(place), name)
+
+
+@pytest.mark.parametrize(("module", "name"), pairs(MOVED))
+def test_moved_name_is_in_its_module_alone(module, name):
+    assert hasattr(pkgutil.resolve_name(f"ctrlruntime.{module}"), name)
+    assert not hasattr(ctrl, name)
 
 
 @pytest.mark.parametrize("name", MODULES)

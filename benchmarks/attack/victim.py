@@ -33,9 +33,9 @@ class Game(ctrl.Object, group="games.example.com", version="v1"):
     spec: GameSpec = Field(default_factory=GameSpec)
 
 
-async def _validate(request: ctrl.AdmissionRequest) -> ctrl.AdmissionResponse:
+async def _validate(request: ctrl.webhook.AdmissionRequest) -> ctrl.webhook.AdmissionResponse:
     game = request.decode(Game)
-    return ctrl.allowed() if game.spec.replicas < 10 else ctrl.denied("at most nine replicas")
+    return ctrl.webhook.allowed() if game.spec.replicas < 10 else ctrl.webhook.denied("at most nine replicas")
 
 
 def _write_certificate(folder: str) -> None:
@@ -48,8 +48,8 @@ async def _main() -> None:
     metrics = Metrics()
     with tempfile.TemporaryDirectory() as folder:
         _write_certificate(folder)
-        server = WebhookServer(ctrl.WebhookOptions(host="127.0.0.1", port=0, cert_dir=folder), metrics=metrics)
-        server.register(PATH, ctrl.Admission(_validate))
+        server = WebhookServer(ctrl.webhook.WebhookOptions(host="127.0.0.1", port=0, cert_dir=folder), metrics=metrics)
+        server.register(PATH, ctrl.webhook.Admission(_validate))
         await server.start()
         gc.collect()
         gc.freeze()  # as ctrl.run does

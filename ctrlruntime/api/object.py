@@ -99,7 +99,7 @@ class Object(Model, always_sent=("api_version", "kind")):
         """
         refuse_keywords(cls, unknown, known=_KEYWORDS)
         if olm is not None and not isinstance(cast("object", olm), OLM):
-            raise TypeError(f"class {cls.__name__}: olm is a ctrl.OLM(…), not {olm!r}")
+            raise TypeError(f"class {cls.__name__}: olm is a ctrl.crd.OLM(…), not {olm!r}")
         super().__init_subclass__(
             always_sent=always_sent,
             at_most_one_of=at_most_one_of,

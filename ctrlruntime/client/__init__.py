@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.interceptor import intercept
 from ctrlruntime.client.interfaces import Client, ListResult, Reader, SubresourceClient, WatchEvent, Writer
 from ctrlruntime.client.patches import Patch, json_patch, merge_from, merge_patch, strategic_merge_patch
 from ctrlruntime.client.scoped import dry_run, namespaced, with_field_owner, with_field_validation
+from ctrlruntime.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from ctrlruntime.client.api import APIClient
     from ctrlruntime.client.split import SplitClient
+    from ctrlruntime.rest.mapper import RESTMapper
 
 __all__ = [
     "APIClient",
@@ -21,6 +22,7 @@ __all__ = [
     "Gate",
     "ListResult",
     "Patch",
+    "RESTMapper",
     "Reader",
     "SplitClient",
     "SubresourceClient",
@@ -37,11 +39,7 @@ __all__ = [
     "with_field_validation",
 ]
 
-_LAZY = {"APIClient": "api", "SplitClient": "split"}  # these bring the transport with them
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+if not TYPE_CHECKING:  # these import the transport
+    __getattr__ = lazy_attributes(
+        __name__, {"APIClient": ".api", "RESTMapper": "ctrlruntime.rest.mapper", "SplitClient": ".split"}
+    )

@@ -2,6 +2,7 @@
 
 from ctrlruntime.controller.controller import Controller, Reconcile, Watch
 from ctrlruntime.controller.options import ControllerDefaults, ControllerOptions, LogFields, OptionKeywords
+from ctrlruntime.controller.reconcilers import as_reconciler
 from ctrlruntime.controller.running import ReconcileCancelledError, ReconcilePanicError, ReconcileTimeoutError
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "ReconcilePanicError",
     "ReconcileTimeoutError",
     "Watch",
+    "as_reconciler",
 ]

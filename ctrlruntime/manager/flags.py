@@ -16,8 +16,8 @@ from ctrlruntime.terminal import escaped
 if TYPE_CHECKING:
     from ctrlruntime.cache.options import CacheOptions
     from ctrlruntime.leaderelection import LeaderElection
+    from ctrlruntime.metrics import SecureMetrics
     from ctrlruntime.rest.config import Config
-    from ctrlruntime.serving.tls import SecureMetrics
     from ctrlruntime.webhook.server import WebhookOptions
 
 
@@ -112,7 +112,7 @@ class Flags:
                     f"--metrics-cert-path is {self.metrics_cert_path} and metrics are served over plain HTTP: add --metrics-secure"
                 )
             return None
-        from ctrlruntime.serving.tls import SecureMetrics
+        from ctrlruntime.metrics import SecureMetrics
 
         changed = options or SecureMetrics()
         if not self.metrics_cert_path:

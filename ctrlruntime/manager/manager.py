@@ -60,8 +60,8 @@ from ctrlruntime.tracing import Tracing
 if TYPE_CHECKING:
     from ctrlruntime.leaderelection import Elector, LeaderElection
     from ctrlruntime.manager.flags import Flags
+    from ctrlruntime.metrics import SecureMetrics
     from ctrlruntime.serving.server import Address, Handler, HTTPServer
-    from ctrlruntime.serving.tls import SecureMetrics
     from ctrlruntime.webhook.server import WebhookOptions, WebhookServer
 
 

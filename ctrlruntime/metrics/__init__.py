@@ -9,6 +9,7 @@ from ctrlruntime.metrics.leader import FenceMetrics, LeaderMetrics
 from ctrlruntime.metrics.loop import LoopMetrics
 from ctrlruntime.metrics.metrics import Metrics
 from ctrlruntime.metrics.rest import RestMetrics
+from ctrlruntime.metrics.secure import SecureMetrics
 from ctrlruntime.metrics.workqueue import QueueMetrics, QueueState
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "QueueState",
     "ReconcileResult",
     "RestMetrics",
+    "SecureMetrics",
 ]

@@ -42,9 +42,13 @@ OWNER_TYPE: Final = "operator-sdk/primary-resource-type"
 def set_owner_annotations(owner: Object, obj: Object) -> None:
     """Name `owner` in the annotations of `obj`, which may be in any namespace, or in none.
 
-    Nothing deletes `obj` with its owner: give the owner a finalizer that does. (`ctrl.set_tracked_owner` writes a label, too, by which the
-    children are found; these annotations are those of operator-lib, for operators that have them in their clusters.) Raises: ValueError
-    for an owner without a name.
+    Kubernetes does not delete `obj` with its owner: give the owner a finalizer that does. These annotations are those of operator-lib, for
+    operators that have them in their clusters. Others use `ctrl.controllerutil.set_tracked_owner`, which also writes a label by which the
+    dependents are found.
+
+    Raises:
+        ValueError: The owner has no name.
+
     """
     if not owner.metadata.name:
         raise ValueError(f"a {gvk_for(owner).kind} without a name cannot be named as an owner: create it first")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctrlruntime.rest.config import Config, Impersonation, NoConfigError, get_config
+from ctrlruntime.rest.config import Config, Impersonation, get_config
 from ctrlruntime.rest.fence import Actor, Fence, acting, current_actor
 from ctrlruntime.rest.mapper import APIResource, RESTMapper
 from ctrlruntime.rest.tls import TLSConfig
@@ -13,7 +13,6 @@ __all__ = [
     "Config",
     "Fence",
     "Impersonation",
-    "NoConfigError",
     "RESTMapper",
     "TLSConfig",
     "acting",

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from ctrlruntime.errors import ConfigError
+from ctrlruntime.errors import ConfigError, NoConfigError
 from ctrlruntime.rest import kubeconfig as files
 from ctrlruntime.rest.credentials import (
     EXEC_CLUSTER_EXTENSION,
@@ -40,10 +40,6 @@ from ctrlruntime.rest.tls import ClientCertificate, TLSConfig, certificate_facts
 
 _SIZES = ("max_header_size", "max_answer_size", "max_frame_size")
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-
-
-class NoConfigError(ConfigError):
-    """There is no configuration at all: no flag, no KUBECONFIG, no pod, no ~/.kube/config."""
 
 
 @functools.cache

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from ctrlruntime import log
 from ctrlruntime.healthz import Answer, Checks
-from ctrlruntime.metrics import Metrics
+from ctrlruntime.metrics import Metrics, SecureMetrics
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.serving.access import AccessReviews, guarded
 from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
 from ctrlruntime.serving.loops import EventLoopBlockedError
 from ctrlruntime.serving.server import Handler, HTTPServer, parse_address
-from ctrlruntime.serving.tls import SecureMetrics, ServingCertificate
+from ctrlruntime.serving.tls import ServingCertificate
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -6,9 +6,7 @@ It takes pairs from `certwatcher` and `certificates` and hands a TLS context to 
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,27 +14,13 @@ from ctrlruntime import log
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.certwatcher import CertWatcher, ShownCertificate
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.metrics.secure import SecureMetrics
 
-__all__ = ["SecureMetrics", "ServingCertificate"]
+__all__ = ["ServingCertificate"]
 
 _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _LIFETIME: Final = 10 * 365 * 86400.0
 """Seconds a pair of our own is valid: nobody renews it, and whoever connects cannot verify it anyway."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecureMetrics:
-    """Metrics over HTTPS, to callers that RBAC lets read them.
-
-    A caller sends a bearer token; its user needs `get` of the nonResourceURL `/metrics`, and the operator `create` of TokenReviews and
-    SubjectAccessReviews.
-    """
-
-    cert_dir: str | os.PathLike[str] | None = None
-    """The folder of the certificate, which may be replaced at any time; default: one is made that nobody can verify."""
-
-    cert_name: str = "tls.crt"
-    key_name: str = "tls.key"
 
 
 class ServingCertificate:

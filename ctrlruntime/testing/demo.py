@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NoReturn
 from ctrlruntime import log
 from ctrlruntime.api.object import Unstructured
 from ctrlruntime.cluster import Cluster
-from ctrlruntime.errors import AlreadyExists, CtrlError, NoMatchError
+from ctrlruntime.errors import AlreadyExists, CtrlError, NoConfigError, NoMatchError
 from ctrlruntime.generate.definitions import read_definitions
 from ctrlruntime.install import install_crds, served_kinds
-from ctrlruntime.rest.config import Config, NoConfigError, get_config
+from ctrlruntime.rest.config import Config, get_config
 from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.signals import handled
 

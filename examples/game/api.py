@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 import ctrlruntime as ctrl
+from ctrlruntime import crd
 
 Phase: TypeAlias = Literal["Running", "Pending", "NotReady", "Failed"]
 
@@ -24,17 +25,17 @@ class GameStatus(ctrl.Model, always_sent=("replicas", "ready_replicas")):
     label_selector: str = Field(default="", description="Selects the pods; autoscalers read it.")
 
 
-@ctrl.printcolumn("Phase", ".status.phase")
-@ctrl.printcolumn("Host", ".spec.host")
-@ctrl.printcolumn("DESIRED", ".spec.replicas")
-@ctrl.printcolumn("CURRENT", ".status.replicas")
-@ctrl.printcolumn("READY", ".status.readyReplicas")
-@ctrl.printcolumn("AGE", ".metadata.creationTimestamp", type="date")
+@crd.printcolumn("Phase", ".status.phase")
+@crd.printcolumn("Host", ".spec.host")
+@crd.printcolumn("DESIRED", ".spec.replicas")
+@crd.printcolumn("CURRENT", ".status.replicas")
+@crd.printcolumn("READY", ".status.readyReplicas")
+@crd.printcolumn("AGE", ".metadata.creationTimestamp", type="date")
 class Game(
     ctrl.Object,
     group="myapp.qingwave.github.io",
     version="v1",
-    scale=ctrl.ScalePaths(".spec.replicas", ".status.replicas", ".status.labelSelector"),
+    scale=crd.ScalePaths(".spec.replicas", ".status.replicas", ".status.labelSelector"),
 ):
     """A game in the browser."""
 

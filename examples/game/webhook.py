@@ -43,5 +43,5 @@ class GameValidator:
 def validate(game: Game) -> None:
     """Raises: Invalid for a host with a wildcard."""
     if "*" in game.spec.host:
-        error = ctrl.FieldError.invalid("spec.host", game.spec.host, "must not contain *")
-        raise ctrl.invalid(Game, game.metadata.name, [error])
+        error = ctrl.webhook.FieldError.invalid("spec.host", game.spec.host, "must not contain *")
+        raise ctrl.webhook.invalid(Game, game.metadata.name, [error])

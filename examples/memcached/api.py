@@ -7,11 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 import ctrlruntime as ctrl
+from ctrlruntime import crd
 from ctrlruntime.api import apps, core
 
 
 class MemcachedSpec(ctrl.Model):
-    size: Annotated[int, ctrl.OLMDescriptor(x=["podCount"])] = Field(
+    size: Annotated[int, crd.OLMDescriptor(x=["podCount"])] = Field(
         ge=0, le=2**31 - 1, description="Number of memcached pods."
     )
 
@@ -25,7 +26,7 @@ class Memcached(
     group="cache.example.com",
     version="v1alpha1",
     short_names=["mc"],
-    olm=ctrl.OLM(resources=[apps.Deployment, core.Pod]),
+    olm=crd.OLM(resources=[apps.Deployment, core.Pod]),
 ):
     """A group of memcached servers."""
 

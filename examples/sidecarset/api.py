@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 import ctrlruntime as ctrl
+from ctrlruntime import crd
 from ctrlruntime.api import core, meta
 from ctrlruntime.selector import NOTHING, LabelSelector, from_label_selector
 
@@ -19,7 +20,7 @@ HASH = "chinalhr.github.io/sidecar-hash"
 class SidecarSetSpec(ctrl.Model):
     # What has to be there is the webhook's to say: it says it of each field, in one answer.
     selector: meta.LabelSelector | None = Field(default=None, description="Which Pods get the containers; required.")
-    containers: Annotated[list[core.Container], ctrl.ListMap("name")] = Field(
+    containers: Annotated[list[core.Container], crd.ListMap("name")] = Field(
         default_factory=list[core.Container], description="The containers that are added to a Pod."
     )
 
@@ -30,15 +31,15 @@ class SidecarSetStatus(ctrl.Model, always_sent=("matched_pods", "updated_pods", 
     ready_pods: ctrl.Int32 = Field(default=0, description="Those that are ready.")
 
 
-@ctrl.printcolumn("MATCHED", ".status.matchedPods")
-@ctrl.printcolumn("UPDATED", ".status.updatedPods")
-@ctrl.printcolumn("READY", ".status.readyPods")
+@crd.printcolumn("MATCHED", ".status.matchedPods")
+@crd.printcolumn("UPDATED", ".status.updatedPods")
+@crd.printcolumn("READY", ".status.readyPods")
 class SidecarSet(
     ctrl.Object,
     group="apps.chinalhr.github.io",
     version="v1alpha1",
     scope="Cluster",
-    olm=ctrl.OLM(resources=[core.Pod]),
+    olm=crd.OLM(resources=[core.Pod]),
 ):
     """Containers for Pods that are created from now on."""
 

@@ -12,7 +12,7 @@ from examples.sidecarset.api import HASH, SidecarSet, hash_of, selector_of
 INJECTED = core.EnvVar(name="IS_INJECTED", value="true")
 
 POD_PATH = "/mutate-sidecar-pod"
-POD_RULE = ctrl.WebhookRule(
+POD_RULE = ctrl.webhook.WebhookRule(
     mutating=True,
     name="msidecar-pod.kb.io",
     groups=[""],
@@ -31,7 +31,7 @@ def register_webhooks(mgr: ctrl.Manager) -> None:
         .with_validator(SidecarSetValidator(), operations=("CREATE", "UPDATE"))
         .complete()
     )
-    injector = ctrl.Admission(SidecarInjector(mgr.client), cached_kinds=[SidecarSet])
+    injector = ctrl.webhook.Admission(SidecarInjector(mgr.client), cached_kinds=[SidecarSet])
     mgr.webhook_server.register(POD_PATH, injector, webhook=POD_RULE)
 
 
@@ -53,39 +53,39 @@ class SidecarSetValidator:
 
 def validate(sidecar_set: SidecarSet) -> None:
     """Raises: Invalid with an error for each field that is wrong."""
-    errors: list[ctrl.FieldError] = []
+    errors: list[ctrl.webhook.FieldError] = []
     selector = sidecar_set.spec.selector
     if selector is None or not selector.to_dict():
-        errors.append(ctrl.FieldError.required("spec.selector", "a SidecarSet has to say which Pods it is for"))
+        errors.append(ctrl.webhook.FieldError.required("spec.selector", "a SidecarSet has to say which Pods it is for"))
     else:
         try:
             selector_of(sidecar_set)
         except ValueError as error:
-            errors.append(ctrl.FieldError.invalid("spec.selector", selector, str(error)))
+            errors.append(ctrl.webhook.FieldError.invalid("spec.selector", selector, str(error)))
     if errors:
-        raise ctrl.invalid(SidecarSet, sidecar_set.metadata.name, errors)
+        raise ctrl.webhook.invalid(SidecarSet, sidecar_set.metadata.name, errors)
 
 
 class SidecarInjector:
-    """Decides about Pods from the request itself: `ctrl.Admission` hands it over as it came."""
+    """Decides about Pods from the request itself: `ctrl.webhook.Admission` hands it over as it came."""
 
     def __init__(self, client: ctrl.Client) -> None:
         self.client = client
         self.log = ctrl.get_logger("injector")
 
-    async def handle(self, request: ctrl.AdmissionRequest) -> ctrl.AdmissionResponse:
+    async def handle(self, request: ctrl.webhook.AdmissionRequest) -> ctrl.webhook.AdmissionResponse:
         pod = request.decode(core.Pod)
         sets = [
             each for each in await self.client.list(SidecarSet) if self.selector_of(each).matches(pod.metadata.labels)
         ]
         if not sets:
-            return ctrl.allowed("no SidecarSet selects the Pod")
+            return ctrl.webhook.allowed("no SidecarSet selects the Pod")
         for sidecar_set in sorted(sets, key=lambda each: each.metadata.name):
             inject(sidecar_set, pod)
         pod.metadata.annotations[HASH] = json.dumps(
             {each.metadata.name: hash_of(each) for each in sets}, sort_keys=True
         )
-        return ctrl.patch_response(request, pod)
+        return ctrl.webhook.patch_response(request, pod)
 
     def selector_of(self, sidecar_set: SidecarSet) -> LabelSelector:
         try:

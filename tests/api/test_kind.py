@@ -32,23 +32,23 @@ def test_versions_are_ordered_by_stage_then_number_then_name():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: ctrl.OLM(display_name=5), "text for display_name, not 5"),
-        (lambda: ctrl.OLM(order="a"), "number for its order"),
-        (lambda: ctrl.OLM(actions=["x"]), "list of OLMAction"),
-        (lambda: ctrl.OLM(resources=["Pod"]), "'Pod' is neither"),
-        (lambda: ctrl.OLM(resources=[("v1", "Pod")]), "as in \\('Pod', 'v1'\\)"),
+        (lambda: ctrl.crd.OLM(display_name=5), "text for display_name, not 5"),
+        (lambda: ctrl.crd.OLM(order="a"), "number for its order"),
+        (lambda: ctrl.crd.OLM(actions=["x"]), "list of OLMAction"),
+        (lambda: ctrl.crd.OLM(resources=["Pod"]), "'Pod' is neither"),
+        (lambda: ctrl.crd.OLM(resources=[("v1", "Pod")]), "as in \\('Pod', 'v1'\\)"),
         *(
-            (lambda each=each: ctrl.OLM(resources=[each]), "is neither")
+            (lambda each=each: ctrl.crd.OLM(resources=[each]), "is neither")
             for each in (("A",), ("A", ""), (1, 2), ("A", "b", "c", "d"))
         ),
-        (lambda: ctrl.OLM(resources=[meta.Condition]), "Condition.*is neither"),
-        (lambda: ctrl.OLMAction(path=""), "the path of a field"),
-        (lambda: ctrl.OLMAction(path="spec.a", x="Secret"), "list of hints"),
-        (lambda: type("A", (ctrl.Object,), {}, group="a.b", version="v1", olm="x"), "olm is a ctrl.OLM"),
-        (lambda: ctrl.OLMDescriptor(5), "text to display"),
-        (lambda: ctrl.OLMDescriptor(x="podCount"), "list of hints"),
-        (lambda: ctrl.OLMDescriptor(x=[5]), "list of hints"),
-        (lambda: ctrl.OLMDescriptor(order="a"), "number for its order"),
+        (lambda: ctrl.crd.OLM(resources=[meta.Condition]), "Condition.*is neither"),
+        (lambda: ctrl.crd.OLMAction(path=""), "the path of a field"),
+        (lambda: ctrl.crd.OLMAction(path="spec.a", x="Secret"), "list of hints"),
+        (lambda: type("A", (ctrl.Object,), {}, group="a.b", version="v1", olm="x"), "olm is a ctrl.crd.OLM"),
+        (lambda: ctrl.crd.OLMDescriptor(5), "text to display"),
+        (lambda: ctrl.crd.OLMDescriptor(x="podCount"), "list of hints"),
+        (lambda: ctrl.crd.OLMDescriptor(x=[5]), "list of hints"),
+        (lambda: ctrl.crd.OLMDescriptor(order="a"), "number for its order"),
     ],
 )
 def test_what_cannot_be_shown_fails_where_it_is_written(make, says):

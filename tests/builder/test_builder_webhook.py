@@ -34,10 +34,10 @@ class Defaulter:
 
 class Validator:
     async def validate_update(self, old: Game, new: Game) -> None:
-        raise ctrl.Denied("no")
+        raise ctrl.webhook.Denied("no")
 
 
-CONVERSION = ctrl.Conversion(Game).spoke(
+CONVERSION = ctrl.webhook.Conversion(Game).spoke(
     OldGame, to_hub=lambda old: Game(spec=old.spec), from_hub=lambda new: OldGame(spec=new.spec)
 )
 
@@ -85,13 +85,13 @@ async def test_options_of_a_webhook_reach_its_rule(mgr):
         timeout_seconds=3,
         admission_review_versions=["v1", "v1beta1"],
         namespace_selector={"matchLabels": {"a": "b"}},
-        match_conditions=[ctrl.MatchCondition("c", "true")],
+        match_conditions=[ctrl.webhook.MatchCondition("c", "true")],
         cached_kinds=[core.Pod],
     ).complete()
 
     (one,) = mgr.webhook_server.registrations
     assert one.path == "/mine"
-    assert one.rule == ctrl.WebhookRule(
+    assert one.rule == ctrl.webhook.WebhookRule(
         mutating=False,
         name="game.mine.example.com",
         groups=["games.example.com"],
@@ -104,7 +104,7 @@ async def test_options_of_a_webhook_reach_its_rule(mgr):
         timeout_seconds=3,
         admission_review_versions=["v1", "v1beta1"],
         namespace_selector={"matchLabels": {"a": "b"}},
-        match_conditions=(ctrl.MatchCondition("c", "true"),),
+        match_conditions=(ctrl.webhook.MatchCondition("c", "true"),),
     )
 
 
@@ -116,7 +116,7 @@ async def test_kinds_share_the_conversion_endpoint(mgr):
         pass
 
     mgr.scheme.register(Thing)
-    other = ctrl.Conversion(Thing).spoke(OldThing, to_hub=lambda old: Thing(), from_hub=lambda new: OldThing())
+    other = ctrl.webhook.Conversion(Thing).spoke(OldThing, to_hub=lambda old: Thing(), from_hub=lambda new: OldThing())
     builder(mgr).with_conversion(CONVERSION).complete()
     ctrl.new_webhook_managed_by(mgr).for_(Thing).with_conversion(other).complete()
 
@@ -219,7 +219,7 @@ def new_manager(environment: Environment, **options: Any) -> ctrl.Manager:
 
 
 async def test_a_manager_without_webhooks_has_no_webhook_server(environment):
-    mgr = new_manager(environment, webhook=ctrl.WebhookOptions(cert_dir="/nowhere"))
+    mgr = new_manager(environment, webhook=ctrl.webhook.WebhookOptions(cert_dir="/nowhere"))
     async with running(mgr):
         with pytest.raises(RuntimeError, match="the webhook server must be added before the manager starts"):
             _ = mgr.webhook_server
@@ -227,7 +227,7 @@ async def test_a_manager_without_webhooks_has_no_webhook_server(environment):
 
 
 async def test_the_server_listens_before_the_caches_and_without_leadership(environment):
-    options = ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode())
+    options = ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode())
     election = ctrl.LeaderElection("webhook-test", namespace="default")
     mgr = new_manager(environment, webhook=options, leader_election=election)
     had: list[tuple[bool, bool]] = []
@@ -247,11 +247,13 @@ async def test_the_server_listens_before_the_caches_and_without_leadership(envir
 
 
 async def test_what_a_handler_reads_is_in_the_cache_before_the_manager_is_ready(environment):
-    async def handle(request: ctrl.AdmissionRequest) -> ctrl.AdmissionResponse:
-        return ctrl.allowed()
+    async def handle(request: ctrl.webhook.AdmissionRequest) -> ctrl.webhook.AdmissionResponse:
+        return ctrl.webhook.allowed()
 
-    mgr = new_manager(environment, webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode()))
-    mgr.webhook_server.register("/reads", ctrl.Admission(handle, cached_kinds=[core.ConfigMap]))
+    mgr = new_manager(
+        environment, webhook=ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode())
+    )
+    mgr.webhook_server.register("/reads", ctrl.webhook.Admission(handle, cached_kinds=[core.ConfigMap]))
     async with running(mgr):
 
         async def is_ready() -> bool:
@@ -263,7 +265,7 @@ async def test_what_a_handler_reads_is_in_the_cache_before_the_manager_is_ready(
 
 
 async def test_a_manager_without_a_certificate_does_not_start(environment, tmp_path):
-    mgr = new_manager(environment, webhook=ctrl.WebhookOptions(port=0, cert_dir=tmp_path))
+    mgr = new_manager(environment, webhook=ctrl.webhook.WebhookOptions(port=0, cert_dir=tmp_path))
     assert mgr.webhook_server.is_empty
     with pytest.raises(ConfigError, match="the webhook server has no certificate"):
         await mgr.start()

@@ -157,10 +157,10 @@ BAD_INPUT = {
     ),
     "two storage versions": (f"{VERSIONS}, storage=True): ...", "Game: 2 versions are the one that is stored"),
     "a version that is no label": (f"{KIND.replace('v1', '1.0')}): ...", "bad.Game: a version is like v1, v1alpha1"),
-    "a path that is none": (f"@ctrl.printcolumn('X', 'spec[')\n{KIND}): ...", r"\(bad.py:2\): .*a path starts with a dot"),
-    "a path that leads nowhere": (f"@ctrl.printcolumn('X', '.spec.x')\n{KIND}): ...", "'X': .spec.x leads nowhere"),
+    "a path that is none": (f"@ctrl.crd.printcolumn('X', 'spec[')\n{KIND}): ...", r"\(bad.py:2\): .*a path starts with a dot"),
+    "a path that leads nowhere": (f"@ctrl.crd.printcolumn('X', '.spec.x')\n{KIND}): ...", "'X': .spec.x leads nowhere"),
     "CEL that does not compile": (
-        f"import typing\n{KIND}):\n    x: typing.Annotated[str, ctrl.CEL('self >')] = ''",
+        f"import typing\n{KIND}):\n    x: typing.Annotated[str, ctrl.crd.CEL('self >')] = ''",
         "bad.Game.x: the rule 'self >' does not compile",
     ),
     "a validator without methods": (
@@ -170,12 +170,12 @@ BAD_INPUT = {
     "a converter that is missing": (
         (f"{VERSIONS}): ...\nclass Third(ctrl.Object, group='g.example.com', version='v3', kind='Game'): ...\n"
         "same = lambda game: game\n"
-        "def setup(mgr):\n    conversion = ctrl.Conversion(Game).spoke(Later, to_hub=same, from_hub=same)\n"
+        "def setup(mgr):\n    conversion = ctrl.webhook.Conversion(Game).spoke(Later, to_hub=same, from_hub=same)\n"
         f"    {WEBHOOK}.with_conversion(conversion).complete()"),
         r"bad.Third: version v3 of Game is missing in its conversion, which knows v1, v2; add .spoke\(Third,",
     ),
     "certificates from two places": (
-        "OPTIONS = ctrl.WebhookOptions(development=ctrl.DevelopmentMode(), cert_dir='/x')",
+        "OPTIONS = ctrl.webhook.WebhookOptions(development=ctrl.webhook.DevelopmentMode(), cert_dir='/x')",
         "cert_dir and a certificate made for it; leave out one",
     ),
     "a rule that grants nothing it can": (
@@ -208,7 +208,7 @@ def test_cel_without_bounds_is_a_warning_with_advice(package, tmp_path):
     name = package(api=API.replace("size: int = 1", "names: Annotated[list[str], RULE] = Field(default_factory=list)").replace(
         "import ctrlruntime as ctrl",
         "import ctrlruntime as ctrl\n    from typing import Annotated\n    from pydantic import Field\n"
-        "    RULE = ctrl.CEL('self.all(one, self.all(other, one.contains(other)))')",
+        "    RULE = ctrl.crd.CEL('self.all(one, self.all(other, one.contains(other)))')",
     ))  # fmt: skip
 
     made = run("manifests", "--module", name, "--output-dir", tmp_path)

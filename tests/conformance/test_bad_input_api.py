@@ -220,7 +220,7 @@ async def test_a_predicate_that_raises(server, make, namespace, logs):
     mgr = make()
     seen = Seen()
 
-    def broken(event: ctrl.CreateEvent[core.ConfigMap]) -> bool:
+    def broken(event: ctrl.event.CreateEvent[core.ConfigMap]) -> bool:
         raise LookupError("no luck")
 
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap, predicates=[broken]).complete(seen)

@@ -17,7 +17,7 @@ LIMIT = 60
 async def test_a_kind_that_may_not_be_watched_makes_the_probe_fail_until_it_may(server, namespace, tmp_path):
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(await asyncio.to_thread(server.add_user, "silent"))
-    watch = ctrl.WatchOptions(timeout=(1.0, 1.0), timeout_grace=0.5, missing_kind_retry_interval=0.5)
+    watch = ctrl.cache.WatchOptions(timeout=(1.0, 1.0), timeout_grace=0.5, missing_kind_retry_interval=0.5)
     mgr = ctrl.new_manager(
         ctrl.get_config(str(kubeconfig)),
         cache=ctrl.CacheOptions(namespaces=[namespace], watch=watch, stale_after=3.0),

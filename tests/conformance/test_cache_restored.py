@@ -16,7 +16,7 @@ from ctrlruntime.testing import eventually
 
 LIMIT = 90
 GROUP = "restored-tests.example.com"
-WATCH = ctrl.WatchOptions(timeout=(1.0, 2.0), timeout_grace=1.0, missing_kind_retry_interval=0.5)
+WATCH = ctrl.cache.WatchOptions(timeout=(1.0, 2.0), timeout_grace=1.0, missing_kind_retry_interval=0.5)
 
 
 class LeverSpec(ctrl.Model):

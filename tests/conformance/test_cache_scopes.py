@@ -127,7 +127,7 @@ async def test_namespaces_are_followed_by_their_labels(server, three):
 
 
 async def test_a_miss_in_a_selection_is_told_from_a_missing_object(server, namespace):
-    options = {core.ConfigMap: ctrl.ByObject(labels="app=shown")}
+    options = {core.ConfigMap: ctrl.cache.ByObject(labels="app=shown")}
     mgr = manager(server, namespaces=[namespace], by_object=options)
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         await mgr.client.create(config_map(namespace, "shown", app="shown"))

@@ -118,7 +118,7 @@ async def test_a_token_file_is_replaced_and_the_old_token_revoked(server, namesp
     token_file.write_text(old)
     mgr = ctrl.new_manager(
         kubeconfig({"tokenFile": str(token_file)}),
-        cache=ctrl.CacheOptions(namespaces=[namespace], watch=ctrl.WatchOptions(timeout=(2.0, 3.0))),
+        cache=ctrl.CacheOptions(namespaces=[namespace], watch=ctrl.cache.WatchOptions(timeout=(2.0, 3.0))),
         metrics_bind_address="0",
     )
     reconciler = Stamps(mgr.client)

@@ -44,7 +44,7 @@ class SamplerSpec(ctrl.Model):
     by_name: dict[str, Step] = Field(default_factory=dict, description="Steps by name.")
     limits: dict[str, ctrl.Quantity] = Field(default_factory=dict)
     port: ctrl.IntOrString = 80
-    anything: Annotated[dict[str, ctrl.JSONValue] | None, Field(description="Whatever you like.")] = None
+    anything: Annotated[dict[str, ctrl.crd.JSONValue] | None, Field(description="Whatever you like.")] = None
     template: core.PodTemplateSpec | None = None
 
 

@@ -35,7 +35,7 @@ async def mgr(request, server, namespace, nodes) -> AsyncIterator[ctrl.Manager]:
         scheme=ctrl.Scheme(Game),
         cache=ctrl.CacheOptions(namespaces=[namespace]),
         metrics_bind_address="0",
-        webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode()),
+        webhook=ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode()),
     )
     await ctrl.install_crds(mgr.cluster.unfenced_client(), CONFIG / "crd")
     setup(mgr, long_way=request.param == "long way")

@@ -42,7 +42,7 @@ async def mgr(server, namespace) -> AsyncIterator[ctrl.Manager]:
         ctrl.get_config(str(server.kubeconfig_path)),
         scheme=ctrl.Scheme(Plan),
         metrics_bind_address="0",
-        webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode()),
+        webhook=ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode()),
     )
     here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     builder = ctrl.new_webhook_managed_by(mgr).for_(Plan)

@@ -44,7 +44,7 @@ def down(new: MemcachedV1beta1) -> MemcachedV1alpha1:
     return MemcachedV1alpha1(spec=MemcachedSpec(size=new.spec.replicas), status=new.status)
 
 
-CONVERSION = ctrl.Conversion(MemcachedV1beta1).spoke(MemcachedV1alpha1, to_hub=up, from_hub=down)
+CONVERSION = ctrl.webhook.Conversion(MemcachedV1beta1).spoke(MemcachedV1alpha1, to_hub=up, from_hub=down)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def converting_manager(server: Environment) -> ctrl.Manager:
         ctrl.get_config(str(server.kubeconfig_path)),
         scheme=ctrl.Scheme(MemcachedV1alpha1, MemcachedV1beta1),
         metrics_bind_address="0",
-        webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode()),
+        webhook=ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode()),
     )
     ctrl.new_webhook_managed_by(mgr).for_(MemcachedV1beta1).with_conversion(CONVERSION).complete()
     return mgr

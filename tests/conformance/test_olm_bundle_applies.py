@@ -39,7 +39,7 @@ def definitions(server):
 @pytest.fixture
 async def admin(server, definitions):
     cluster = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)), scheme=ctrl.Scheme(ClusterServiceVersion))
-    yield ctrl.with_field_validation(cluster.unfenced_client(), "Strict")
+    yield ctrl.client.with_field_validation(cluster.unfenced_client(), "Strict")
     await cluster.close()
 
 

@@ -102,7 +102,7 @@ async def test_a_collection_delete_shows_what_finalizers_keep_as_terminating(pro
 
 @pytest.mark.parametrize("reaches_server", [True, False])
 async def test_a_lost_collection_delete_is_settled_by_one_list(proxy, namespace, reaches_server):
-    mgr = manager(proxy, namespace, by_object={core.ConfigMap: ctrl.ByObject(labels={"app": "x"})})
+    mgr = manager(proxy, namespace, by_object={core.ConfigMap: ctrl.cache.ByObject(labels={"app": "x"})})
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         for name in ("a", "b"):
             await mgr.client.create(config_map(namespace, name, app="x"))
@@ -116,7 +116,7 @@ async def test_a_lost_collection_delete_is_settled_by_one_list(proxy, namespace,
 
 async def test_a_live_list_has_the_selectors_of_the_cache_and_its_indexes(proxy, namespace):
     """While the watch is silent the cache cannot show a write: the read falls back to a live one."""
-    cache = {"by_object": {core.ConfigMap: ctrl.ByObject(labels={"app": "x"})}}
+    cache = {"by_object": {core.ConfigMap: ctrl.cache.ByObject(labels={"app": "x"})}}
     mgr = ctrl.new_manager(
         proxy.config,
         cache=ctrl.CacheOptions(namespaces=[namespace], **cache),
@@ -220,7 +220,7 @@ async def test_while_the_server_fails_only_reads_of_the_unknown_key_fail(proxy, 
 
 async def test_an_object_that_field_selectors_keep_out_delays_a_read_for_a_moment(proxy, namespace):
     fields = "metadata.name!=hidden"
-    mgr = manager(proxy, namespace, by_object={core.ConfigMap: ctrl.ByObject(fields=fields)})
+    mgr = manager(proxy, namespace, by_object={core.ConfigMap: ctrl.cache.ByObject(fields=fields)})
     async with ctrl.running(mgr), asyncio.timeout(LIMIT):
         await mgr.client.list(core.ConfigMap)
         await mgr.client.create(config_map(namespace, "hidden"))

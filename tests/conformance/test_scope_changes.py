@@ -44,7 +44,7 @@ class Setting:
         self.server, self.group = server, group
         self.kind = ctrl.Unstructured.of(f"{group}/v1", "Valve")
         config = ctrl.get_config(str(server.kubeconfig_path))
-        watch = ctrl.WatchOptions(missing_kind_retry_interval=0.2, backoff=(0.05, 0.2))
+        watch = ctrl.cache.WatchOptions(missing_kind_retry_interval=0.2, backoff=(0.05, 0.2))
         self.mgr = ctrl.new_manager(config, cache=ctrl.CacheOptions(watch=watch, **cache), metrics_bind_address="0")
         self.requests: set[ctrl.NamespacedName] = set()
         ctrl.new_controller_managed_by(self.mgr).named(f"valves-{group}").for_(self.kind).complete(self.reconcile)

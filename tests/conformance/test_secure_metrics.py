@@ -60,7 +60,9 @@ READER = rbac.PolicyRule(non_resource_urls=["/metrics"], verbs=["get"])
 
 
 def manager(config, secure=None):
-    return ctrl.new_manager(config, metrics_bind_address="127.0.0.1:0", secure_metrics=secure or ctrl.SecureMetrics())
+    return ctrl.new_manager(
+        config, metrics_bind_address="127.0.0.1:0", secure_metrics=secure or ctrl.metrics.SecureMetrics()
+    )
 
 
 async def get(mgr, token="", *, context=False, path="/metrics"):
@@ -105,5 +107,5 @@ async def test_the_certificate_of_the_options_is_shown(cluster, tmp_path):
     (tmp_path / "tls.key").write_bytes(pair.key)
     context = ssl.create_default_context(cadata=authority.pem.decode())
 
-    async with ctrl.running(manager(cluster.config, ctrl.SecureMetrics(cert_dir=tmp_path))) as mgr:
+    async with ctrl.running(manager(cluster.config, ctrl.metrics.SecureMetrics(cert_dir=tmp_path))) as mgr:
         assert (await get(mgr, context=context))[0] == 401

@@ -34,7 +34,7 @@ async def mgr(server, namespace, nodes) -> AsyncIterator[ctrl.Manager]:
         ctrl.get_config(str(server.kubeconfig_path)),
         scheme=ctrl.Scheme(SidecarSet),
         metrics_bind_address="0",
-        webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode()),
+        webhook=ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode()),
     )
     await ctrl.install_crds(mgr.cluster.unfenced_client(), CONFIG / "crd")
     setup(mgr, requeue_after=0.2)

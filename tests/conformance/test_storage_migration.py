@@ -172,7 +172,7 @@ async def test_a_write_that_meets_another_is_done_again(client, group, namespace
             await client.update(theirs)
         return await inner.update(obj, **options)
 
-    done = await migrate(ctrl.intercept(client, update=meet), f"gauges.{group}")
+    done = await migrate(ctrl.client.intercept(client, update=meet), f"gauges.{group}")
 
     assert (done.written, done.gone, met) == (5, 0, ["g1"])
     theirs = await client.get(kind, ctrl.NamespacedName(namespace, "g1"))
@@ -185,7 +185,7 @@ async def test_an_object_that_is_deleted_meanwhile_is_no_failure(client, group, 
             await client.delete(obj.deep_copy())
         return await inner.update(obj, **options)
 
-    done = await migrate(ctrl.intercept(client, update=delete), f"gauges.{group}")
+    done = await migrate(ctrl.client.intercept(client, update=delete), f"gauges.{group}")
 
     assert (done.written, done.gone) == (4, 1)
     assert await stored(client, group) == ["v1beta1"]
@@ -208,7 +208,7 @@ async def test_an_object_that_is_refused_is_named_and_the_old_version_kept(clien
         return await inner.update(obj, **options)
 
     with pytest.raises(MigrationError, match=rf"refuses 1 of the objects of gauges\.{group}.*{namespace}/g3: .*denied"):
-        await migrate(ctrl.intercept(client, update=refuse), f"gauges.{group}")
+        await migrate(ctrl.client.intercept(client, update=refuse), f"gauges.{group}")
 
     assert await stored(client, group) == ["v1alpha1", "v1beta1"]
 
@@ -222,7 +222,7 @@ async def test_a_definition_that_changes_meanwhile_is_tried_again(client, group,
             raise Conflict("changed meanwhile")
         return await inner.subresource(name).update(obj, **options)
 
-    done = await migrate(ctrl.intercept(client, subresource_update=meet), f"gauges.{group}")
+    done = await migrate(ctrl.client.intercept(client, subresource_update=meet), f"gauges.{group}")
 
     assert (done.after, met) == (("v1beta1",), ["status"])
 
@@ -234,7 +234,7 @@ async def test_a_storage_version_that_changes_meanwhile_is_an_error(client, grou
         return await inner.update(obj, **options)
 
     with pytest.raises(MigrationError, match=r"became v1alpha1 while its objects were written in v1beta1; run again"):
-        await migrate(ctrl.intercept(client, update=change), f"gauges.{group}")
+        await migrate(ctrl.client.intercept(client, update=change), f"gauges.{group}")
 
 
 @pytest.mark.parametrize("name", ["gauges", "gauge", "Gauge", "gg", "gauges.{group}", "gg.{group}"])

@@ -32,7 +32,9 @@ class Owner:
         if owner is None or "tracked-tests.example.com/owner" not in owner.metadata.labels:
             return
         if owner.metadata.deletion_timestamp is not None:
-            remaining = await ctrl.delete_tracked_dependents(self.client, owner, core.Secret, rbac.ClusterRole)
+            remaining = await ctrl.controllerutil.delete_tracked_dependents(
+                self.client, owner, core.Secret, rbac.ClusterRole
+            )
             if not remaining and ctrl.remove_finalizer(owner, FINALIZER):
                 await self.client.update(owner)
             return
@@ -40,7 +42,9 @@ class Owner:
             await self.client.update(owner)
         for kind, name in ((core.Secret, ctrl.NamespacedName(self.far, owner.metadata.name)),
                            (rbac.ClusterRole, ctrl.NamespacedName("", f"{self.far}-{owner.metadata.name}"))):  # fmt: skip
-            await ctrl.create_or_update(self.client, kind, name, lambda child: ctrl.set_tracked_owner(owner, child))
+            await ctrl.create_or_update(
+                self.client, kind, name, lambda child: ctrl.controllerutil.set_tracked_owner(owner, child)
+            )
 
 
 async def test_tracked_children_are_made_again_and_go_with_their_owner(server, namespace, far):

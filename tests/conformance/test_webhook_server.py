@@ -53,42 +53,42 @@ def down(game: Game) -> OldGame:
     return OldGame(spec=OldGameSpec(size=game.spec.replicas, image=game.spec.image, host=game.spec.host))
 
 
-CONVERSION = ctrl.Conversion(Game).spoke(OldGame, to_hub=up, from_hub=down)
+CONVERSION = ctrl.webhook.Conversion(Game).spoke(OldGame, to_hub=up, from_hub=down)
 
 
 class GameDefaulter:
     def __init__(self) -> None:
-        self.seen: list[ctrl.AdmissionRequest] = []
+        self.seen: list[ctrl.webhook.AdmissionRequest] = []
 
-    async def default(self, game: Game, request: ctrl.AdmissionRequest) -> None:
+    async def default(self, game: Game, request: ctrl.webhook.AdmissionRequest) -> None:
         self.seen.append(request)
         game.spec.image = game.spec.image or "alexwhen/docker-2048"
         game.spec.host = game.spec.host or f"{game.metadata.name}.{request.namespace}.mygame.io"
 
 
 class GameValidator:
-    async def validate_create(self, game: Game) -> ctrl.Warnings | None:
+    async def validate_create(self, game: Game) -> ctrl.webhook.Warnings | None:
         return self.validate(game)
 
-    async def validate_update(self, old: Game, new: Game) -> ctrl.Warnings | None:
+    async def validate_update(self, old: Game, new: Game) -> ctrl.webhook.Warnings | None:
         if old.metadata.annotations.get("frozen") == "yes":
-            raise ctrl.Denied("it is frozen")
+            raise ctrl.webhook.Denied("it is frozen")
         if old.spec.image != new.spec.image:
-            raise ctrl.Denied("the image stays as it is")
+            raise ctrl.webhook.Denied("the image stays as it is")
         return self.validate(new)
 
     async def validate_delete(self, game: Game) -> None:
         if game.metadata.annotations.get("keep") == "yes":
-            raise ctrl.Denied(f"{game.metadata.name} is to be kept")
+            raise ctrl.webhook.Denied(f"{game.metadata.name} is to be kept")
 
-    def validate(self, game: Game) -> ctrl.Warnings | None:
+    def validate(self, game: Game) -> ctrl.webhook.Warnings | None:
         errors = []
         if "*" in game.spec.host:
-            errors.append(ctrl.FieldError.invalid("spec.host", game.spec.host, "a host has no *"))
+            errors.append(ctrl.webhook.FieldError.invalid("spec.host", game.spec.host, "a host has no *"))
         if game.spec.replicas > 9:
-            errors.append(ctrl.FieldError.not_supported("spec.replicas", game.spec.replicas, [1, 2, 3]))
+            errors.append(ctrl.webhook.FieldError.not_supported("spec.replicas", game.spec.replicas, [1, 2, 3]))
         if errors:
-            raise ctrl.invalid(Game, game.metadata.name, errors)
+            raise ctrl.webhook.invalid(Game, game.metadata.name, errors)
         return ["that is a lot"] if game.spec.replicas > 5 else None
 
 
@@ -121,15 +121,15 @@ class Sidecars:
     def __init__(self, client: ctrl.Client) -> None:
         self.client = client
 
-    async def handle(self, request: ctrl.AdmissionRequest) -> ctrl.AdmissionResponse:
+    async def handle(self, request: ctrl.webhook.AdmissionRequest) -> ctrl.webhook.AdmissionResponse:
         pod = request.decode(core.Pod)
         if pod.metadata.annotations.get("games") == "none":
-            return ctrl.denied("a pod without games").with_warnings("think again")
+            return ctrl.webhook.denied("a pod without games").with_warnings("think again")
         games = await self.client.list(Game, namespace=request.namespace)
         pod.metadata.annotations["games"] = str(len(games))
         if all(container.name != "sidecar" for container in pod.spec.containers):
             pod.spec.containers.append(core.Container(name="sidecar", image="sidecar"))
-        return ctrl.patch_response(request, pod)
+        return ctrl.webhook.patch_response(request, pod)
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ async def make_manager(server, namespace):
             scheme=ctrl.Scheme(Game, OldGame),
             cache=ctrl.CacheOptions(namespaces=[namespace]),
             metrics_bind_address="0",
-            webhook=ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode(lifetime=lifetime)),
+            webhook=ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode(lifetime=lifetime)),
         )
         here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
         (
@@ -165,12 +165,12 @@ async def make_manager(server, namespace):
             .with_conversion(CONVERSION)
             .complete()
         )
-        rule = ctrl.WebhookRule(
+        rule = ctrl.webhook.WebhookRule(
             mutating=True, name="mpod.games.example.com", groups=[""], versions=["v1"], resources=["pods"],
             operations=["CREATE"], namespace_selector=here,
         )  # fmt: skip
         mgr.webhook_server.register(
-            "/mutate-sidecar-pod", ctrl.Admission(Sidecars(mgr.client), cached_kinds=[Game]), webhook=rule
+            "/mutate-sidecar-pod", ctrl.webhook.Admission(Sidecars(mgr.client), cached_kinds=[Game]), webhook=rule
         )
         return mgr
 
@@ -499,13 +499,13 @@ async def test_the_real_server_believes_what_our_token_webhook_says(own_real_ser
     async def authenticate(request: ctrl.webhook.TokenRequest) -> ctrl.webhook.TokenResponse:
         if request.token != "jane-s":
             return ctrl.webhook.unauthenticated("unknown")
-        return ctrl.webhook.authenticated(ctrl.UserInfo("jane", groups=("system:masters",)), request.audiences)
+        return ctrl.webhook.authenticated(ctrl.webhook.UserInfo("jane", groups=("system:masters",)), request.audiences)
 
     authority = make_authority("test")
     pair = authority.server(["127.0.0.1"])
     (tmp_path / "tls.crt").write_bytes(pair.certificate)
     (tmp_path / "tls.key").write_bytes(pair.key)
-    webhooks = ctrl.webhook.WebhookServer(ctrl.WebhookOptions(host="127.0.0.1", port=0, cert_dir=tmp_path))
+    webhooks = ctrl.webhook.WebhookServer(ctrl.webhook.WebhookOptions(host="127.0.0.1", port=0, cert_dir=tmp_path))
     webhooks.register("/authenticate", ctrl.webhook.TokenAuthentication(authenticate))
     await webhooks.start()
     ca = base64.b64encode(authority.pem).decode()

@@ -100,7 +100,9 @@ async def test_a_set_whose_selector_cannot_be_parsed_does_not_keep_others_from_p
     good = new_set("good", core.Container(name="good"), app="a")
     tree = new_pod("main").to_dict()
 
-    answer = await SidecarInjector(Sets(odd, good)).handle(ctrl.AdmissionRequest(object=json.dumps(tree).encode()))
+    answer = await SidecarInjector(Sets(odd, good)).handle(
+        ctrl.webhook.AdmissionRequest(object=json.dumps(tree).encode())
+    )
 
     pod = core.Pod.from_dict(apply_json_patch(tree, answer.patches))
     assert [container.name for container in pod.spec.containers] == ["main", "good"]
@@ -110,7 +112,7 @@ async def test_a_set_whose_selector_cannot_be_parsed_does_not_keep_others_from_p
 async def test_a_pod_that_no_set_selects_is_answered_without_a_patch():
     raw = json.dumps(new_pod("main").to_dict()).encode()
 
-    answer = await SidecarInjector(Sets(new_set("s", app="other"))).handle(ctrl.AdmissionRequest(object=raw))
+    answer = await SidecarInjector(Sets(new_set("s", app="other"))).handle(ctrl.webhook.AdmissionRequest(object=raw))
 
     assert answer.allowed
     assert not answer.patches

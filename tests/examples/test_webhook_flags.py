@@ -17,7 +17,7 @@ def options(monkeypatch, tmp_path):
     """The options for a command line; certificates would be in `tmp_path`."""
     monkeypatch.setattr(webhook_flags, "default_cert_dir", lambda: tmp_path)
 
-    def of(*arguments: str, is_embedded: bool = False) -> ctrl.WebhookOptions | None:
+    def of(*arguments: str, is_embedded: bool = False) -> ctrl.webhook.WebhookOptions | None:
         parser = argparse.ArgumentParser()
         webhook_flags.add_flags(parser)
         flags = ctrl.parse_flags(list(arguments), parser=parser)
@@ -29,7 +29,7 @@ def options(monkeypatch, tmp_path):
 def test_on_the_embedded_server_everything_is_made_for_you(options):
     found = options(is_embedded=True)
 
-    assert found.development == ctrl.DevelopmentMode()
+    assert found.development == ctrl.webhook.DevelopmentMode()
     assert found.port == 0
 
 
@@ -37,7 +37,7 @@ def test_on_a_cluster_webhooks_are_off_until_there_is_a_certificate(options, tmp
     assert options() is None
 
     (tmp_path / "tls.crt").touch()
-    assert options() == ctrl.WebhookOptions()
+    assert options() == ctrl.webhook.WebhookOptions()
 
 
 def test_the_environment_turns_them_off_unless_something_else_is_said(options, tmp_path, monkeypatch):
@@ -46,11 +46,11 @@ def test_the_environment_turns_them_off_unless_something_else_is_said(options, t
 
     assert options() is None
     assert options("--webhook-cert-path", str(tmp_path)) is None
-    assert options("--webhooks", "files") == ctrl.WebhookOptions()
+    assert options("--webhooks", "files") == ctrl.webhook.WebhookOptions()
 
 
 def test_a_folder_with_a_certificate_is_used_and_an_empty_one_is_none(options, tmp_path):
-    assert options("--webhook-cert-path", str(tmp_path)) == ctrl.WebhookOptions(cert_dir=str(tmp_path))
+    assert options("--webhook-cert-path", str(tmp_path)) == ctrl.webhook.WebhookOptions(cert_dir=str(tmp_path))
     assert options("--webhook-cert-path=") is None
 
 
@@ -58,5 +58,5 @@ def test_what_is_said_wins(options, tmp_path):
     (tmp_path / "tls.crt").touch()
 
     assert options("--webhooks", "off", is_embedded=True) is None
-    assert options("--webhooks", "files", is_embedded=True) == ctrl.WebhookOptions()
+    assert options("--webhooks", "files", is_embedded=True) == ctrl.webhook.WebhookOptions()
     assert options("--webhooks=development", "--webhook-host=10.0.0.1").development.host == "10.0.0.1"

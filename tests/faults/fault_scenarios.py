@@ -46,11 +46,11 @@ class Times:
     own: float = OWN_TIME
 
     @property
-    def watch(self) -> ctrl.WatchOptions:
-        default = ctrl.WatchOptions()
+    def watch(self) -> ctrl.cache.WatchOptions:
+        default = ctrl.cache.WatchOptions()
         low, high = default.timeout
         first, longest = default.backoff
-        return ctrl.WatchOptions(
+        return ctrl.cache.WatchOptions(
             timeout=(max(1.5, low * self.scale), max(2.25, high * self.scale)),
             timeout_grace=default.timeout_grace * self.scale,
             stream_idle_timeout=default.stream_idle_timeout * self.scale,

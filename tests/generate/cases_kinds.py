@@ -41,14 +41,14 @@ class PlainStatusCase(Plain, status_subresource=False):
     status: Counts = Field(default_factory=Counts)
 
 
-class ScaleCase(Plain, scale=ctrl.ScalePaths(".spec.replicas", ".status.replicas", ".status.selector")):
+class ScaleCase(Plain, scale=ctrl.crd.ScalePaths(".spec.replicas", ".status.replicas", ".status.selector")):
     """ScaleCase can be scaled."""
 
     spec: Counts
     status: Counts = Field(default_factory=Counts)
 
 
-class ScaleOnlyCase(Plain, scale=ctrl.ScalePaths(".spec.replicas", ".status.replicas"), status_subresource=False):
+class ScaleOnlyCase(Plain, scale=ctrl.crd.ScalePaths(".spec.replicas", ".status.replicas"), status_subresource=False):
     """ScaleOnlyCase can be scaled and has no selector."""
 
     spec: Counts

@@ -205,10 +205,10 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     ),
     "a warning too long": ([kind(deprecated="x" * 257)], "at most 256"),
     "a scale path outside spec": (
-        [kind(scale=ctrl.ScalePaths(".metadata.replicas", ".status.replicas"))],
+        [kind(scale=ctrl.crd.ScalePaths(".metadata.replicas", ".status.replicas"))],
         "no path below .spec",
     ),
-    "a scale path that leads nowhere": ([kind(scale=ctrl.ScalePaths(".spec.n", ".status.n"))], "leads nowhere"),
+    "a scale path that leads nowhere": ([kind(scale=ctrl.crd.ScalePaths(".spec.n", ".status.n"))], "leads nowhere"),
     "a selectable field that leads nowhere": ([kind(selectable_fields=[".spec.color"])], "leads nowhere"),
     "a selectable field of metadata": ([kind(selectable_fields=[".metadata.name"])], "is metadata"),
     "a selectable field in a list": ([kind(selectable_fields=[".spec.a[0]"])], "no path like"),

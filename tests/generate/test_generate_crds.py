@@ -213,7 +213,7 @@ def test_the_type_of_a_column_follows_from_its_path(path, column_type):
         spec: GameSpec = Field(default_factory=GameSpec)
         status: GameStatus = Field(default_factory=GameStatus)
 
-    (made,) = crds([ctrl.printcolumn("C", path)(One)])
+    (made,) = crds([ctrl.crd.printcolumn("C", path)(One)])
 
     assert made["spec"]["versions"][0]["additionalPrinterColumns"] == [
         {"name": "C", "jsonPath": path, "type": column_type}

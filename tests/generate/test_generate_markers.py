@@ -102,8 +102,8 @@ def test_a_marker_that_means_nothing_fails_where_it_is_written(make, words: str)
 
 
 def test_a_marker_without_arguments_may_have_parentheses():
-    assert ctrl.ListSet() is ctrl.ListSet
-    assert ctrl.Nullable() is ctrl.Nullable
+    assert ctrl.crd.ListSet() is ctrl.crd.ListSet
+    assert ctrl.crd.Nullable() is ctrl.crd.Nullable
 
 
 def test_a_marker_over_something_else_than_a_class_is_refused():
@@ -130,14 +130,16 @@ def test_what_is_said_for_consoles_does_not_change_the_definition():
         size: int = 1
 
     class Told(ctrl.Model):
-        size: Annotated[int, ctrl.OLMDescriptor("Pods", x=["podCount"], order=1)] = 1
+        size: Annotated[int, ctrl.crd.OLMDescriptor("Pods", x=["podCount"], order=1)] = 1
 
     class Thing(ctrl.Object, group="g.example.com", version="v1"):
         """A thing."""
 
         spec: Plain
 
-    class ToldThing(ctrl.Object, group="g.example.com", version="v1", kind="Thing", olm=ctrl.OLM(display_name="Thing")):
+    class ToldThing(
+        ctrl.Object, group="g.example.com", version="v1", kind="Thing", olm=ctrl.crd.OLM(display_name="Thing")
+    ):
         """A thing."""
 
         spec: Told
@@ -146,7 +148,7 @@ def test_what_is_said_for_consoles_does_not_change_the_definition():
 
 
 def test_what_a_kind_says_for_consoles_stays_with_its_class_and_those_below_it():
-    shown = ctrl.OLM(display_name="A thing", resources=[apps.Deployment, ("Pod", "v1")], order=2)
+    shown = ctrl.crd.OLM(display_name="A thing", resources=[apps.Deployment, ("Pod", "v1")], order=2)
 
     class Thing(ctrl.Object, group="g.example.com", version="v1", olm=shown):
         """A thing."""

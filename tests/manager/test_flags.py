@@ -42,13 +42,15 @@ def test_flags_reach_the_manager():
 def test_webhook_flags_name_the_certificate():
     parsed = flags("--webhook-cert-path", "/certs", "--webhook-cert-name", "a.crt", "--webhook-cert-key", "a.key")
 
-    assert parsed.webhook(None) == ctrl.WebhookOptions(cert_dir="/certs", cert_name="a.crt", key_name="a.key")
+    assert parsed.webhook(None) == ctrl.webhook.WebhookOptions(cert_dir="/certs", cert_name="a.crt", key_name="a.key")
 
 
 def test_a_certificate_of_the_command_line_replaces_the_one_the_program_would_make():
-    made = ctrl.WebhookOptions(port=0, development=ctrl.DevelopmentMode())
+    made = ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode())
 
-    assert flags("--webhook-cert-path", "/certs").webhook(made) == ctrl.WebhookOptions(port=0, cert_dir="/certs")
+    assert flags("--webhook-cert-path", "/certs").webhook(made) == ctrl.webhook.WebhookOptions(
+        port=0, cert_dir="/certs"
+    )
     assert flags("--webhook-port", "9444").webhook(made) == replace(made, port=9444)
     assert flags().webhook(made) is made
     assert flags().webhook(None) is None
@@ -68,20 +70,20 @@ def test_webhook_flags_reach_the_manager():
 
     mgr = ctrl.new_manager(ctrl.Config(host="https://no-cluster.invalid"), flags=parsed)
 
-    assert mgr.webhook_server.options == ctrl.WebhookOptions(port=9444, cert_dir="/certs")
+    assert mgr.webhook_server.options == ctrl.webhook.WebhookOptions(port=9444, cert_dir="/certs")
 
 
 def test_metrics_are_served_as_the_program_says_unless_a_flag_says_otherwise():
-    mine = ctrl.SecureMetrics(cert_dir="/mine")
+    mine = ctrl.metrics.SecureMetrics(cert_dir="/mine")
 
     assert flags().secure_metrics(None) is None
     assert flags().secure_metrics(mine) is mine
-    assert flags("--metrics-secure").secure_metrics(None) == ctrl.SecureMetrics()
+    assert flags("--metrics-secure").secure_metrics(None) == ctrl.metrics.SecureMetrics()
     assert flags("--metrics-secure").secure_metrics(mine) is mine
     assert flags("--no-metrics-secure").secure_metrics(mine) is None
 
 
-@pytest.mark.parametrize("mine", [None, ctrl.SecureMetrics(cert_dir="/mine")])
+@pytest.mark.parametrize("mine", [None, ctrl.metrics.SecureMetrics(cert_dir="/mine")])
 def test_metrics_flags_name_the_certificate(mine):
     parsed = flags(
         "--metrics-secure",
@@ -90,7 +92,7 @@ def test_metrics_flags_name_the_certificate(mine):
 
     found = parsed.secure_metrics(mine)
 
-    assert found == ctrl.SecureMetrics(cert_dir="/certs", cert_name="a.crt", key_name="a.key")
+    assert found == ctrl.metrics.SecureMetrics(cert_dir="/certs", cert_name="a.crt", key_name="a.key")
 
 
 @pytest.mark.parametrize("more", [(), ("--no-metrics-secure",)])

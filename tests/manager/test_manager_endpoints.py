@@ -63,7 +63,7 @@ async def test_secure_metrics_guard_handlers_of_yours_too_and_answer_while_the_m
     async def hello(request):
         return web.Response(text="hello")
 
-    mgr = make(metrics_bind_address=LOCAL, secure_metrics=ctrl.SecureMetrics())
+    mgr = make(metrics_bind_address=LOCAL, secure_metrics=ctrl.metrics.SecureMetrics())
     mgr.add_metrics_handler("/hello", hello)
     async with running(mgr):
         port = mgr.metrics_address.port

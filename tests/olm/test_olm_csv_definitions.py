@@ -30,12 +30,12 @@ class ShopCart(
     group="x.io",
     version="v1",
     plural="shopcarts",
-    olm=ctrl.OLM(
+    olm=ctrl.crd.OLM(
         display_name="Cart of a shop",
         description="What is bought.",
         resources=[apps.Deployment, core.Service, ("Ingress", "v1"), ("Basket", "v1", "baskets.x.io")],
         order=1,
-        actions=[ctrl.OLMAction(path="spec.restart", description="Start again.", x=["booleanSwitch"], value=True)],
+        actions=[ctrl.crd.OLMAction(path="spec.restart", description="Start again.", x=["booleanSwitch"], value=True)],
     ),
 ):
     spec: BasketSpec
@@ -193,7 +193,10 @@ def test_without_a_class_the_schema_tells():
 
 def test_a_hint_of_an_action_that_no_console_knows_is_refused():
     class Odd(
-        ctrl.Object, group="x.io", version="v1", olm=ctrl.OLM(actions=[ctrl.OLMAction(path="spec.a", x=["swich"])])
+        ctrl.Object,
+        group="x.io",
+        version="v1",
+        olm=ctrl.crd.OLM(actions=[ctrl.crd.OLMAction(path="spec.a", x=["swich"])]),
     ):
         pass
 

@@ -16,7 +16,7 @@ from ctrlruntime.markers import Format, JSONValue, RawExtension
 from ctrlruntime.olm.csv.descriptors import descriptors_of, spaced
 
 UI = "urn:alm:descriptor:com.tectonic.ui"
-OLMDescriptor = ctrl.OLMDescriptor
+OLMDescriptor = ctrl.crd.OLMDescriptor
 
 
 class Side(StrEnum):
@@ -57,7 +57,7 @@ class Cart(ctrl.Object, group="x.io", version="v1"):
     spec: CartSpec = Field(default_factory=CartSpec)
 
 
-def kind(name: str = "Kind", *, scale: ctrl.ScalePaths | None = None, status: object = None, **fields: object):
+def kind(name: str = "Kind", *, scale: ctrl.crd.ScalePaths | None = None, status: object = None, **fields: object):
     """Return a class whose spec has these fields: annotations."""
 
     def part(word, annotations):
@@ -217,7 +217,7 @@ def test_a_status_is_shown_and_not_edited():
 
 
 def test_what_is_scaled_is_a_number_of_pods():
-    paths = ctrl.ScalePaths(spec_replicas=".spec.size", status_replicas=".status.replicas")
+    paths = ctrl.crd.ScalePaths(spec_replicas=".spec.size", status_replicas=".status.replicas")
     cls = kind(scale=paths, status={"replicas": int, "size": int}, size=int, replicas=int)
 
     found = descriptors_of(cls, {})

@@ -69,7 +69,7 @@ CONVERTED = """
 
     def setup(mgr: ctrl.Manager) -> None:
         mgr.webhook_server.register_conversion(
-            ctrl.Conversion(Cart).spoke(CartV2, to_hub=lambda found: Cart(), from_hub=lambda found: CartV2())
+            ctrl.webhook.Conversion(Cart).spoke(CartV2, to_hub=lambda found: Cart(), from_hub=lambda found: CartV2())
         )
 """
 

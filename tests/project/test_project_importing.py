@@ -372,7 +372,7 @@ def test_what_a_definition_says_beyond_its_schema_comes_back():
     text, warnings = imported(whole)
 
     assert warnings == []
-    assert '@ctrl.printcolumn("Age", ".metadata.creationTimestamp")' in text
+    assert '@crd.printcolumn("Age", ".metadata.creationTimestamp")' in text
 
 
 def test_builtin_types_are_used_where_the_schema_is_theirs():

@@ -175,7 +175,7 @@ def test_a_certificate_in_a_secret_has_permissions_of_its_own(package):
     import ctrlruntime as ctrl
 
     CERTIFICATES = ctrl.webhook.SecretCertificates(name="cert", namespace="zoo", service="hooks", validating=["v"])
-    WEBHOOKS = ctrl.WebhookOptions(secret=CERTIFICATES)
+    WEBHOOKS = ctrl.webhook.WebhookOptions(secret=CERTIFICATES)
     """
 
     cluster, namespaced = manifests(load(package(options=options))).roles

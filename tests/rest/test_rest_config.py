@@ -11,11 +11,10 @@ import pytest
 import yaml
 
 from ctrlruntime.certificates import make_authority
-from ctrlruntime.errors import ConfigError
+from ctrlruntime.errors import ConfigError, NoConfigError
 from ctrlruntime.rest.config import (
     Config,
     Impersonation,
-    NoConfigError,
     ProxyEnvironment,
     default_user_agent,
     get_config,

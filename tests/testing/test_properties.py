@@ -95,7 +95,7 @@ def down(new: New) -> Old:
 
 
 def test_lost_fields_are_listed_by_way():
-    conversion = ctrl.Conversion(New).spoke(Old, to_hub=up, from_hub=down)
+    conversion = ctrl.webhook.Conversion(New).spoke(Old, to_hub=up, from_hub=down)
 
     assert lossy_fields(conversion) == {"v2 → v1 → v2": {".spec.hosts"}, "v1 → v2 → v1": set()}
     with pytest.raises(AssertionError, match=r"v2 → v1 → v2: \.spec\.hosts"):
@@ -119,7 +119,7 @@ def test_a_conversion_that_keeps_the_rest_in_an_annotation_loses_nothing():
         new.metadata = metadata
         return new
 
-    check_round_trips(ctrl.Conversion(New).spoke(Old, to_hub=restore, from_hub=keep))
+    check_round_trips(ctrl.webhook.Conversion(New).spoke(Old, to_hub=restore, from_hub=keep))
 
 
 class Fills:

@@ -15,11 +15,11 @@ from ctrlruntime.webhook import NotReadyError, multi_mutating, multi_validating
 
 
 async def ask(handler, body: bytes = b"", **options):
-    return response_of(await ctrl.Admission(handler).answer(body or review(object=game()), **options))
+    return response_of(await ctrl.webhook.Admission(handler).answer(body or review(object=game()), **options))
 
 
 async def allow(request):
-    return ctrl.allowed()
+    return ctrl.webhook.allowed()
 
 
 def raising(error: BaseException):
@@ -34,7 +34,7 @@ async def test_a_request_is_told_with_all_that_the_review_has():
 
     async def handle(request):
         seen.append(request)
-        return ctrl.allowed("well done")
+        return ctrl.webhook.allowed("well done")
 
     body = review("UPDATE", game(replicas=2), game(replicas=1), dryRun=True, subResource="status", options={"a": 1})
     response = await ask(handle, body)
@@ -56,7 +56,7 @@ async def test_a_request_is_told_with_all_that_the_review_has():
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 async def test_a_review_is_answered_in_its_own_version(version):
-    answer = json.loads(await ctrl.Admission(allow).answer(review(object=game(), version=version)))
+    answer = json.loads(await ctrl.webhook.Admission(allow).answer(review(object=game(), version=version)))
 
     assert (answer["apiVersion"], answer["kind"]) == (f"admission.k8s.io/{version}", "AdmissionReview")
     assert answer["response"]["uid"] == "u1"
@@ -76,7 +76,7 @@ async def test_a_review_is_answered_in_its_own_version(version):
     ],
 )
 async def test_what_cannot_be_read_is_a_400_in_the_review(body, content_type, message):
-    answer = json.loads(await ctrl.Admission(allow).answer(body, content_type=content_type))
+    answer = json.loads(await ctrl.webhook.Admission(allow).answer(body, content_type=content_type))
 
     response = answer["response"]
     assert (answer["kind"], answer["apiVersion"]) == ("AdmissionReview", "admission.k8s.io/v1")
@@ -89,7 +89,7 @@ async def test_a_content_type_may_have_parameters():
 
 
 async def test_denied_is_a_403_with_its_warnings():
-    response = await ask(raising(ctrl.Denied("not today", warnings=["tomorrow"])))
+    response = await ask(raising(ctrl.webhook.Denied("not today", warnings=["tomorrow"])))
 
     assert response["allowed"] is False
     assert response["status"] == {"status": "Failure", "message": "not today", "code": 403, "reason": "Forbidden"}
@@ -97,7 +97,7 @@ async def test_denied_is_a_403_with_its_warnings():
 
 
 async def test_an_api_error_is_the_answer_word_for_word():
-    error = ctrl.invalid(Game, "g", [ctrl.FieldError.required("spec.image", "an image is needed")])
+    error = ctrl.webhook.invalid(Game, "g", [ctrl.webhook.FieldError.required("spec.image", "an image is needed")])
     response = await ask(raising(error))
 
     assert response["status"]["code"] == 422
@@ -142,7 +142,7 @@ async def test_what_the_handlers_own_requests_ran_into_is_for_the_log(error, cap
 async def test_an_object_that_does_not_fit_its_class_is_a_400_naming_the_field():
     async def handle(request):
         request.decode(Game)
-        return ctrl.allowed()
+        return ctrl.webhook.allowed()
 
     response = await ask(handle, review(object=game(replicas="many")))
 
@@ -153,7 +153,7 @@ async def test_an_object_that_does_not_fit_its_class_is_a_400_naming_the_field()
 async def test_an_object_of_another_kind_or_none_at_all_is_a_400():
     async def handle(request):
         request.decode(Game)
-        return ctrl.allowed()
+        return ctrl.webhook.allowed()
 
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {}}
     assert "is a v1 Pod" in (await ask(handle, review(object=pod)))["status"]["message"]
@@ -161,7 +161,7 @@ async def test_an_object_of_another_kind_or_none_at_all_is_a_400():
 
 
 async def test_an_unexpected_exception_is_a_500_that_shows_nothing_of_it_and_is_logged(capsys):
-    admission = ctrl.Admission(raising(ValueError("the password is hunter2")))
+    admission = ctrl.webhook.Admission(raising(ValueError("the password is hunter2")))
     response = response_of(await admission.answer(review(object=game())))
 
     assert (response["uid"], response["allowed"], response["status"]["code"]) == ("u1", False, 500)
@@ -175,7 +175,7 @@ async def test_an_unexpected_exception_is_a_500_that_shows_nothing_of_it_and_is_
 
 async def test_without_recovery_an_exception_goes_through():
     with pytest.raises(ValueError, match="broken"):
-        await ctrl.Admission(raising(ValueError("broken")), recover_panic=False).answer(review(object=game()))
+        await ctrl.webhook.Admission(raising(ValueError("broken")), recover_panic=False).answer(review(object=game()))
 
 
 async def test_a_handler_that_returns_no_response_is_a_defect():
@@ -215,14 +215,14 @@ async def test_a_cache_that_has_not_started_makes_the_webhook_not_ready():
 async def test_warnings_of_the_request_are_kept_whatever_the_answer():
     async def handle(request):
         request.warn("careful")
-        raise ctrl.Denied("no", warnings=["really"])
+        raise ctrl.webhook.Denied("no", warnings=["really"])
 
     assert (await ask(handle))["warnings"] == ["careful", "really"]
 
 
 async def test_audit_annotations_are_answered():
     async def handle(request):
-        return ctrl.AdmissionResponse(allowed=True, audit_annotations={"why": "because"})
+        return ctrl.webhook.AdmissionResponse(allowed=True, audit_annotations={"why": "because"})
 
     assert (await ask(handle))["auditAnnotations"] == {"why": "because"}
 
@@ -232,7 +232,7 @@ async def test_writes_of_a_handler_need_no_leadership():
 
     async def handle(request):
         actors.append(current_actor())
-        return ctrl.allowed()
+        return ctrl.webhook.allowed()
 
     await ask(handle)
 
@@ -247,13 +247,15 @@ async def test_log_lines_carry_the_request(capsys):
 
     async def handle(request):
         log.info("asked")
-        return ctrl.allowed()
+        return ctrl.webhook.allowed()
 
     await ask(handle)
     line = capsys.readouterr().err
     assert all(part in line for part in ("webhookKind=Game", "requestID=u1", "user=jane", "namespace=ns", "name=g"))
 
-    await ctrl.Admission(handle, log_constructor=lambda request: {"mine": request.uid}).answer(review(object=game()))
+    await ctrl.webhook.Admission(handle, log_constructor=lambda request: {"mine": request.uid}).answer(
+        review(object=game())
+    )
     line = capsys.readouterr().err
     assert "mine=u1" in line
     assert "webhookKind" not in line
@@ -262,14 +264,14 @@ async def test_log_lines_carry_the_request(capsys):
 @pytest.mark.parametrize("handler", [None, 1, lambda request: None, type("Handler", (), {"handle": lambda s, r: None})])
 def test_what_is_no_handler_is_refused(handler):
     with pytest.raises(ConfigError, match="is no admission handler"):
-        ctrl.Admission(handler)
+        ctrl.webhook.Admission(handler)
 
 
 async def test_a_patch_from_raw_json():
     async def handle(request):
         new = json.loads(request.object)
         new["spec"]["image"] = "i"
-        return ctrl.patch_response_from_raw(request.object, json.dumps(new).encode())
+        return ctrl.webhook.patch_response_from_raw(request.object, json.dumps(new).encode())
 
     response = await ask(handle, review(object=game(replicas=1)))
 
@@ -278,14 +280,14 @@ async def test_a_patch_from_raw_json():
 
 async def test_a_patch_from_raw_that_is_no_json_is_the_handlers_failure():
     async def handle(request):
-        return ctrl.patch_response_from_raw(request.object, b"{")
+        return ctrl.webhook.patch_response_from_raw(request.object, b"{")
 
     assert (await ask(handle))["status"]["code"] == 500
 
 
 async def test_an_unchanged_object_is_no_patch():
     async def handle(request):
-        return ctrl.patch_response(request, request.decode(Game))
+        return ctrl.webhook.patch_response(request, request.decode(Game))
 
     response = await ask(handle, review(object=game(replicas=0, image="", other=None)))
 
@@ -294,9 +296,9 @@ async def test_an_unchanged_object_is_no_patch():
 
 
 def test_an_error_needs_the_code_of_one():
-    assert ctrl.errored(418, "teapot").status == {"status": "Failure", "message": "teapot", "code": 418}
+    assert ctrl.webhook.errored(418, "teapot").status == {"status": "Failure", "message": "teapot", "code": 418}
     with pytest.raises(ValueError, match="code is 200"):
-        ctrl.errored(200, "fine")
+        ctrl.webhook.errored(200, "fine")
 
 
 # Several handlers
@@ -307,7 +309,7 @@ def patching(**spec):
         obj = request.decode(Game)
         for name, value in spec.items():
             setattr(obj.spec, name, value)
-        return ctrl.patch_response(request, obj).with_warnings(*spec)
+        return ctrl.webhook.patch_response(request, obj).with_warnings(*spec)
 
     return handle
 
@@ -316,7 +318,7 @@ async def test_mutating_handlers_see_what_the_ones_before_them_made():
     async def double(request):
         obj = request.decode(Game)
         obj.spec.replicas *= 2
-        return ctrl.patch_response(request, obj)
+        return ctrl.webhook.patch_response(request, obj)
 
     response = await ask(multi_mutating(patching(replicas=3), double), review(object=game(replicas=1)))
 
@@ -331,10 +333,10 @@ async def test_the_first_mutating_handler_that_refuses_ends_it_without_patches()
 
     async def last(request):
         asked.append(request)
-        return ctrl.allowed()
+        return ctrl.webhook.allowed()
 
     async def refuse(request):
-        return ctrl.denied("no").with_warnings("w")
+        return ctrl.webhook.denied("no").with_warnings("w")
 
     response = await ask(multi_mutating(patching(replicas=3), refuse, last), review(object=game(replicas=1)))
 
@@ -346,10 +348,10 @@ async def test_the_first_mutating_handler_that_refuses_ends_it_without_patches()
 
 async def test_validating_handlers_are_asked_until_one_refuses():
     async def warn(request):
-        return ctrl.allowed().with_warnings("w")
+        return ctrl.webhook.allowed().with_warnings("w")
 
     async def refuse(request):
-        return ctrl.denied("no")
+        return ctrl.webhook.denied("no")
 
     assert (await ask(multi_validating(warn, warn)))["warnings"] == ["w", "w"]
     response = await ask(multi_validating(warn, refuse, raising(ValueError())))

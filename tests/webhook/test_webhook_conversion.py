@@ -64,8 +64,8 @@ def c_down(b: B) -> C:
     return C(spec=SpecC(count=str(b.spec.replicas)))
 
 
-def conversion() -> ctrl.Conversion[B]:
-    return ctrl.Conversion(B).spoke(A, to_hub=a_up, from_hub=a_down).spoke(C, to_hub=c_up, from_hub=c_down)
+def conversion() -> ctrl.webhook.Conversion[B]:
+    return ctrl.webhook.Conversion(B).spoke(A, to_hub=a_up, from_hub=a_down).spoke(C, to_hub=c_up, from_hub=c_down)
 
 
 def wire(version: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def review(desired: str, *objects: Any, version: str = "v1") -> bytes:
     ).encode()
 
 
-async def ask(body: bytes, *conversions: ctrl.Conversion[Any], **options: Any) -> dict[str, Any]:
+async def ask(body: bytes, *conversions: ctrl.webhook.Conversion[Any], **options: Any) -> dict[str, Any]:
     endpoint = ConversionEndpoint(conversions or [conversion()])
     return json.loads(await endpoint.answer(body, **options))["response"]
 
@@ -137,7 +137,7 @@ async def test_labels_and_annotations_of_a_converter_are_added():
     def down(b: B) -> A:
         return A(metadata=meta.ObjectMeta(annotations={"lost": "1"}), spec=SpecA(size=b.spec.replicas))
 
-    one = ctrl.Conversion(B).spoke(A, to_hub=a_up, from_hub=down)
+    one = ctrl.webhook.Conversion(B).spoke(A, to_hub=a_up, from_hub=down)
     response = await ask(review("v1alpha1", wire("v1beta1", {}, annotations={"c": "d"}, labels={"a": "b"})), one)
 
     metadata = response["convertedObjects"][0]["metadata"]
@@ -151,7 +151,7 @@ async def test_a_converter_that_passes_metadata_on_may_remove_from_it():
         metadata.annotations.pop("lost")
         return B(metadata=metadata, spec=SpecB(replicas=a.spec.size))
 
-    one = ctrl.Conversion(B).spoke(A, to_hub=up, from_hub=a_down)
+    one = ctrl.webhook.Conversion(B).spoke(A, to_hub=up, from_hub=a_down)
     response = await ask(review("v1beta1", wire("v1alpha1", {}, annotations={"c": "d", "lost": "1"})), one)
 
     assert response["convertedObjects"][0]["metadata"]["annotations"] == {"c": "d"}
@@ -182,7 +182,7 @@ class Converters:
 
     def __init__(self, way, removed, added):
         self.way, self.removed, self.added = way, removed, added
-        self.conversion = ctrl.Conversion(B)
+        self.conversion = ctrl.webhook.Conversion(B)
         for other in (A, C):
             self.conversion.spoke(
                 other,
@@ -231,7 +231,7 @@ def test_labels_and_annotations_go_only_when_the_converter_passes_them_on_withou
 
 def test_metadata_that_several_objects_share_is_left_alone():
     shared = meta.ObjectMeta(labels={"added": "1"})
-    one = ctrl.Conversion(B).spoke(A, to_hub=lambda a: B(metadata=shared), from_hub=a_down)
+    one = ctrl.webhook.Conversion(B).spoke(A, to_hub=lambda a: B(metadata=shared), from_hub=a_down)
 
     results = [one.convert(A(metadata=meta.ObjectMeta(name=name, labels={name: "1"})), B) for name in ("a", "b")]
 
@@ -243,7 +243,7 @@ async def test_what_must_not_change_cannot_be_changed():
     def up(a: A) -> B:
         return B(metadata=meta.ObjectMeta(name="another", uid="another"), spec=SpecB())
 
-    one = ctrl.Conversion(B).spoke(A, to_hub=up, from_hub=a_down)
+    one = ctrl.webhook.Conversion(B).spoke(A, to_hub=up, from_hub=a_down)
     response = await ask(review("v1beta1", wire("v1alpha1", {})), one)
 
     assert response["convertedObjects"][0]["metadata"] == wire("v1beta1", {})["metadata"]
@@ -258,7 +258,7 @@ async def test_an_error_names_the_object_and_fails_the_review():
             raise ConversionError("too new")
         return a_down(b)
 
-    one = ctrl.Conversion(B).spoke(A, to_hub=a_up, from_hub=down)
+    one = ctrl.webhook.Conversion(B).spoke(A, to_hub=a_up, from_hub=down)
     response = await ask(review("v1alpha1", wire("v1beta1", {}), wire("v1beta1", {}, name="n")), one)
 
     assert response["result"] == {"status": "Failure", "message": "Memcached ns/n: too new"}
@@ -305,7 +305,7 @@ async def test_another_content_type_is_refused():
 
 
 async def test_a_converter_must_return_the_other_version():
-    one = ctrl.Conversion(B).spoke(A, to_hub=lambda a: a, from_hub=a_down)
+    one = ctrl.webhook.Conversion(B).spoke(A, to_hub=lambda a: a, from_hub=a_down)
     response = await ask(review("v1beta1", wire("v1alpha1", {})), one)
 
     assert "returned a A, and a B is needed" in response["result"]["message"]
@@ -317,7 +317,7 @@ async def test_a_converter_must_return_the_other_version():
 def test_bad_spokes_are_refused():
     async def asynchronous(a: A) -> B: ...
 
-    hub = ctrl.Conversion(B)
+    hub = ctrl.webhook.Conversion(B)
     with pytest.raises(ConfigError, match="group and kind must be the same"):
         hub.spoke(Other, to_hub=a_up, from_hub=a_down)
     with pytest.raises(ConfigError, match="part of this conversion already"):

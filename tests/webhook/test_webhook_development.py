@@ -59,7 +59,9 @@ class Server:
 
 
 def registration(name: str, path: str = "/p") -> Registration:
-    rule = ctrl.WebhookRule(mutating=True, name=name, groups=["none.example.com"], versions=["v1"], resources=["nones"])
+    rule = ctrl.webhook.WebhookRule(
+        mutating=True, name=name, groups=["none.example.com"], versions=["v1"], resources=["nones"]
+    )
     return Registration(path=path, kind="admission", rule=rule)
 
 

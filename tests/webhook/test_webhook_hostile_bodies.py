@@ -19,7 +19,7 @@ SPEC = b'{"apiVersion":"games.example.com/v1","kind":"Game","spec":{%s}}'
 
 async def decode(request):
     request.decode(Game)
-    return ctrl.allowed()
+    return ctrl.webhook.allowed()
 
 
 async def nobody(request):
@@ -48,7 +48,7 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 async def test_what_cannot_be_read_is_a_400(body, capsys):
-    answer = json.loads(await ctrl.Admission(decode).answer(body))
+    answer = json.loads(await ctrl.webhook.Admission(decode).answer(body))
 
     assert answer["response"]["status"]["code"] == 400
     assert not answer["response"]["allowed"]
@@ -86,5 +86,5 @@ async def test_any_json_at_any_place_is_answered(request, name):
     (document if name in document else document["request"])[name] = request
     body = json.dumps(document).encode()
 
-    for endpoint in (ctrl.Admission(decode), ConversionEndpoint(), TokenAuthentication(nobody)):
+    for endpoint in (ctrl.webhook.Admission(decode), ConversionEndpoint(), TokenAuthentication(nobody)):
         assert json.loads(await endpoint.answer(body))

@@ -114,7 +114,7 @@ def test_a_required_field_without_a_zero_is_told_apart():
 
 
 def test_a_request_reads_beyond_limits_only_when_asked():
-    request = ctrl.AdmissionRequest(object=raw(spec={"replicas": 0}), old_object=raw(spec={"replicas": 9}))
+    request = ctrl.webhook.AdmissionRequest(object=raw(spec={"replicas": 0}), old_object=raw(spec={"replicas": 9}))
 
     with pytest.raises(RequestDecodeError, match=r"spec\.replicas"):
         request.decode(Plan)
@@ -147,7 +147,7 @@ class Counts:
 
 
 async def ask(handler, body: bytes):
-    return response_of(await ctrl.Admission(handler).answer(body))
+    return response_of(await ctrl.webhook.Admission(handler).answer(body))
 
 
 def tree(**spec):
@@ -191,10 +191,10 @@ async def test_a_validator_is_not_given_a_new_object_that_breaks_a_limit():
 
 
 async def test_a_raw_handler_may_patch_what_breaks_a_limit():
-    async def handle(request: ctrl.AdmissionRequest) -> ctrl.AdmissionResponse:
+    async def handle(request: ctrl.webhook.AdmissionRequest) -> ctrl.webhook.AdmissionResponse:
         plan = request.decode(Plan, validate=False)
         plan.spec.image = "mine"
-        return ctrl.patch_response(request, plan)
+        return ctrl.webhook.patch_response(request, plan)
 
     response = await ask(handle, review(object=tree(replicas=9)))
 
@@ -205,7 +205,7 @@ def test_stored_objects_convert_although_they_break_a_limit():
     class Later(ctrl.Object, group="plans.example.com", version="v2", kind="Plan"):
         replicas: int = 0
 
-    conversion = ctrl.Conversion(Later).spoke(
+    conversion = ctrl.webhook.Conversion(Later).spoke(
         Plan,
         to_hub=lambda plan: Later(replicas=plan.spec.replicas or 0),
         from_hub=lambda plan: Plan(spec=PlanSpec(replicas=plan.replicas)),
@@ -222,7 +222,7 @@ async def test_a_converter_that_breaks_a_limit_of_the_other_version_is_told_whic
 
     endpoint = ConversionEndpoint(
         [
-            ctrl.Conversion(Later).spoke(
+            ctrl.webhook.Conversion(Later).spoke(
                 Plan, to_hub=lambda plan: Later(replicas=plan.spec.replicas), from_hub=lambda _: Plan()
             )
         ]

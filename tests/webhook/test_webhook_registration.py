@@ -64,11 +64,11 @@ def test_paths_and_names_are_kubebuilders():
 )
 def test_a_rule_no_api_server_takes_is_refused(options, message):
     with pytest.raises(ConfigError, match=message):
-        ctrl.WebhookRule(**{**GOOD, **options})
+        ctrl.webhook.WebhookRule(**{**GOOD, **options})
 
 
 def test_a_rule_becomes_an_entry_without_what_was_not_said():
-    entry = ctrl.WebhookRule(**GOOD).to_webhook({"url": "https://x"})
+    entry = ctrl.webhook.WebhookRule(**GOOD).to_webhook({"url": "https://x"})
 
     assert entry == {
         "name": "a.b.c",
@@ -88,7 +88,7 @@ def test_a_rule_becomes_an_entry_without_what_was_not_said():
 
 
 def test_a_rule_with_everything_becomes_an_entry_with_everything():
-    entry = ctrl.WebhookRule(
+    entry = ctrl.webhook.WebhookRule(
         **GOOD,
         scope="Namespaced",
         match_policy="Exact",
@@ -96,7 +96,7 @@ def test_a_rule_with_everything_becomes_an_entry_with_everything():
         reinvocation_policy="IfNeeded",
         namespace_selector={"matchLabels": {"a": "b"}},
         object_selector={"matchLabels": {}},
-        match_conditions=[ctrl.MatchCondition("mine", "true")],
+        match_conditions=[ctrl.webhook.MatchCondition("mine", "true")],
     ).to_webhook({})
 
     assert entry["rules"][0]["scope"] == "Namespaced"
@@ -107,7 +107,7 @@ def test_a_rule_with_everything_becomes_an_entry_with_everything():
 
 
 def registration(name: str, *, mutating: bool = True, path: str = "/p") -> Registration:
-    rule = ctrl.WebhookRule(**{**GOOD, "name": name, "mutating": mutating})
+    rule = ctrl.webhook.WebhookRule(**{**GOOD, "name": name, "mutating": mutating})
     return Registration(path=path, kind="admission", rule=rule)
 
 
@@ -142,7 +142,7 @@ def test_a_bundle_is_injected_where_it_is_not():
 
 
 def test_field_errors_have_kubernetes_words():
-    error = ctrl.FieldError
+    error = ctrl.webhook.FieldError
     texts = [
         error.required("a"),
         error.required("a", "why"),
@@ -175,12 +175,12 @@ def test_field_errors_have_kubernetes_words():
 
 
 def test_several_field_errors_are_listed_each_once():
-    required = ctrl.FieldError.required("a")
-    error = ctrl.invalid(Game, "g", [required, required, ctrl.FieldError.forbidden("b", "no")])
+    required = ctrl.webhook.FieldError.required("a")
+    error = ctrl.webhook.invalid(Game, "g", [required, required, ctrl.webhook.FieldError.forbidden("b", "no")])
 
     assert str(error) == 'Game.games.example.com "g" is invalid: [a: Required value, b: Forbidden: no]'
     assert len(error.causes) == 3
     assert error.code == 422
-    assert str(ctrl.invalid(core.Pod, "p", [required])) == 'Pod "p" is invalid: a: Required value'
+    assert str(ctrl.webhook.invalid(core.Pod, "p", [required])) == 'Pod "p" is invalid: a: Required value'
     with pytest.raises(ValueError, match="no field errors"):
-        ctrl.invalid(Game, "g", [])
+        ctrl.webhook.invalid(Game, "g", [])

@@ -315,7 +315,7 @@ async def test_a_server_shows_what_another_replica_put_into_the_secret(cluster, 
     client = cluster.unfenced_client()
     secret_options = options(namespace, interval=0.02, dns_names=["localhost"])
     webhooks = ctrl.webhook.WebhookServer(
-        ctrl.WebhookOptions(host="127.0.0.1", port=0, secret=secret_options), client=client
+        ctrl.webhook.WebhookOptions(host="127.0.0.1", port=0, secret=secret_options), client=client
     )
     await webhooks.start()
     try:

@@ -43,9 +43,9 @@ def write(folder: Path, pair: KeyPair) -> None:
 @contextlib.asynccontextmanager
 async def serving(folder: Path, *, server_options=None, **options) -> AsyncIterator[WebhookServer]:
     webhooks = WebhookServer(
-        ctrl.WebhookOptions(host="127.0.0.1", port=0, cert_dir=folder, **options), **(server_options or {})
+        ctrl.webhook.WebhookOptions(host="127.0.0.1", port=0, cert_dir=folder, **options), **(server_options or {})
     )
-    webhooks.register("/allow", ctrl.Admission(allow))
+    webhooks.register("/allow", ctrl.webhook.Admission(allow))
     await webhooks.start()
     try:
         yield webhooks
@@ -65,7 +65,7 @@ async def client(authority: Authority, pair: KeyPair | None = None, folder: Path
 
 
 async def allow(request):
-    return ctrl.allowed()
+    return ctrl.webhook.allowed()
 
 
 def url(webhooks: WebhookServer, path: str) -> str:
@@ -199,7 +199,7 @@ async def test_callers_without_a_certificate_of_the_client_ca_are_refused(folder
 
 
 async def test_a_missing_certificate_ends_the_start_with_advice(tmp_path):
-    webhooks = WebhookServer(ctrl.WebhookOptions(port=0, cert_dir=tmp_path))
+    webhooks = WebhookServer(ctrl.webhook.WebhookOptions(port=0, cert_dir=tmp_path))
     with pytest.raises(
         ConfigError, match=r"no certificate: .*tls\.crt cannot be read.*development=DevelopmentMode\(\)"
     ):
@@ -209,7 +209,7 @@ async def test_a_missing_certificate_ends_the_start_with_advice(tmp_path):
 async def test_a_certificate_with_the_key_of_another_ends_the_start_with_advice(folder, authority):
     (folder / "tls.key").write_bytes(authority.server(["127.0.0.1"]).key)
 
-    webhooks = WebhookServer(ctrl.WebhookOptions(port=0, cert_dir=folder))
+    webhooks = WebhookServer(ctrl.webhook.WebhookOptions(port=0, cert_dir=folder))
     with pytest.raises(
         ConfigError, match=r"tls\.crt and .*tls\.key cannot be used: .*belong together.*--webhook-cert-path"
     ):
@@ -217,21 +217,21 @@ async def test_a_certificate_with_the_key_of_another_ends_the_start_with_advice(
 
 
 async def test_a_missing_client_ca_ends_the_start(folder):
-    webhooks = WebhookServer(ctrl.WebhookOptions(port=0, cert_dir=folder, client_ca="ca.crt"))
+    webhooks = WebhookServer(ctrl.webhook.WebhookOptions(port=0, cert_dir=folder, client_ca="ca.crt"))
     with pytest.raises(ConfigError, match=r"client_ca .*ca\.crt cannot be read"):
         await webhooks.start()
 
 
 async def test_a_taken_port_ends_the_start(folder):
     async with serving(folder) as webhooks:
-        second = WebhookServer(ctrl.WebhookOptions(host="127.0.0.1", port=webhooks.port, cert_dir=folder))
+        second = WebhookServer(ctrl.webhook.WebhookOptions(host="127.0.0.1", port=webhooks.port, cert_dir=folder))
         with pytest.raises(ConfigError, match="cannot listen"):
             await second.start()
 
 
 async def test_a_taken_port_is_said_before_a_certificate_is_looked_for(folder, tmp_path):
     async with serving(folder) as webhooks:
-        options = ctrl.WebhookOptions(host="127.0.0.1", port=webhooks.port, cert_dir=tmp_path / "empty")
+        options = ctrl.webhook.WebhookOptions(host="127.0.0.1", port=webhooks.port, cert_dir=tmp_path / "empty")
         with pytest.raises(ConfigError, match="cannot listen"):
             await WebhookServer(options).start()
 
@@ -253,7 +253,7 @@ async def test_a_body_over_the_limit_is_a_413_in_the_review(folder, authority, c
             yield b" " * 1000
 
     async with serving(folder) as webhooks, client(authority) as session:
-        webhooks.register("/small", ctrl.Admission(allow, body_limit=10_000))
+        webhooks.register("/small", ctrl.webhook.Admission(allow, body_limit=10_000))
         status, body = await post(session, webhooks, "/small", parts() if chunked else b" " * 20_000)
 
         response = json.loads(body)["response"]
@@ -287,7 +287,7 @@ async def test_a_handler_gets_the_time_the_api_server_waits(folder, authority):
         await asyncio.Event().wait()
 
     async with serving(folder) as webhooks, client(authority) as session:
-        webhooks.register("/slow", ctrl.Admission(slow))
+        webhooks.register("/slow", ctrl.webhook.Admission(slow))
         _, body = await post(session, webhooks, "/slow?timeout=100ms")
 
         assert json.loads(body)["response"]["status"]["code"] == 504
@@ -295,9 +295,11 @@ async def test_a_handler_gets_the_time_the_api_server_waits(folder, authority):
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before the start", "after the start"])
 async def test_one_body_of_the_largest_limit_always_fits(folder, authority, is_late):
-    large = ctrl.Admission(allow, body_limit=300_000)
+    large = ctrl.webhook.Admission(allow, body_limit=300_000)
     webhooks = WebhookServer(
-        ctrl.WebhookOptions(host="127.0.0.1", port=0, cert_dir=folder, limits=ctrl.ServerLimits(body_bytes=1000))
+        ctrl.webhook.WebhookOptions(
+            host="127.0.0.1", port=0, cert_dir=folder, limits=ctrl.manager.ServerLimits(body_bytes=1000)
+        )
     )
     if not is_late:
         webhooks.register("/large", large)
@@ -318,10 +320,10 @@ async def test_a_stop_lets_reviews_finish_and_takes_no_new_ones(folder, authorit
     async def slow(request):
         begun.set()
         await may_end.wait()
-        return ctrl.allowed()
+        return ctrl.webhook.allowed()
 
     async with serving(folder) as webhooks, client(authority) as session:
-        webhooks.register("/slow", ctrl.Admission(slow))
+        webhooks.register("/slow", ctrl.webhook.Admission(slow))
         asked = asyncio.ensure_future(post(session, webhooks, "/slow"))
         await begun.wait()
         stopping = asyncio.ensure_future(webhooks.stop())
@@ -360,7 +362,7 @@ async def test_a_server_runs_once_and_stops_any_number_of_times(folder):
         await webhooks.stop()
         with pytest.raises(RuntimeError, match="not running"):
             _ = webhooks.address
-    await WebhookServer(ctrl.WebhookOptions(cert_dir=folder)).stop()
+    await WebhookServer(ctrl.webhook.WebhookOptions(cert_dir=folder)).stop()
 
 
 # Readiness
@@ -381,8 +383,8 @@ class Cache:
 async def test_reviews_wait_for_what_their_handler_reads(folder, authority):
     cache = Cache()
     async with serving(folder, server_options={"synced": cache.synced}) as webhooks, client(authority) as session:
-        webhooks.register("/reads", ctrl.Admission(allow, cached_kinds=[Game]))
-        webhooks.register("/reads-too", ctrl.Admission(allow, cached_kinds=[Game]))
+        webhooks.register("/reads", ctrl.webhook.Admission(allow, cached_kinds=[Game]))
+        webhooks.register("/reads-too", ctrl.webhook.Admission(allow, cached_kinds=[Game]))
 
         status, body = await post(session, webhooks, "/reads?timeout=100ms")
         assert status == 503
@@ -404,7 +406,7 @@ async def test_a_cache_that_cannot_be_read_is_503(folder, authority):
         raise CacheSyncTimeoutError("games do not sync")
 
     async with serving(folder) as webhooks, client(authority) as session:
-        webhooks.register("/reads", ctrl.Admission(reads))
+        webhooks.register("/reads", ctrl.webhook.Admission(reads))
         status, body = await post(session, webhooks, "/reads")
 
         assert (status, json.loads(body)["message"]) == (503, "games do not sync")
@@ -412,7 +414,7 @@ async def test_a_cache_that_cannot_be_read_is_503(folder, authority):
 
 async def test_a_server_that_does_not_run_is_not_started(folder):
     with pytest.raises(RuntimeError, match="not running"):
-        await WebhookServer(ctrl.WebhookOptions(cert_dir=folder)).started_checker()
+        await WebhookServer(ctrl.webhook.WebhookOptions(cert_dir=folder)).started_checker()
 
 
 # Registering
@@ -420,9 +422,9 @@ async def test_a_server_that_does_not_run_is_not_started(folder):
 
 def test_registrations_are_facts():
     webhooks = WebhookServer()
-    rule = ctrl.WebhookRule(mutating=True, name="a.b.c", groups=[""], versions=["v1"], resources=["pods"])
-    webhooks.register("/pods", ctrl.Admission(allow), webhook=rule)
-    webhooks.register("/other", ctrl.Admission(allow))
+    rule = ctrl.webhook.WebhookRule(mutating=True, name="a.b.c", groups=[""], versions=["v1"], resources=["pods"])
+    webhooks.register("/pods", ctrl.webhook.Admission(allow), webhook=rule)
+    webhooks.register("/other", ctrl.webhook.Admission(allow))
 
     assert [(one.path, one.kind, one.rule) for one in webhooks.registrations] == [
         ("/pods", "admission", rule),
@@ -432,25 +434,25 @@ def test_registrations_are_facts():
 
 def test_a_path_is_registered_once_and_is_one():
     webhooks = WebhookServer()
-    webhooks.register("/a", ctrl.Admission(allow))
+    webhooks.register("/a", ctrl.webhook.Admission(allow))
     with pytest.raises(ConfigError, match="registered at /a already"):
-        webhooks.register("/a", ctrl.Admission(allow))
+        webhooks.register("/a", ctrl.webhook.Admission(allow))
     for path in ("a", "", "/a?b"):
         with pytest.raises(ConfigError, match="is no path"):
-            webhooks.register(path, ctrl.Admission(allow))
+            webhooks.register(path, ctrl.webhook.Admission(allow))
 
 
 def test_options_that_exclude_each_other_are_refused():
-    secret = ctrl.SecretCertificates(name="a", namespace="b", service="c")
+    secret = ctrl.webhook.SecretCertificates(name="a", namespace="b", service="c")
     for options in (
         {"port": -1},
-        {"development": ctrl.DevelopmentMode(), "secret": secret},
-        {"development": ctrl.DevelopmentMode(), "cert_dir": "/tmp"},
+        {"development": ctrl.webhook.DevelopmentMode(), "secret": secret},
+        {"development": ctrl.webhook.DevelopmentMode(), "cert_dir": "/tmp"},
     ):
         with pytest.raises(ConfigError):
-            ctrl.WebhookOptions(**options)
+            ctrl.webhook.WebhookOptions(**options)
     with pytest.raises(ConfigError, match="needs a client"):
-        WebhookServer(ctrl.WebhookOptions(development=ctrl.DevelopmentMode()))
+        WebhookServer(ctrl.webhook.WebhookOptions(development=ctrl.webhook.DevelopmentMode()))
     assert default_cert_dir().parts[-2:] == ("k8s-webhook-server", "serving-certs")
 
 
@@ -463,7 +465,7 @@ async def test_metrics_have_controller_runtimes_names(folder, authority):
 
     metrics = Metrics()
     async with serving(folder, server_options={"metrics": metrics}) as webhooks, client(authority) as session:
-        webhooks.register("/broken", ctrl.Admission(broken))
+        webhooks.register("/broken", ctrl.webhook.Admission(broken))
         await post(session, webhooks)
         await post(session, webhooks, "/broken")
         text = metrics.render()[0].decode()

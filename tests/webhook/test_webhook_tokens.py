@@ -19,7 +19,7 @@ def review(token: str = "t", version: str = "v1", **spec) -> bytes:
 async def jane(request: TokenRequest):
     if request.token != "t":
         return unauthenticated("unknown token")
-    return authenticated(ctrl.UserInfo("jane", "1", ("a",), {"x": ("y",)}), request.audiences)
+    return authenticated(ctrl.webhook.UserInfo("jane", "1", ("a",), {"x": ("y",)}), request.audiences)
 
 
 async def ask(handler, body: bytes, **options):

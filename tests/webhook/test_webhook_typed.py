@@ -18,7 +18,7 @@ from ctrlruntime.webhook.difference import laid_over, patch_of
 
 
 async def ask(handler, body: bytes):
-    return response_of(await ctrl.Admission(handler).answer(body))
+    return response_of(await ctrl.webhook.Admission(handler).answer(body))
 
 
 class Image:
@@ -171,7 +171,7 @@ async def test_a_delete_is_not_defaulted():
 
 async def test_a_method_may_be_plain_and_may_take_the_request():
     class Namespaced:
-        def default(self, game: Game, request: ctrl.AdmissionRequest) -> None:
+        def default(self, game: Game, request: ctrl.webhook.AdmissionRequest) -> None:
             game.spec.image = request.namespace
 
     response = await ask(defaulting(Game, Namespaced()), review(object=game()))
@@ -182,7 +182,7 @@ async def test_a_method_may_be_plain_and_may_take_the_request():
 async def test_a_defaulter_may_refuse():
     class Refuses:
         async def default(self, game: Game) -> None:
-            raise ctrl.Denied("no")
+            raise ctrl.webhook.Denied("no")
 
     assert (await ask(defaulting(Game, Refuses()), review(object=game())))["status"]["code"] == 403
 
@@ -194,16 +194,16 @@ class Validator:
     def __init__(self) -> None:
         self.calls: list[tuple] = []
 
-    async def validate_create(self, game: Game) -> ctrl.Warnings | None:
+    async def validate_create(self, game: Game) -> ctrl.webhook.Warnings | None:
         self.calls.append(("create", game.spec.replicas))
         return ["created"]
 
-    async def validate_update(self, old: Game, new: Game, request: ctrl.AdmissionRequest) -> None:
+    async def validate_update(self, old: Game, new: Game, request: ctrl.webhook.AdmissionRequest) -> None:
         self.calls.append(("update", old.spec.replicas, new.spec.replicas, request.name))
 
     def validate_delete(self, game: Game) -> None:
         self.calls.append(("delete", game.spec.replicas))
-        raise ctrl.Denied("stay")
+        raise ctrl.webhook.Denied("stay")
 
 
 async def test_each_operation_has_its_method():
@@ -243,7 +243,7 @@ def deleting(finalizers: list[str], **spec: Any) -> dict[str, Any]:
 async def test_an_update_that_lets_a_deleting_object_go_is_not_validated(old, new, is_asked):
     class Refuses:
         async def validate_update(self, old: Game, new: Game) -> None:
-            raise ctrl.Denied("no")
+            raise ctrl.webhook.Denied("no")
 
     found = await ask(validating(Game, Refuses()), review("UPDATE", new, old))
     with_option = await ask(validating(Game, Refuses(), validate_deleting=True), review("UPDATE", new, old))
@@ -262,7 +262,7 @@ async def test_connect_passes_and_an_unknown_operation_is_a_400():
 async def test_operations_without_a_method_pass_and_are_not_asked_for():
     class OnlyUpdate:
         async def validate_update(self, old: Game, new: Game) -> None:
-            raise ctrl.Denied("no")
+            raise ctrl.webhook.Denied("no")
 
     handler = validating(Game, OnlyUpdate())
 

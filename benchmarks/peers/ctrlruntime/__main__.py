@@ -67,11 +67,11 @@ class Nothing(Predicate[Widget]):
     def __init__(self, created: Tally, updated: Tally) -> None:
         self.created, self.updated = created, updated
 
-    def create(self, _event: ctrl.CreateEvent[Widget]) -> bool:
+    def create(self, _event: ctrl.event.CreateEvent[Widget]) -> bool:
         self.created.finish()
         return False
 
-    def update(self, event: ctrl.UpdateEvent[Widget]) -> bool:
+    def update(self, event: ctrl.event.UpdateEvent[Widget]) -> bool:
         if event.meta.labels["app"]:
             self.updated.finish()
         return False
@@ -327,7 +327,7 @@ async def take(subscription: Subscription[Widget], updated: Tally) -> None:
     merged = 0
     while await subscription.ready():
         while (event := subscription.pop()) is not None:
-            if isinstance(event, ctrl.UpdateEvent) and event.meta.labels["app"]:
+            if isinstance(event, ctrl.event.UpdateEvent) and event.meta.labels["app"]:
                 updated.finish()
         for _ in range(subscription.coalesced - merged):
             updated.finish()
@@ -346,7 +346,7 @@ def manager_for(given: Asked) -> ctrl.Manager:
             cache = ctrl.CacheOptions(namespaces=[f"bench-{number:04}" for number in range(given.width)])
             return ctrl.new_manager(config, scheme=scheme, metrics_bind_address="0", cache=cache)
         case "webhook":
-            webhook = ctrl.WebhookOptions(host="127.0.0.1", port=given.port, cert_dir=given.certs)
+            webhook = ctrl.webhook.WebhookOptions(host="127.0.0.1", port=given.port, cert_dir=given.certs)
             return ctrl.new_manager(config, scheme=scheme, metrics_bind_address="0", webhook=webhook)
         case _:
             return ctrl.new_manager(config, scheme=scheme, metrics_bind_address="0")

@@ -70,7 +70,7 @@ class _Said:
 
     def annotated(self, *around: Expression, optional: bool = False) -> Expression:
         """The type with its markers; bounds are not in it."""
-        base = Atom(f"{flat(self.base)} | None") if optional and flat(self.base) != "ctrl.JSONValue" else self.base
+        base = Atom(f"{flat(self.base)} | None") if optional and flat(self.base) != "crd.JSONValue" else self.base
         said = (*self.markers, *self.more_bounds, *around)
         return subscript("Annotated", base, *said) if said else base
 
@@ -113,9 +113,9 @@ class Types:
         """Take a schema apart."""
         said = self._typed(schema, owner, steps)
         if schema.get("nullable"):
-            said.markers.append(Atom("ctrl.Nullable"))
-        if schema.get(_EMBEDDED) and flat(said.base) != "ctrl.EmbeddedResource":
-            said.markers.append(call("Flag", Text("EmbeddedResource")))
+            said.markers.append(Atom("crd.Nullable"))
+        if schema.get(_EMBEDDED) and flat(said.base) != "crd.EmbeddedResource":
+            said.markers.append(call("crd.Flag", Text("EmbeddedResource")))
         if said.is_class:
             return said
         said.markers += _markers(schema, said.base)
@@ -171,11 +171,11 @@ class Types:
             case "integer":
                 return _Said(Atom(_INTS.get(schema.get("format", ""), "int")))
             case "number":
-                return _Said(Atom("float"), [call("ctrl.SchemaType", Text("number"))])
+                return _Said(Atom("float"), [call("crd.SchemaType", Text("number"))])
             case "boolean":
                 return _Said(Atom("bool"))
             case _:
-                return _Said(Atom("ctrl.JSONValue"))
+                return _Said(Atom("crd.JSONValue"))
 
     def _object(self, schema: Mapping[str, Any], owner: Owner, steps: tuple[str, ...]) -> _Said:
         if _has_fields(schema):
@@ -183,11 +183,11 @@ class Types:
             return _Said(Atom(builtin or self._class(schema, owner, steps)), is_class=True)
         values = schema.get("additionalProperties")
         if values is True:
-            return _Said(Atom("dict[str, ctrl.JSONValue]"))
+            return _Said(Atom("dict[str, crd.JSONValue]"))
         if values:
             item = self.item(values, owner, (*steps[:-1], _singular(steps[-1])))
             return _Said(subscript("dict", Atom("str"), item))
-        return _Said(Atom("ctrl.EmbeddedResource" if schema.get(_EMBEDDED) else "ctrl.RawExtension"))
+        return _Said(Atom("crd.EmbeddedResource" if schema.get(_EMBEDDED) else "crd.RawExtension"))
 
     # Classes
 
@@ -232,7 +232,7 @@ class _Field:
 
     def lines(self, name: str) -> list[str]:
         default, marker, optional = self._default()
-        around = [call("ctrl.Default", value(self._schema["default"]))] if marker else []
+        around = [call("crd.Default", value(self._schema["default"]))] if marker else []
         said = self._said
         annotation = said.annotated(*around, optional=optional)
         named = {**default, **self._types.named(self._schema, said)}
@@ -303,7 +303,7 @@ def _statement(name: str, annotation: Expression, named: Mapping[str, Expression
 
 def markers_over(schema: Mapping[str, Any]) -> list[Expression]:
     """Return the decorators that say what a class does not say by its fields."""
-    counts = {"minProperties": "ctrl.MinProperties", "maxProperties": "ctrl.MaxProperties"}
+    counts = {"minProperties": "crd.MinProperties", "maxProperties": "crd.MaxProperties"}
     found = [call(name, value(schema[key])) for key, name in counts.items() if key in schema]
     return [*_markers(schema, None), *found]
 
@@ -311,25 +311,25 @@ def markers_over(schema: Mapping[str, Any]) -> list[Expression]:
 def _markers(schema: Mapping[str, Any], base: Expression | None) -> Iterator[Expression]:
     """What markers say of a schema; of a class, when there is no `base`."""
     source = "" if base is None else flat(base)
-    if schema.get(_PRESERVE) and source not in {"ctrl.JSONValue", "ctrl.RawExtension", "ctrl.EmbeddedResource"}:
-        yield Atom("ctrl.PreserveUnknownFields")
+    if schema.get(_PRESERVE) and source not in {"crd.JSONValue", "crd.RawExtension", "crd.EmbeddedResource"}:
+        yield Atom("crd.PreserveUnknownFields")
     form = schema.get("format")
     if form and source not in {*_INTS.values(), "ctrl.Time", "bytes"}:
-        yield call("ctrl.Format", Text(form))
+        yield call("crd.Format", Text(form))
     if (title := schema.get("title")) is not None and title:
-        yield call("ctrl.Title", Text(title))
+        yield call("crd.Title", Text(title))
     yield from _link(schema.get("externalDocs") or {})
     match schema.get(_LIST), schema.get("type"):
         case "set", "array":
-            yield Atom("ctrl.ListSet")
+            yield Atom("crd.ListSet")
         case "atomic", "array":
-            yield Atom("ctrl.ListAtomic")
+            yield Atom("crd.ListAtomic")
         case "map", "array" if schema.get(_KEYS) and all(schema[_KEYS]):
-            yield call("ctrl.ListMap", *map(Text, schema[_KEYS]))
+            yield call("crd.ListMap", *map(Text, schema[_KEYS]))
         case _:
             pass
     if schema.get(_MAP) in {"atomic", "granular"} and schema.get("type") == "object":
-        yield Atom("ctrl.MapAtomic" if schema[_MAP] == "atomic" else "ctrl.MapGranular")
+        yield Atom("crd.MapAtomic" if schema[_MAP] == "atomic" else "crd.MapGranular")
     for rule in schema.get(_RULES) or ():
         yield from _cel(rule)
 
@@ -342,7 +342,7 @@ def _link(docs: Mapping[str, Any]) -> Iterator[Expression]:
     except ValueError:
         return
     named = {"description": Text(docs["description"])} if docs.get("description") else {}
-    yield call("ctrl.ExternalDocs", Text(docs["url"]), **named)
+    yield call("crd.ExternalDocs", Text(docs["url"]), **named)
 
 
 def _cel(rule: Mapping[str, Any]) -> Iterator[Expression]:
@@ -358,7 +358,7 @@ def _cel(rule: Mapping[str, Any]) -> Iterator[Expression]:
         CEL(rule.get("rule", ""), **named)
     except ValueError:
         return
-    yield call("ctrl.CEL", Text(rule["rule"]), **{word: value(one) for word, one in named.items()})
+    yield call("crd.CEL", Text(rule["rule"]), **{word: value(one) for word, one in named.items()})
 
 
 def _string(schema: Mapping[str, Any]) -> _Said:

@@ -81,7 +81,7 @@ def _below(path: str, key: str, source: Mapping[str, Any]) -> str:
             return f"{path}.{key}" if path else key
 
 
-_RULE: Final = "; a rule can say it: ctrl.CEL(…)"
+_RULE: Final = "; a rule can say it: crd.CEL(…)"
 _ADVICE: Final = {
     "allOf": _RULE,
     "anyOf": _RULE,

@@ -13,9 +13,9 @@ from ctrlruntime.api.object import Object
 __all__ = ["Attributes", "ClassNames", "pascal"]
 
 _WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[A-Z]")
-_IN_ANNOTATIONS = frozenset({"bool", "bytes", "core", "ctrl", "dict", "float", "int", "list", "meta", "str"})
+_IN_ANNOTATIONS = frozenset({"bool", "bytes", "core", "crd", "ctrl", "dict", "float", "int", "list", "meta", "str"})
 """What annotations name. A field of that name would stand for it in the body of its class."""
-_TAKEN = frozenset(dir(builtins)) | {"Annotated", "Any", "Field", "Flag", "Literal", "TypeAlias"}
+_TAKEN = frozenset(dir(builtins)) | {"Annotated", "Any", "Field", "Literal", "TypeAlias"}
 
 
 class Attributes:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import Field
 
-from ctrlruntime import markers
+from ctrlruntime import crd, markers
 from ctrlruntime.api import core, meta
 from ctrlruntime.api.kind import ScalePaths
 from ctrlruntime.api.model import Model
@@ -33,26 +33,28 @@ class UnexpectedSourceError(CtrlError):
     """A module has something that no import writes."""
 
 
-_IMPORTED_FROM: Final = frozenset({"__future__", "typing", "ctrlruntime.api", "ctrlruntime.markers", "pydantic"})
+_IMPORTED_FROM: Final = frozenset({"__future__", "typing", "ctrlruntime.api", "pydantic"})
 _CTRL: Final[Mapping[str, Any]] = {
-    **{name: getattr(markers, name) for name in markers.__all__},
+    "Int32": markers.Int32,
+    "Int64": markers.Int64,
     "IntOrString": IntOrString,
+    "Model": Model,
     "Object": Object,
     "Quantity": Quantity,
-    "ScalePaths": ScalePaths,
     "Time": Time,
-    "Model": Model,
 }
 _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "ctrl": _CTRL,
-    **{name: {one: getattr(room, one) for one in room.__all__} for name, room in (("core", core), ("meta", meta))},
+    **{
+        name: {one: getattr(room, one) for one in room.__all__}
+        for name, room in (("core", core), ("crd", crd), ("meta", meta))
+    },
 }
 _GENERIC: Final[Mapping[str, Any]] = {"Annotated": Annotated, "Literal": Literal, "dict": dict, "list": list}
 _NAMES: Final[Mapping[str, Any]] = {
     **_GENERIC,
     **{kind.__name__: kind for kind in (bool, bytes, float, int, str)},
     "Field": Field,
-    "Flag": markers.Flag,
 }
 _CALLED: Final = (float, Field, ScalePaths, markers.printcolumn)
 _MODULE: Final = "imported"
@@ -96,6 +98,8 @@ class _Module:
             case ast.ImportFrom(module=str(module), level=0) if module in _IMPORTED_FROM:
                 pass
             case ast.Import(names=[ast.alias(name="ctrlruntime", asname="ctrl")]):
+                pass
+            case ast.ImportFrom(module="ctrlruntime", names=[ast.alias(name="crd", asname=None)], level=0):
                 pass
             case ast.AnnAssign(
                 target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias"), value=ast.expr() as expression

@@ -94,11 +94,9 @@ def _imports(used: set[str]) -> Iterator[str]:
     if typing:
         yield f"from typing import {', '.join(typing)}"
     api = [name for name in _API if name in used]
-    said = ["import ctrlruntime as ctrl"]
+    said = ["import ctrlruntime as ctrl", *(["from ctrlruntime import crd"] if "crd" in used else [])]
     if api:
         said.append(f"from ctrlruntime.api import {', '.join(api)}")
-    if "Flag" in used:
-        said.append("from ctrlruntime.markers import Flag")
     if "Field" in used:
         said.append("from pydantic import Field")
     yield "\n".join(said)
@@ -166,7 +164,7 @@ def _columns(version: Mapping[str, Any], schema: Document, place: Place) -> Iter
         except (ValueError, GenerateError):
             continue
         kept = {key: one for key, one in kept.items() if key != "type" or not _follows(name, path, one, schema, place)}
-        yield call("ctrl.printcolumn", Text(name), Text(path), **{key: value(one) for key, one in kept.items()})
+        yield call("crd.printcolumn", Text(name), Text(path), **{key: value(one) for key, one in kept.items()})
 
 
 def _follows(name: str, path: str, type: str, schema: Document, place: Place) -> bool:
@@ -188,7 +186,7 @@ def _scale(paths: Mapping[str, Any], schema: Document, place: Place) -> Expressi
         scale(info, schema, place)
     except GenerateError:
         return None
-    return call("ctrl.ScalePaths", *(Text(path) for path in said if path))
+    return call("crd.ScalePaths", *(Text(path) for path in said if path))
 
 
 def _selectable(version: Mapping[str, Any], info: KindInfo, schema: Document, place: Place) -> Iterator[str]:

@@ -107,11 +107,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     flags = ctrl.parse_flags(argv, parser=parser)
     args = flags.args
     watch = (
-        ctrl.WatchOptions(timeout=(args.watch[0], args.watch[1]), timeout_grace=args.watch[2]) if args.watch else None
+        ctrl.cache.WatchOptions(timeout=(args.watch[0], args.watch[1]), timeout_grace=args.watch[2])
+        if args.watch
+        else None
     )
     mgr = ctrl.new_manager(
         flags.get_config(),
-        cache=ctrl.CacheOptions(namespaces=[args.namespace], watch=watch or ctrl.WatchOptions()),
+        cache=ctrl.CacheOptions(namespaces=[args.namespace], watch=watch or ctrl.cache.WatchOptions()),
         leader_election=ctrl.LeaderElection(
             "soak", namespace=args.namespace, identity=args.identity, lease_duration=60.0, renew_deadline=45.0
         ),

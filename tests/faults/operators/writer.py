@@ -52,7 +52,7 @@ class Writer:
             "thread": self._thread,
         }[mode]
 
-    def patch(self) -> ctrl.Patch:
+    def patch(self) -> ctrl.client.Patch:
         self.counter += 1
         return ctrl.merge_patch({"data": {"writer": self.identity, "counter": str(self.counter)}})
 
