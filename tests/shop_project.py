@@ -76,7 +76,7 @@ class Shop:
             project_name=self.name,
             package=self.package,
             domain="example.com",
-            source=source,
+            source_dir=source,
             image=f"{self.name}:v1",
             features=Features(cert_manager=cert_manager, metrics=metrics),
             resources=(cart,),

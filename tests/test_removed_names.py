@@ -7,8 +7,12 @@ import inspect
 import pkgutil
 
 import pytest
+from click.testing import CliRunner
 
 import ctrlruntime as ctrl
+from ctrlruntime.cli import ctrl as program
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.settings import read_settings
 
 ATTRIBUTES = {
     "ctrlruntime": [
@@ -109,6 +113,39 @@ def test_removed_attribute_is_missing(place, name):
 def test_moved_name_is_in_its_module_alone(module, name):
     assert hasattr(pkgutil.resolve_name(f"ctrlruntime.{module}"), name)
     assert not hasattr(ctrl, name)
+
+
+OPTIONS = [
+    ["check", "-"],
+    ["deploy", "--wait", "1"],
+    ["undeploy", "--wait", "1"],
+    ["undeploy", "--drop-finalizers"],
+    ["install", "--wait", "1"],
+    ["bundle", "--pin", "registry"],
+]
+
+
+@pytest.mark.parametrize("arguments", OPTIONS, ids=" ".join)
+def test_removed_command_or_option_is_a_usage_error(arguments):
+    done = CliRunner().invoke(program, arguments)
+
+    assert done.exit_code == 2
+    assert "No such" in done.stderr
+
+
+SETTINGS = ["source", "scaffolded-by"]
+RESOURCE_SETTINGS = ["image-command", "image-port"]
+
+
+@pytest.mark.parametrize("name", [*SETTINGS, *RESOURCE_SETTINGS])
+def test_removed_setting_is_refused(tmp_path, name):
+    table = "[tool.ctrlruntime]\nproject-name = 'shop'\npackage = 'shop'\ndomain = 'x.io'\n"
+    if name in RESOURCE_SETTINGS:
+        table += "[[tool.ctrlruntime.resources]]\ngroup = ''\nversion = 'v1'\nkind = 'K'\nplural = 'ks'\n"
+    (tmp_path / "pyproject.toml").write_text(f"{table}{name} = 'x'\n")
+
+    with pytest.raises(ConfigError, match=f"unknown.*{name}|{name}.*unknown"):
+        read_settings(tmp_path)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -44,9 +44,6 @@ _HELP = """Make the bundle of a project: what the Operator Lifecycle Manager (OL
     """
 
 _DIGEST: Final = "@sha256:"
-_REGISTRY: Final = Path("registry")
-"""The word for --pin that is no file."""
-
 _BELOW: Final = {
     "compare": Command("ctrlruntime.cli.bundle_compare", "compare", "Say what an upgrade from one bundle to the next changes."),
     "validate": Command("ctrlruntime.cli.bundle_validate", "validate", "Check a bundle, without a cluster or a registry."),
@@ -85,12 +82,10 @@ _BELOW: Final = {
     help="ServiceAccounts that no Deployment runs as, whose permissions OLM shall grant, too.",
 )  # fmt: skip
 @click.option(
-    "--pin", "digests", metavar="FILE|registry", type=click.Path(path_type=Path),
-    help='Name images by their digests: of a JSON file, like {"quay.io/me/shop:v1": "sha256:..."}, or asked from the registries.',
+    "--image-digests", metavar="FILE", type=click.Path(path_type=Path),
+    help='Pin images to the digests in a JSON file, such as {"quay.io/me/shop:v1": "sha256:..."}.',
 )  # fmt: skip
-@click.option(
-    "--use-image-digests", "is_pinned", is_flag=True, hidden=True, help="operator-sdk's word for --pin registry."
-)
+@click.option("--use-image-digests", is_flag=True, help="Pin images to the digests that the registries return.")
 @click.option(
     "--check", is_flag=True, help="Write nothing; print what is stale as a diff and exit with 1 if anything is."
 )
@@ -110,8 +105,8 @@ def bundle(
     input_file: str | None,
     base: Path | None,
     extra_service_accounts: list[str] | None,
-    digests: Path | None,
-    is_pinned: bool,
+    image_digests: Path | None,
+    use_image_digests: bool,
     check: bool,
     diff: bool,
     stdout: bool,
@@ -121,6 +116,8 @@ def bundle(
         return
     if check + diff + stdout > 1:
         raise click.UsageError("give one of --check, --diff and --stdout")
+    if image_digests is not None and use_image_digests:
+        raise click.UsageError("give --image-digests or --use-image-digests, and not both")
     if input_dir is not None and input_file is not None:
         raise click.UsageError("give --input-dir or --input, and not both")
     if base is not None and input_dir is None and input_file is None:
@@ -130,16 +127,14 @@ def bundle(
     from ctrlruntime.olm.making import Given, Request, planned
     from ctrlruntime.project.tree import folder_for
 
-    if is_pinned and digests is None:
-        digests = _REGISTRY
     is_read = input_dir is not None or input_file is not None
     root, settings = _project(project, is_needed=not is_read)
     request = Request(
         given=Given(package=package, version=version, channels=channels, default_channel=default_channel),
         name=settings.project_name if settings is not None else "",
         extra_service_accounts=extra_service_accounts or (),
-        digests=None if digests is None else _digests(digests),
-        digests_file=str(digests or ""),
+        digests=_digests(image_digests, from_registries=use_image_digests),
+        digests_file=str(image_digests or ""),
     )
     where = folder_for("bundle", root, folder)
     material = _material(root, settings, input_dir, input_file, base)
@@ -153,11 +148,14 @@ def bundle(
         _tell(plan, material, settings)
 
 
-def _digests(name: Path) -> Mapping[str, str] | Callable[[Iterable[str]], Mapping[str, str]]:
+def _digests(
+    file: Path | None, *, from_registries: bool
+) -> Mapping[str, str] | Callable[[Iterable[str]], Mapping[str, str]] | None:
     from ctrlruntime.olm.making import Registries, read_digests
 
-    # A file goes before the word.
-    return Registries(os.environ).digests_of if name == _REGISTRY and not name.is_file() else read_digests(name)
+    if from_registries:
+        return Registries(os.environ).digests_of
+    return None if file is None else read_digests(file)
 
 
 def _refuse_options(context: click.Context) -> None:
@@ -240,7 +238,9 @@ def _tell_current(plan: Plan) -> None:
 
 def _tell_unpinned(plan: Plan) -> None:
     if any(_DIGEST in (change.before or "") and _DIGEST not in change.after for change in plan.refresh.changes):
-        _warn("the bundle that is there names images by their digests, and this one does not: give --pin again")
+        _warn(
+            "the bundle that is there names images by their digests, and this one does not: give --image-digests or --use-image-digests again"
+        )
 
 
 def _tell(plan: Plan, material: Material, settings: Settings | None) -> None:

@@ -44,7 +44,7 @@ _DEPLOY = """Put the project into a cluster: the objects of OVERLAY, a kustomiza
     \b
     Examples:
       ctrl deploy --image registry.example.com/shop:v1
-      ctrl deploy config/overlays/test --context test --wait 300
+      ctrl deploy config/overlays/test --context test --timeout 300
       ctrl deploy --dry-run
     """
 
@@ -54,7 +54,7 @@ _DEPLOY = """Put the project into a cluster: the objects of OVERLAY, a kustomiza
 @click.option("--image", metavar="IMAGE", help="Image of the operator.  [default: what the tree says]")
 @cluster_options
 @click.option(
-    "--wait", default=120.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
+    "--timeout", "wait", default=120.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
     help="How long the operator may take to be available.",
 )  # fmt: skip
 @click.option("--no-wait", is_flag=True, help="Do not wait for the operator.")
@@ -104,7 +104,7 @@ _UNDEPLOY = """Take the project out of a cluster: all that `ctrl deploy` put the
     Examples:
       ctrl undeploy
       ctrl undeploy config/overlays/test --context test --yes
-      ctrl undeploy --yes --drop-finalizers
+      ctrl undeploy --yes --remove-finalizers
     """
 
 
@@ -114,11 +114,11 @@ _UNDEPLOY = """Take the project out of a cluster: all that `ctrl deploy` put the
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--ignore-not-found", is_flag=True, help="It is no error when nothing is deployed.")
 @click.option(
-    "--wait", default=120.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
+    "--timeout", "wait", default=120.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
     help="How long everything may take to be gone.",
 )  # fmt: skip
 @click.option(
-    "--drop-finalizers", is_flag=True, help="Take finalizers off objects of your kinds when the operator does not."
+    "--remove-finalizers", is_flag=True, help="Take finalizers off objects of your kinds when the operator does not."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON, at the end.")
 def undeploy(
@@ -129,12 +129,12 @@ def undeploy(
     yes: bool,
     ignore_not_found: bool,
     wait: float,
-    drop_finalizers: bool,
+    remove_finalizers: bool,
     as_json: bool,
 ) -> None:
     folder, settings = project_here()
     namespace = _namespace_to_clear(overlay, folder, settings)
-    removal = Removal(wait=wait, drop_finalizers=drop_finalizers, confirm=_go_on if yes else _ask)
+    removal = Removal(wait=wait, remove_finalizers=remove_finalizers, confirm=_go_on if yes else _ask)
     report = _Report(as_json=as_json)
     with report:
         try:

@@ -39,7 +39,12 @@ _module = click.option(
 @_module
 @cluster_options
 @click.option(
-    "--wait", default=10.0, show_default=True, metavar="SECONDS", help="How long the cluster may take to serve them."
+    "--timeout",
+    "wait",
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the cluster may take to serve them.",
 )
 def install(*, module: str | None, kubeconfig: str | None, context: str | None, wait: float) -> None:
     definitions = _definitions(module)

@@ -20,7 +20,6 @@ __all__ = ["ctrl"]
 _COMMANDS: Final = {
     "bundle": Command("ctrlruntime.cli.bundle", "bundle", "Make the bundle of a project for OLM, or check one."),
     "catalog": Command("ctrlruntime.cli.catalog", "catalog", "Write and check a file-based catalog of bundles."),
-    "check": Command("ctrlruntime.cli.check", "check", "Check manifests without a cluster."),
     "completion": Command("ctrlruntime.cli.completion", "completion", "Teach a shell to complete commands."),
     "crd": Command("ctrlruntime.cli.crd", "crd", "Look at what changes in definitions."),
     "create": Command("ctrlruntime.cli.create", "create", "Add a kind, its controller or its webhooks to the project."),
@@ -42,6 +41,7 @@ _COMMANDS: Final = {
     "undeploy": Command("ctrlruntime.cli.deploy", "undeploy", "Take the project out of a cluster."),
     "uninstall": Command("ctrlruntime.cli.install", "uninstall", "Remove the definitions of your kinds, and every object of them."),
     "upgrade": Command("ctrlruntime.cli.upgrade", "upgrade", "Bring the files of a project to this version."),
+    "validate": Command("ctrlruntime.cli.validate", "validate", "Validate manifests without a cluster."),
     "why": Command("ctrlruntime.cli.why", "why", "Say why an object was reconciled, or why not."),
 }  # fmt: skip
 

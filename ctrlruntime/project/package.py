@@ -72,9 +72,9 @@ def with_source(environ: Mapping[str, str], folder: Path, settings: Settings) ->
 
 def _source(folder: Path, settings: Settings) -> str:
     source = settings.source_in(folder)
-    if PurePath(settings.source) != PurePath() and not source.is_dir():
+    if PurePath(settings.source_dir) != PurePath() and not source.is_dir():
         raise ConfigError(
-            f"{folder / PYPROJECT}: [tool.ctrlruntime] source: there is no folder {settings.source} beside it; "
+            f"{folder / PYPROJECT}: [tool.ctrlruntime] source-dir: there is no folder {settings.source_dir} beside it; "
             "give the one that the package is imported from"
         )
     return str(source)

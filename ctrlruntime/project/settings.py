@@ -32,7 +32,7 @@ __all__ = [
 
 PYPROJECT: Final = "pyproject.toml"
 
-_SHOWN: Final = frozenset({"image", "namespaced", "multigroup", "scaffolded_by"})
+_SHOWN: Final = frozenset({"image", "namespaced", "multigroup", "scaffold_version"})
 """Fields of the settings that are written even when they hold the default: a person finds the switches there, and all features."""
 
 
@@ -78,10 +78,10 @@ class Resource:
     image: str = ""
     """The image a deploy-image controller was made for; with it come the three below."""
 
-    image_command: tuple[str, ...] = ()
+    image_container_command: tuple[str, ...] = ()
     """What its container runs; empty: what the image says."""
 
-    image_port: int = 0
+    image_container_port: int = 0
     """Where its container listens; 0: nowhere."""
 
     run_as_user: int = 0
@@ -105,10 +105,10 @@ class Settings:
     """A DNS label: prefix of the objects in a cluster, `PROJECT-NAME-system` is their namespace."""
 
     package: str
-    """The Python package, by its dotted name; importable from `source`."""
+    """The Python package, by its dotted name; importable from `source_dir`."""
 
     domain: str
-    source: str = "."
+    source_dir: str = "."
     """The folder the package is imported from, relative to the project's: `src` in the src layout."""
 
     image: str = ""
@@ -122,7 +122,7 @@ class Settings:
 
     owner: str = ""
     license: str = "none"
-    scaffolded_by: str = ""
+    scaffold_version: str = ""
     """The version of ctrlruntime whose scaffold the project has."""
 
     features: Features = field(default_factory=Features)
@@ -130,7 +130,7 @@ class Settings:
 
     def source_in(self, folder: Path) -> Path:
         """Return the folder that the package of the project in `folder` is imported from."""
-        return (folder / self.source).resolve()
+        return (folder / self.source_dir).resolve()
 
     @property
     def namespace(self) -> str:
@@ -196,10 +196,10 @@ def read_settings(folder: Path) -> Settings:
             _check_resource(resource)
     except ConfigError as error:
         raise ConfigError(f"{where}: {str(error).partition(';')[0]}") from error
-    source = PurePath(settings.source)
-    if not settings.source or source.is_absolute() or not settings.source.isprintable():
+    source = PurePath(settings.source_dir)
+    if not settings.source_dir or source.is_absolute() or not settings.source_dir.isprintable():
         raise ConfigError(
-            f"{where} source has to be a folder relative to the project's, like src, not {settings.source!r}"
+            f"{where} source-dir has to be a folder relative to the project's, like src, not {settings.source_dir!r}"
         )
     return replace(settings, image=settings.image or f"{settings.project_name}:latest")
 

@@ -83,7 +83,7 @@ def record(settings: Settings, files: Mapping[str, str], *, earlier: str = "") -
     `earlier` is the text it has: what is said there of other files stays. Raises: ConfigError when that is no record.
     """
     known = _texts(earlier, RECORD) if earlier else {}
-    return _record(settings.scaffolded_by or version("ctrlruntime"), {**known, **files})
+    return _record(settings.scaffold_version or version("ctrlruntime"), {**known, **files})
 
 
 def plan(folder: Path, settings: Settings, files: Mapping[str, str], to: str) -> Upgrade:
@@ -91,7 +91,7 @@ def plan(folder: Path, settings: Settings, files: Mapping[str, str], to: str) ->
 
     Raises: ConfigError for a project without a record, of a newer version, or with a file that cannot be read.
     """
-    was = settings.scaffolded_by or _recorded_version(folder)
+    was = settings.scaffold_version or _recorded_version(folder)
     if _order(was) > _order(to):
         raise ConfigError(
             f"the project was scaffolded by ctrlruntime {was}, this is {to}: install ctrlruntime {was} or newer"
@@ -182,10 +182,10 @@ class _Merge:
         """Our table is the same on both sides of the merge, so that the one that stands there stays; the version is set at the end."""
         sides = (None if text is None else write_settings(text, self._settings) for text in (given, new))
         step = self._decide(PYPROJECT, next(sides), mine, next(sides))
-        now = replace(self._settings, scaffolded_by=self._versions[1])
+        now = replace(self._settings, scaffold_version=self._versions[1])
         if step.outcome is Outcome.CONFLICT:
-            said = re.compile(r'(?m)^(\s*scaffolded-by\s*=\s*)"[^"\n]*"')
-            return replace(step, after=said.sub(rf'\g<1>"{now.scaffolded_by}"', step.after or mine))
+            said = re.compile(r'(?m)^(\s*scaffold-version\s*=\s*)"[^"\n]*"')
+            return replace(step, after=said.sub(rf'\g<1>"{now.scaffold_version}"', step.after or mine))
         after = write_settings(step.after or mine, now)
         changed = Outcome.MERGED if step.outcome is Outcome.UNCHANGED and after != mine else step.outcome
         return replace(step, outcome=changed, after=after)

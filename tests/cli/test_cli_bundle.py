@@ -132,11 +132,11 @@ def test_a_stale_tree_is_a_warning_and_fails_a_check(bundle):
 
 def test_a_bundle_that_was_pinned_says_so_when_it_is_no_more(bundle):
     Path("digests.json").write_text(json.dumps({f"{bundle.name}:v1": DIGEST}))
-    assert run("--pin", "digests.json").exit_code == 0
+    assert run("--image-digests", "digests.json").exit_code == 0
 
-    assert "give --pin again" in run("--check").stderr
-    assert "give --pin again" in run().stderr
-    assert "give --pin again" not in run().stderr
+    assert "give --image-digests or --use-image-digests again" in run("--check").stderr
+    assert "give --image-digests or --use-image-digests again" in run().stderr
+    assert "give --image-digests or --use-image-digests again" not in run().stderr
 
 
 def test_a_time_of_creation_alone_is_never_stale(bundle, monkeypatch):
@@ -206,19 +206,19 @@ def test_what_is_made_no_more_goes(bundle):
 def test_images_are_pinned(bundle):
     Path("digests.json").write_text(json.dumps({f"{bundle.name}:v1": DIGEST}))
 
-    done = run("--pin", "digests.json")
+    done = run("--image-digests", "digests.json")
 
     assert done.exit_code == 0, done.output
     deployment = csv_of(bundle)["spec"]["install"]["spec"]["deployments"][0]
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == f"{bundle.name}@{DIGEST}"
-    assert (run("--pin", "digests.json", "--check").exit_code, run("--check").exit_code) == (0, 1)
+    assert (run("--image-digests", "digests.json", "--check").exit_code, run("--check").exit_code) == (0, 1)
 
 
 def test_an_image_without_a_digest_is_one_line_and_nothing_is_written(bundle):
     Path("digests.json").write_text("{}")
     before = texts(bundle.folder)
 
-    done = run("--version", "0.2.0", "--pin", "digests.json")
+    done = run("--version", "0.2.0", "--image-digests", "digests.json")
 
     assert (done.exit_code, done.stdout, texts(bundle.folder)) == (1, "", before)
     assert done.stderr.startswith(f"error: digests.json has no digest for {bundle.name}:v1; ")
@@ -335,7 +335,7 @@ def test_permissions_of_further_accounts_are_granted(project):
         (["--version", "0.1.0", "--channels", ","], "no channel is named"),
         (["--version", "0.1.0", "--channels", "a b"], "the channel 'a b' has to be"),
         (["--version", "0.1.0", "--package", "My Shop"], "the package 'My Shop' has to be"),
-        (["--version", "0.1.0", "--pin", "none.json"], "none.json cannot be read"),
+        (["--version", "0.1.0", "--image-digests", "none.json"], "none.json cannot be read"),
         (["--version", "0.1.0", "--output-dir", "."], ". holds the project; give the bundle a folder of its own"),
         (["--version", "0.1.0", "--output-dir", "config"], "config is no bundle, and holds "),
         (["--version", "0.1.0+b1"], "the version '0.1.0+b1' has build metadata"),
@@ -469,29 +469,26 @@ def _name_image(bundle, image: str) -> None:
 def test_images_are_pinned_to_what_the_registry_says(bundle, registry):
     _name_image(bundle, f"{registry}/shop:v1")
 
-    done = run("--pin", "registry")
+    done = run("--use-image-digests")
 
     assert done.exit_code == 0, done.output
     deployment = csv_of(bundle)["spec"]["install"]["spec"]["deployments"][0]
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == f"{registry}/shop@{DIGEST}"
-    assert run("--pin", "registry", "--check").exit_code == 0
+    assert run("--use-image-digests", "--check").exit_code == 0
 
 
-def test_a_file_goes_before_the_word_registry(bundle):
-    Path("registry").write_text(json.dumps({f"{bundle.name}:v1": DIGEST}))
+def test_digests_of_a_file_and_of_registries_exclude_each_other(bundle):
+    done = run("--use-image-digests", "--image-digests", "digests.json")
 
-    done = run("--pin", "registry")
-
-    assert done.exit_code == 0, done.output
-    deployment = csv_of(bundle)["spec"]["install"]["spec"]["deployments"][0]
-    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == f"{bundle.name}@{DIGEST}"
+    assert done.exit_code == 2
+    assert "give --image-digests or --use-image-digests, and not both" in done.stderr
 
 
 def test_a_registry_that_cannot_be_asked_is_one_line_and_nothing_is_written(bundle):
     _name_image(bundle, "127.0.0.1:1/shop:v1")
     before = texts(bundle.folder)
 
-    done = run("--version", "0.2.0", "--pin", "registry")
+    done = run("--version", "0.2.0", "--use-image-digests")
 
     assert (done.exit_code, done.stdout, texts(bundle.folder)) == (1, "", before)
     assert done.stderr.startswith("error: 127.0.0.1:1/shop:v1: 127.0.0.1:1 cannot be reached (Connection refused)")

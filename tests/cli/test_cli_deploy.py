@@ -69,7 +69,7 @@ def test_an_image_that_cannot_be_had_is_told_with_the_reason(run, shop):
     shop.write()
     simulate(shop, outcome="image-pull-error")
 
-    failed = run("deploy", "--image", "example.com/no:v1", "--wait", "1")
+    failed = run("deploy", "--image", "example.com/no:v1", "--timeout", "1")
     run("undeploy", "--yes")
 
     assert failed.exit_code == 1
@@ -83,7 +83,7 @@ def test_a_crash_loop_is_told_with_the_last_lines_of_the_log(run, shop):
     shop.write()
     simulate(shop, outcome="crash-loop", exit_code="3", log="one\ntwo: boom")
 
-    failed = run("deploy", "--wait", "1")
+    failed = run("deploy", "--timeout", "1")
     doctor = run("doctor", "--json")
     run("undeploy", "--yes")
 
@@ -98,7 +98,7 @@ def test_webhooks_are_left_out_when_the_operator_does_not_come_up(run, shop, ser
     shop.write(webhooks=True)
     simulate(shop, outcome="never-ready")
 
-    failed = run("deploy", "--wait", "0.5")
+    failed = run("deploy", "--timeout", "0.5")
     run("undeploy", "--yes")
 
     assert failed.exit_code == 1

@@ -100,7 +100,7 @@ def test_a_command_that_is_misspelt_names_the_nearest():
         assert (done.exit_code, f"did you mean {near}?" in done.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["check", "--json", "-"]])
+@pytest.mark.parametrize("words", [["--help"], ["validate", "--json", "-"]])
 def test_output_that_cannot_be_written_is_one_line(words):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

@@ -495,19 +495,19 @@ TABLE = {
     "project-name": "shop",
     "package": "shop",
     "domain": "x.io",
-    "source": ".",
+    "source-dir": ".",
     "image": "shop:1",
     "namespaced": False,
     "multigroup": False,
     "owner": "me",
     "license": "mit",
-    "scaffolded-by": "0.1.0",
+    "scaffold-version": "0.1.0",
     "features": {"cert-manager": True, "metrics": True, "network-policy": False, "prometheus": False},
     "resources": [
         {
             "group": "g.x.io", "version": "v1", "kind": "Cart", "plural": "carts", "namespaced": True, "external": False, "storage": True,
             "controller": True, "defaulting": True, "validation": True, "spokes": ["v2"], "image": "memcached:1",
-            "image-command": ["a"], "image-port": 1, "run-as-user": 5,
+            "image-container-command": ["a"], "image-container-port": 1, "run-as-user": 5,
         }
     ],
 }  # fmt: skip

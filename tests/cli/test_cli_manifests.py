@@ -357,7 +357,7 @@ def test_a_package_is_imported_from_the_folder_the_settings_name(project):
     assert run("manifests").stderr.startswith(f"error: there is no module {name}: ")
 
     with (project / "pyproject.toml").open("a") as file:
-        file.write('source = "src"\n')
+        file.write('source-dir = "src"\n')
     made, checked = run("manifests"), run("manifests", "--check")
 
     assert (made.exit_code, made.stdout.splitlines()[0]) == (0, f"created config/{CRD}")
@@ -366,12 +366,12 @@ def test_a_package_is_imported_from_the_folder_the_settings_name(project):
 
 def test_a_source_that_is_not_there_is_one_line(project):
     with (project / "pyproject.toml").open("a") as file:
-        file.write('source = "sources"\n')
+        file.write('source-dir = "sources"\n')
 
     refused = run("manifests")
 
     assert refused.exit_code == 1
-    assert "[tool.ctrlruntime] source: there is no folder sources beside it" in refused.stderr
+    assert "[tool.ctrlruntime] source-dir: there is no folder sources beside it" in refused.stderr
     assert refused.stderr.count("\n") == 1
 
 

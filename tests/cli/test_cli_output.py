@@ -84,7 +84,7 @@ def test_a_question_is_escaped(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["render", "{path}"], ["check", "{path}"], ["import", "{path}"], [HOSTILE], ["--" + HOSTILE]]
+    "arguments", [["render", "{path}"], ["validate", "{path}"], ["import", "{path}"], [HOSTILE], ["--" + HOSTILE]]
 )
 def test_commands_that_read_hostile_files_keep_the_terminal(tmp_path, monkeypatch, arguments):
     hostile = {"apiVersion": "v1", "kind": HOSTILE, "metadata": {"name": HOSTILE, "labels": {HOSTILE: HOSTILE}}}

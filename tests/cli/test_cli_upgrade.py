@@ -13,7 +13,7 @@ from ctrlruntime.cli import ctrl
 from ctrlruntime.project.settings import Settings, read_settings, write_settings
 from ctrlruntime.project.upgrade import RECORD, record
 
-OLD = Settings(project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffolded_by="0.0.1")
+OLD = Settings(project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffold_version="0.0.1")
 PYPROJECT = '[project]\nname = "shop"\n'
 LINES = "one\ntwo\nthree\nfour\nfive\n"
 
@@ -76,7 +76,7 @@ def test_each_file_is_told_and_the_version_set(project):
         "the project is of 0.0.2 now; run ctrl manifests and the tests, and commit",
     ]
     assert (folder / "README.md").read_text() == LINES.replace("one", "ONE") + "mine\n"
-    assert read_settings(folder).scaffolded_by == "0.0.2"
+    assert read_settings(folder).scaffold_version == "0.0.2"
 
 
 def test_a_conflict_is_written_told_and_fails(project):

@@ -1,4 +1,4 @@
-"""The kustomize tree of a project is taken by both servers, and `ctrl check` has nothing to say that they do not."""
+"""The kustomize tree of a project is taken by both servers, and `ctrl validate` has nothing to say that they do not."""
 
 from __future__ import annotations
 

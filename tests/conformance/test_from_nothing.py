@@ -49,7 +49,7 @@ def operator(server, shell):
     yield make
     for each in made:
         each.stop()
-        shell.try_ctrl("undeploy", "--yes", "--drop-finalizers", "--ignore-not-found")
+        shell.try_ctrl("undeploy", "--yes", "--remove-finalizers", "--ignore-not-found")
 
 
 def assert_generated(shell, example, group_of_files):

@@ -46,7 +46,7 @@ def operator(server, nodes, scaffold, tmp_path):
     running = InCluster(server, shell, "shop")
     yield running
     running.stop()
-    shell.try_ctrl("undeploy", "--yes", "--drop-finalizers", "--ignore-not-found")
+    shell.try_ctrl("undeploy", "--yes", "--remove-finalizers", "--ignore-not-found")
 
 
 def client_configs(operator):

@@ -226,12 +226,12 @@ def test_objects_that_keep_finalizers_are_named_and_can_be_let_go(run, deployed,
     shop = deployed
     request_("POST", shop.carts, shop.cart(finalizers=["example.com/held"]))
 
-    stuck = run("undeploy", "--yes", "--wait", "0.5")
+    stuck = run("undeploy", "--yes", "--timeout", "0.5")
     still = request_("GET", of_deployment(shop))
     request_("PATCH", of_deployment(shop), {"spec": {"replicas": 0}}, content_type=MERGE)
     wait_until_down(request_, shop)
     unattended = run("undeploy", "--yes")
-    done = run("undeploy", "--yes", "--drop-finalizers")
+    done = run("undeploy", "--yes", "--remove-finalizers")
 
     assert stuck.exit_code == 1
     assert "still there after 0.5 s: Cart default/mine (finalizers example.com/held)" in stuck.stderr
@@ -299,7 +299,7 @@ def test_webhooks_come_after_the_operator_and_the_doctor_compares_their_certific
             webhook["clientConfig"]["caBundle"] = base64.b64encode(pem).decode()
         return bool(request_("PUT", path, configuration))
 
-    hurried = run("deploy", "--wait", "2")
+    hurried = run("deploy", "--timeout", "2")
     injector = threading.Thread(target=lambda: asyncio.run(eventually(lambda: inject(other.pem))))
     request_("DELETE", path)
     injector.start()

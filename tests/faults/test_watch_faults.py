@@ -615,7 +615,7 @@ MANY_KINDS = (
 
 
 @fault("a hundred watches end in order, and readiness does not flap", kind="readiness", bound=10,
-       options={"length": (1.0, 1.0)})  # fmt: skip
+       options={"timeout": (1.0, 1.0)})  # fmt: skip
 async def ordinary_reconnects(world: World) -> None:
     watches = Match(verb="watch", namespace=world.namespace)
     await world.prepare()

@@ -20,7 +20,7 @@ from ctrlruntime.project.scaffold.files import kind_files
 from ctrlruntime.project.scaffold.writing import refresh, staged
 from ctrlruntime.project.settings import Resource, Settings
 
-SHOP = Settings(project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffolded_by="0.1.0")
+SHOP = Settings(project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffold_version="0.1.0")
 IMAGE = Container(image="memcached:1.6", command=("memcached", "-m=64"), port=11211, run_as_user=1001)
 
 
@@ -425,11 +425,11 @@ def test_the_program_has_the_flags_of_every_operator(main, monkeypatch, capsys):
 
 
 def test_nothing_is_scaffolded_for_a_package_that_stands_elsewhere():
-    elsewhere = replace(full(SHOP), source="src")
+    elsewhere = replace(full(SHOP), source_dir="src")
 
-    with pytest.raises(ConfigError, match=r"beside pyproject.toml, and the source of this one is 'src'"):
+    with pytest.raises(ConfigError, match=r"beside pyproject.toml, and the source-dir of this one is 'src'"):
         scaffold_files(elsewhere)
     with pytest.raises(ConfigError, match=r"write classes by hand"):
         kind_files(elsewhere, elsewhere.resources[0], ["api"])
 
-    assert scaffold_files(replace(elsewhere, source="./")) == scaffold_files(full(SHOP))
+    assert scaffold_files(replace(elsewhere, source_dir="./")) == scaffold_files(full(SHOP))

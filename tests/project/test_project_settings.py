@@ -20,7 +20,7 @@ from ctrlruntime.project.settings import (
     write_settings,
 )
 
-SHOP = Settings(project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffolded_by="0.1.0")
+SHOP = Settings(project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffold_version="0.1.0")
 CART = Resource(group="webapp.x.io", version="v1", kind="Cart", plural="carts", storage=True, controller=True)
 POD = Resource(group="", version="v1", kind="Pod", plural="pods", is_external=True, defaulting=True)
 TABLE = """
@@ -53,8 +53,8 @@ def test_what_is_written_is_read_again(tmp_path):
         plural="memcacheds",
         namespaced=False,
         image="memcached:1.6",
-        image_command=("memcached", "-m=64"),
-        image_port=11211,
+        image_container_command=("memcached", "-m=64"),
+        image_container_port=11211,
         run_as_user=1001,
         spokes=("v1",),
     )
@@ -76,10 +76,10 @@ def test_what_is_written_is_read_again(tmp_path):
         (TABLE + "resources = {}", "resources has to be a list"),
         (TABLE + "[[tool.ctrlruntime.resources]]\ngroup = 'x'", "resources[0] has no key 'version'"),
         (TABLE + "[[tool.ctrlruntime.resources]]\nspokes = [1]\ngroup=''\nversion='v1'\nkind='K'\nplural='ks'", "spokes[0] has to be a string"),
-        (TABLE + "[[tool.ctrlruntime.resources]]\nimage-port=true\ngroup=''\nversion='v1'\nkind='K'\nplural='ks'", "image-port has to be an integer"),
-        (TABLE + "source = ''", "source has to be a folder relative to the project's, like src, not ''"),
-        (TABLE + "source = '/src'", "source has to be a folder relative to the project's, like src, not '/src'"),
-        (TABLE + "source = ['src']", "source has to be a string"),
+        (TABLE + "[[tool.ctrlruntime.resources]]\nimage-container-port=true\ngroup=''\nversion='v1'\nkind='K'\nplural='ks'", "image-container-port has to be an integer"),
+        (TABLE + "source-dir = ''", "source-dir has to be a folder relative to the project's, like src, not ''"),
+        (TABLE + "source-dir = '/src'", "source-dir has to be a folder relative to the project's, like src, not '/src'"),
+        (TABLE + "source-dir = ['src']", "source-dir has to be a string"),
         (TABLE.replace('"shop"', '"Shop"', 1), "the project name 'Shop' is no DNS label"),
         (TABLE.replace('package = "shop"', 'package = "class"'), "the package 'class' is a keyword of Python"),
         ("[tool]\nctrlruntime = 1", "tool.ctrlruntime has to be a table"),
@@ -98,13 +98,13 @@ def test_what_cannot_be_meant_is_one_line_that_names_it(tmp_path, text, message)
 @pytest.mark.parametrize(("source", "found"), [(".", "shop"), ("src", "shop/src"), ("../..", ".")])
 def test_the_source_is_relative_to_the_project(tmp_path, source, found):
     folder = tmp_path / "shop"
-    settings = replace(SHOP, source=source)
+    settings = replace(SHOP, source_dir=source)
 
     text = write_settings("", settings)
 
     assert settings.source_in(folder) == (tmp_path / found if found != "." else tmp_path.parent)
-    assert tomllib.loads(text)["tool"]["ctrlruntime"].get("source", ".") == source
-    assert ("source" in text) is (source != ".")
+    assert tomllib.loads(text)["tool"]["ctrlruntime"].get("source-dir", ".") == source
+    assert ("source-dir" in text) is (source != ".")
 
 
 def test_the_nearest_project_upwards_is_found(tmp_path):

@@ -14,7 +14,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.settings import Settings, read_settings, write_settings
 from ctrlruntime.project.upgrade import RECORD, Outcome, apply, check_work_tree, plan, record
 
-OLD = Settings(project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffolded_by="0.1.0")
+OLD = Settings(project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffold_version="0.1.0")
 TEN = "".join(f"line {number}\n" for number in range(1, 11))
 
 
@@ -173,7 +173,7 @@ def test_pyproject_keeps_its_table_and_gets_the_version(project):
     assert table["tool"]["mine"] == {"a": 1}
     assert "# ours" in text
     assert read_settings(folder) == OLD.__class__(
-        project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffolded_by="0.2.0"
+        project_name="shop", package="shop", domain="x.io", image="shop:latest", scaffold_version="0.2.0"
     )
 
 
@@ -185,7 +185,7 @@ def test_pyproject_with_a_conflict_gets_the_version_too(project):
 
     text = (folder / "pyproject.toml").read_text()
     assert [step.path for step in planned.conflicts] == ["pyproject.toml"]
-    assert 'scaffolded-by = "0.2.0"' in text
+    assert 'scaffold-version = "0.2.0"' in text
     assert '"0.1.0"' not in text
 
 

@@ -113,5 +113,5 @@ def _of_images(csv: Document) -> Iterator[str]:
         name = image.rpartition("/")[2]
         if "@" not in image and (":" not in name or name.endswith(":latest")):
             yield (
-                f"the image {image} can be another one tomorrow: give it a version (`ctrl edit --image`), or a digest with --pin"
+                f"the image {image} can be another one tomorrow: give it a version (`ctrl edit --image`), or a digest with --use-image-digests"
             )

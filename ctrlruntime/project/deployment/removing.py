@@ -55,7 +55,7 @@ class Removal:
     wait: float = 120.0
     """Seconds for everything to be gone."""
 
-    drop_finalizers: bool = False
+    remove_finalizers: bool = False
     """Take finalizers off custom resources that nobody else does: at once when no operator runs, else when the time is up."""
 
     confirm: Callable[[Plan], None] = lambda _plan: None
@@ -123,18 +123,18 @@ class _Undeployment:
             return
         held = [each for each in objects if each.finalizers]
         is_attended = not held or await self._operator_runs(plan)
-        if not is_attended and not self._removal.drop_finalizers:
+        if not is_attended and not self._removal.remove_finalizers:
             raise DeployError(
-                f"{_listed(held)}: no operator runs that would remove these finalizers; start it, or let --drop-finalizers remove them"
+                f"{_listed(held)}: no operator runs that would remove these finalizers; start it, or let --remove-finalizers remove them"
             )
         for each in objects:
             await self._delete(each.named, each.uid)
         left = await self._wait_gone(objects) if is_attended else held
-        if left and self._removal.drop_finalizers:
-            left = await self._drop_finalizers(left)
+        if left and self._removal.remove_finalizers:
+            left = await self._remove_finalizers(left)
         if left:
             raise DeployError(
-                f"still there after {self._removal.wait:g} s: {_listed(left)}; the operator runs on, see its log; --drop-finalizers "
+                f"still there after {self._removal.wait:g} s: {_listed(left)}; the operator runs on, see its log; --remove-finalizers "
                 "removes finalizers that it does not"
             )
 
@@ -146,7 +146,7 @@ class _Undeployment:
                     return True
         return False
 
-    async def _drop_finalizers(self, members: Iterable[Member]) -> list[Member]:
+    async def _remove_finalizers(self, members: Iterable[Member]) -> list[Member]:
         members = list(members)
         for each in members:
             try:

@@ -41,7 +41,7 @@ def _library(subject: Subject) -> Check:
         here = version("ctrlruntime")
     except PackageNotFoundError:
         return warned("ctrlruntime", "its version is not known", "install it with pip")
-    made_by = subject.settings.scaffolded_by
+    made_by = subject.settings.scaffold_version
     if made_by and made_by != here:
         return warned("ctrlruntime", f"{here}, and the project was made by {made_by}", "run `ctrl upgrade`")
     return fine("ctrlruntime", here)

@@ -61,7 +61,7 @@ def add(folder: Path, addition: Addition, *, warn: Callable[[str], None], force:
             "take it over first, by a first `ctrl edit` such as `ctrl edit --image shop:v1`"
         )
     settings = addition.settings
-    if not folder.joinpath(*settings.package.split(".")).is_dir() and settings.source == ".":
+    if not folder.joinpath(*settings.package.split(".")).is_dir() and settings.source_dir == ".":
         raise ConfigError(
             f"{folder} has no package {settings.package}, to which this would be added; if it stands in another folder, say so with "
             f"source in [tool.ctrlruntime] of {PYPROJECT}"

@@ -59,7 +59,7 @@ def new_project(
         multigroup=multigroup,
         owner=owner,
         license=license,
-        scaffolded_by=version_of("ctrlruntime"),
+        scaffold_version=version_of("ctrlruntime"),
     )
 
 
@@ -164,8 +164,8 @@ def _running(resource: Resource, container: Container) -> Resource:
     return replace(
         resource,
         image=_image(container.image),
-        image_command=container.command,
-        image_port=container.port,
+        image_container_command=container.command,
+        image_container_port=container.port,
         run_as_user=container.run_as_user,
     )
 

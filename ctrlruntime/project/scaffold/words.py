@@ -243,12 +243,12 @@ class Words:
         return self.resource.image
 
     @property
-    def image_command(self) -> tuple[str, ...]:
-        return self.resource.image_command
+    def image_container_command(self) -> tuple[str, ...]:
+        return self.resource.image_container_command
 
     @property
-    def image_port(self) -> int:
-        return self.resource.image_port
+    def image_container_port(self) -> int:
+        return self.resource.image_container_port
 
     @property
     def run_as_user(self) -> int:

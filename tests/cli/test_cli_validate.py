@@ -1,4 +1,4 @@
-"""`ctrl check`: files, folders and the standard input; a line for each problem."""
+"""`ctrl validate`: files, folders and the standard input; a line for each problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOREIGN = "{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: a}}\n
 
 
 def run(*arguments: object, given: str | None = None):
-    return CliRunner().invoke(ctrl, ["check", *(str(argument) for argument in arguments)], input=given)
+    return CliRunner().invoke(ctrl, ["validate", *(str(argument) for argument in arguments)], input=given)
 
 
 @pytest.fixture
@@ -83,4 +83,4 @@ def test_what_cannot_be_read_is_one_line(folder, name, message):
 
 def test_without_files_it_is_wrong_usage_and_help_has_examples():
     assert run().exit_code == 2
-    assert "ctrl render | ctrl check -" in run("--help").stdout
+    assert "ctrl render | ctrl validate -" in run("--help").stdout

@@ -1,4 +1,4 @@
-"""`ctrl check`: manifests against the schemas of Kubernetes and of the definitions among them, without a cluster."""
+"""`ctrl validate`: manifests against the schemas of Kubernetes and of the definitions among them, without a cluster."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 
-__all__ = ["check"]
+__all__ = ["validate"]
 
-_HELP = """Check manifests as kube-apiserver 1.36 would, without a cluster: fields, types, values, CEL rules.
+_HELP = """Validate manifests as kube-apiserver 1.36 would, without a cluster: fields, types, values, CEL rules.
 
     FILE is YAML or JSON, a folder with such files, or - for the standard input. Objects of custom kinds are checked when their
     CustomResourceDefinition is among the files; others are named as not checked. A line for each problem says the file, the object, the
@@ -21,15 +21,15 @@ _HELP = """Check manifests as kube-apiserver 1.36 would, without a cluster: fiel
 
     \b
     Examples:
-      ctrl render | ctrl check -
-      ctrl check config/crd/bases config/samples/webapp_v1_cart.yaml
+      ctrl render | ctrl validate -
+      ctrl validate config/crd/bases config/samples/webapp_v1_cart.yaml
     """
 
 
 @click.command(help=_HELP)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object with problems and what was not checked.")
-def check(*, files: tuple[str, ...], as_json: bool) -> None:
+def validate(*, files: tuple[str, ...], as_json: bool) -> None:
     from ctrlruntime.project.checking import check as check_texts  # it brings the embedded API server
 
     found = check_texts(list(_texts(files)))
