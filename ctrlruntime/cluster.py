@@ -141,7 +141,7 @@ class Cluster:
         }
         subject = Unstructured.from_dict({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity})
         recorder = self.event_recorder("ctrlruntime")
-        recorder.event(subject, type="Warning", reason="Unreadable", action="Decode", note=str(found.error))
+        recorder.event(subject, type="Warning", reason="DecodeFailed", action="Decode", note=str(found.error))
 
     async def start(self) -> None:
         """Run the cache and the recorders until cancelled; for a cluster beside the manager's own."""

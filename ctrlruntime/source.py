@@ -362,7 +362,7 @@ class Func(Generic[R]):
                     failures = 0
                 delay = _delay(failures, self._retry_delays)
                 failures += 1
-                _log.error("source function failed; calling it again", source=self.name, retry_in=delay, exc_info=error)
+                _log.error("source function failed; calling it again", source=self.name, retryIn=delay, exc_info=error)
                 await asyncio.sleep(delay)
             else:
                 return
@@ -563,7 +563,7 @@ class _Dispatcher(Generic[T, R]):
         delay = _delay(call - 1, self._retry_delays)
         if call == 1:
             _log.error(
-                "event handler failed; it is called again with the same event", retry_in=delay, exc_info=error, **fields
+                "event handler failed; it is called again with the same event", retryIn=delay, exc_info=error, **fields
             )
         timer: asyncio.TimerHandle
 

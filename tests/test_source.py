@@ -530,6 +530,6 @@ async def test_a_function_that_ran_for_long_is_called_again_after_the_first_dela
         await asyncio.wait_for(fifth.wait(), SOON)
     await source.stop()
 
-    first, second, third, fourth = (line["retry_in"] for line in logs)
+    first, second, third, fourth = (line["retryIn"] for line in logs)
     assert first < second < third
     assert fourth == first

@@ -46,7 +46,7 @@ class CacheMetrics(Protocol):
     watch_restarts: dict[str, float]
     events_coalesced: float
     decode_errors: float
-    last_proof_of_life: float | None
+    last_activity: float | None
 
 
 class _Subscriber(NamedTuple):

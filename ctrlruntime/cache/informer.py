@@ -220,7 +220,7 @@ class Informer:
     @property
     def proof_of_life(self) -> float:
         """When (by the clock) the scope that was silent longest last proved that it is alive."""
-        return min((reflector.last_proof_of_life for reflector in self._reflectors.values()), default=float("-inf"))
+        return min((reflector.last_activity for reflector in self._reflectors.values()), default=float("-inf"))
 
     @property
     def silence(self) -> float:
@@ -232,7 +232,7 @@ class Informer:
             return self._clock() - self._started_at  # the kind itself is not known yet
         now = self._clock()
         return max(
-            (now - max(one.last_proof_of_life, self._begun_at.get(scope, now)) for scope, one in followed), default=0.0
+            (now - max(one.last_activity, self._begun_at.get(scope, now)) for scope, one in followed), default=0.0
         )
 
     # --- objects and subscribers -----------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ class Informer:
         self._contents.stop()
         if self._metrics is not None:
             self._metrics.objects = self._metrics.size_bytes = 0
-            self._metrics.last_proof_of_life = None
+            self._metrics.last_activity = None
         self._tell()
         self._wake()
 
@@ -445,7 +445,7 @@ class Informer:
         told = (namespace, type(error).__name__)
         where = f"namespace {namespace}" if namespace else "all namespaces"
         if told in self._reported:
-            self._log.debug("still failing", where=where, state=state.value, error=str(error))
+            self._log.debug("still failing", scope=where, state=state.value, error=str(error))
             return
         self._reported.add(told)
         match error:
@@ -458,13 +458,13 @@ class Informer:
             case Forbidden():
                 self._log.error(
                     "not permitted to list and watch; waiting for the permission",
-                    where=where,
+                    scope=where,
                     error=str(error),
-                    add=_missing_rule(error, namespace),
+                    missingRule=_missing_rule(error, namespace),
                 )
             case _:
                 self._log.warning(
-                    "cannot be read at the moment, trying again", where=where, state=state.value, error=str(error)
+                    "cannot be read at the moment, trying again", scope=where, state=state.value, error=str(error)
                 )
 
     def _recovered(self, namespace: str | None) -> None:
@@ -475,7 +475,7 @@ class Informer:
     def _count(self, metrics: CacheMetrics, update: Update | None = None) -> None:
         metrics.objects = len(self.store)
         metrics.size_bytes = self.store.size_bytes
-        metrics.last_proof_of_life = self.proof_of_life if self._reflectors else None
+        metrics.last_activity = self.proof_of_life if self._reflectors else None
         metrics.events_coalesced = self._contents.coalesced
         if not isinstance(update, Changed):
             metrics.relists = self._former_lists + sum(reflector.relists for reflector in self._reflectors.values())

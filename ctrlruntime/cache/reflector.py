@@ -216,7 +216,7 @@ class Reflector:
         self._streaming = self._options.streaming_list
         self.state = State.RESOLVING
         self.version = ""
-        self.last_proof_of_life = float("-inf")
+        self.last_activity = float("-inf")
         """When (by `clock`) the server last showed that it serves this collection: a list, a frame, a clean end."""
         self.relists = 0
         self.watches = 0
@@ -445,7 +445,7 @@ class Reflector:
         return shortest + (longest - shortest) * self._rng()
 
     def _alive(self) -> None:
-        self.last_proof_of_life = self._clock()
+        self.last_activity = self._clock()
 
     def _is_repeated_expiry(self) -> bool:
         # The first relist is immediate; a server that expires every version is asked with growing waits.

@@ -114,7 +114,7 @@ class Gate:
         self._ended: asyncio.Event | None = None  # while a read waits
         self._comparing: dict[tuple[InformerView, Key], asyncio.Future[None]] = {}
         self.waits = 0
-        self.live_reads = 0
+        self.read_fallbacks = 0
 
     def watch_views(self, views: Callable[[Kind], Sequence[View]]) -> None:
         """Look up here which informers hold a kind."""
@@ -168,7 +168,7 @@ class Gate:
             is_settled = await self._wait_for(gvk, needed, view, key, started)
         finally:
             self.waits += 1
-            self.live_reads += not is_settled
+            self.read_fallbacks += not is_settled
             if self._wait_counter is not None:
                 self._wait_counter.read_waited(gvk.group_kind, self._clock() - started, live=not is_settled)
         self.marks.drop_shown(kind, needed)

@@ -341,7 +341,7 @@ class Controller(Generic[R]):
                 self._log.warning(
                     "waiting for sources to sync; no reconcile before",
                     sources=sources,
-                    seconds=round(self._clock() - began),
+                    durationSeconds=round(self._clock() - began),
                 )
                 patience = _SYNC_REPORT
 
@@ -525,14 +525,14 @@ class Controller(Generic[R]):
             _log.debug(
                 "reconciled",
                 outcome=run.outcome,
-                seconds=round(run.seconds, 6),
+                durationSeconds=round(run.seconds, 6),
                 triggers=summary(run.triggers, run.omitted),
             )
 
     def _failed(self, item: Item[R], error: Exception, event: str, **fields: object) -> None:
         self._metrics.errors += 1
         self._metrics.count("error")
-        fields |= {"error": str(error), "error_type": type(error).__name__, "at": line_of_error(error)}
+        fields |= {"error": str(error), "errorType": type(error).__name__, "at": line_of_error(error)}
         if item.triggers:
             fields["triggers"] = summary(item.triggers, item.omitted)
         if self._stop_requested.is_set() or isinstance(error, (Conflict, FencedError)):
@@ -616,8 +616,8 @@ class Controller(Generic[R]):
         return {
             "request": str(run.request),
             "reconcileID": run.id,
-            "seconds": round(self._clock() - run.started, 3),
-            "stands_at": where(run.task, run.job),
+            "durationSeconds": round(self._clock() - run.started, 3),
+            "waitingAt": where(run.task, run.job),
         }
 
     # --- the end ---------------------------------------------------------------------------------------------------

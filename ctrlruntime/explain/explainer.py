@@ -122,7 +122,7 @@ class Explainer:
     def _watch(
         self, cluster: Cluster, kind: str, informer: Informer, scope: Scope, reflector: Reflector | None
     ) -> facts.Watch:
-        proof = float("-inf") if reflector is None else reflector.last_proof_of_life
+        proof = float("-inf") if reflector is None else reflector.last_activity
         return facts.Watch(
             kind=kind,
             cluster=cluster.name,

@@ -161,7 +161,7 @@ class Loop(msgspec.Struct, kw_only=True):
     """Its key, with the subresource that is written."""
 
     why: str
-    """nothing_changed, undone, or fought_over."""
+    """no_op, reverted or contested."""
 
     writes: int
     fields: list[str]

@@ -133,7 +133,7 @@ def _running(controllers: Sequence[facts.Controller]) -> str:
         for each in controllers
         for run in each.running
     ]
-    return _table(("controller", "request", "for#", "waits at", "because"), rows, "nothing")
+    return _table(("controller", "request", "for#", "waits at", "triggers"), rows, "nothing")
 
 
 def _queues(queues: Sequence[facts.Queue]) -> str:
@@ -195,7 +195,7 @@ def _recent(recent: Sequence[facts.Recent], now: float) -> str:
         )
         for each in recent
     ]
-    return _table(("when#", "controller", "request", "outcome", "took#", "because"), rows, "none yet")
+    return _table(("when#", "controller", "request", "outcome", "took#", "triggers"), rows, "none yet")
 
 
 def _outcome(recent: facts.Recent) -> str:

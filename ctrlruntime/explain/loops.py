@@ -43,27 +43,27 @@ MAX_FIELDS: Final = 8
 class Waste(StrEnum):
     """Why a write led nowhere."""
 
-    NOTHING_CHANGED = "nothing_changed"
+    NO_OP = "no_op"
     """The object had the same version before and after."""
 
-    UNDONE = "undone"
+    REVERTED = "reverted"
     """The controller takes back what it wrote the time before."""
 
-    FOUGHT_OVER = "fought_over"
+    CONTESTED = "contested"
     """Somebody else changes the fields back in between."""
 
 
 _HINTS: Final = {
-    Waste.NOTHING_CHANGED: "compare with what the server stored before writing; the fields are those the server stores otherwise than sent",
-    Waste.UNDONE: "two places of this controller want different values of these fields",
-    Waste.FOUGHT_OVER: "let one of the two own these fields: leave them out of what is written here, or configure the other",
+    Waste.NO_OP: "compare with what the server stored before writing; the fields are those the server stores otherwise than sent",
+    Waste.REVERTED: "two places of this controller want different values of these fields",
+    Waste.CONTESTED: "let one of the two own these fields: leave them out of what is written here, or configure the other",
 }
 
 
 _NO_FIELDS: Final = {
-    Waste.NOTHING_CHANGED: "none: what is written is there already",
-    Waste.UNDONE: "unknown",
-    Waste.FOUGHT_OVER: "unknown: the object is not cached whole",
+    Waste.NO_OP: "none: what is written is there already",
+    Waste.REVERTED: "unknown",
+    Waste.CONTESTED: "unknown: the object is not cached whole",
 }
 
 
@@ -275,10 +275,10 @@ class WriteLoops:
         if meta.resource_version in {version for version in (sent, before, trail.version) if version}:
             trail.changed = {}
             # Who will not be told of the fields need not look for them; apply is judged by them.
-            is_near = trail.count >= self._threshold - 1 and Waste.NOTHING_CHANGED not in trail.told
+            is_near = trail.count >= self._threshold - 1 and Waste.NO_OP not in trail.told
             fields = _stored_otherwise(write, content.text) if is_near or write.is_apply else []
             # To apply the same again and again is how apply is meant to be used; it is a loop if the server keeps something else.
-            return (None if write.is_apply and not fields else Waste.NOTHING_CHANGED), fields
+            return (None if write.is_apply and not fields else Waste.NO_OP), fields
         if not trail.version or not trail.content.text or not content.text:
             trail.changed = {}
             return None, ()
@@ -289,12 +289,12 @@ class WriteLoops:
             meanwhile = _differences(old, _content(write.before, write.subresource))
             restored = [path for path in meanwhile if path not in changed]
             if restored:
-                return Waste.FOUGHT_OVER, restored
+                return Waste.CONTESTED, restored
         is_main = not write.subresource  # a status stays the same while its specification changes
         if is_main and not before and not changed and meta.generation > trail.generation + 1 > 1:
-            return Waste.FOUGHT_OVER, ()  # not cached, but the specification went somewhere and came back
+            return Waste.CONTESTED, ()  # not cached, but the specification went somewhere and came back
         undone = [path for path, (_, now) in changed.items() if path in last and last[path][0] == now]
-        return (Waste.UNDONE, undone) if undone else (None, ())
+        return (Waste.REVERTED, undone) if undone else (None, ())
 
     def _wasted(self, key: _Key, trail: _Trail, waste: Waste, write: Write) -> None:
         controller, label = key[0], write.kind.group_kind
@@ -316,8 +316,8 @@ class WriteLoops:
             f" and {len(fields) - MAX_FIELDS} more" if fields[MAX_FIELDS:] else ""
         )
         more: dict[str, Any] = {}
-        if waste is Waste.FOUGHT_OVER:
-            more["other"] = ", ".join(trail.others) or "unknown (not seen by the cache)"
+        if waste is Waste.CONTESTED:
+            more["otherManager"] = ", ".join(trail.others) or "unknown (not seen by the cache)"
         if write.subresource:
             more["subresource"] = write.subresource
         self._log.warning(
@@ -325,7 +325,7 @@ class WriteLoops:
             controller=controller,
             kind=label,
             object=f"{write.namespace}/{write.name}" if write.namespace else write.name,
-            why=waste.value,
+            reason=waste.value,
             writes=trail.count,
             fields=shown or _NO_FIELDS[waste],
             hint=_HINTS[waste],
@@ -353,7 +353,7 @@ class WriteLoops:
         trail.version, trail.generation, trail.content = meta.resource_version, meta.generation, content
 
     def _suspect(self, key: _Key, trail: _Trail) -> None:
-        if trail.waste is Waste.FOUGHT_OVER:
+        if trail.waste is Waste.CONTESTED:
             self._suspects.setdefault(key[1:5], {})[key] = None
         else:
             self._clear(key)

@@ -44,9 +44,9 @@ def because(trigger: facts.Trigger) -> str:
 def in_words(loop: facts.Loop) -> str:
     """Return a write loop in words."""
     reasons = {
-        "nothing_changed": "change nothing",
-        "undone": "take back what was written before",
-        "fought_over": f"are taken back by {', '.join(loop.others) or 'somebody'}",
+        "no_op": "change nothing",
+        "reverted": "take back what was written before",
+        "contested": f"are taken back by {', '.join(loop.others) or 'somebody'}",
     }
     fields = f": {', '.join(loop.fields)}" if loop.fields else ""
     return f"{loop.writes} writes in a row to {loop.kind} {loop.object} {reasons.get(loop.why, loop.why)}{fields}"
@@ -64,9 +64,9 @@ def _answer(answer: facts.Answer, now: float) -> Iterator[str]:
         yield from _running(answer.running)
     yield _field("next", answer.next)
     if answer.unsynced:
-        yield _field("not synced", f"{', '.join(answer.unsynced)}; no reconcile begins before")
+        yield _field("waiting for sync", f"{', '.join(answer.unsynced)}; no reconcile starts before")
     if answer.unseen:
-        yield _field("unseen", f"{answer.unseen}, and the cache does not show it yet")
+        yield _field("pending write", f"{answer.unseen}, and the cache does not show it yet")
     for loop in answer.loops:
         yield _field("loop", in_words(loop))
     if answer.failures:
@@ -105,14 +105,14 @@ def _why(triggers: Sequence[facts.Trigger], omitted: int, cause: facts.Cause, at
         known = {"requeue_after": "the run before asked for it (requeue_after)"}
         reasons.append(known.get(cause, "added by a source that gave no reason"))
     for position, reason in enumerate(reasons):
-        yield _field("" if position else "  because", reason)
+        yield _field("" if position else "  triggers", reason)
 
 
 def _calls(calls: Sequence[facts.Call]) -> Iterator[str]:
     for position, call in enumerate(calls):
         text = f"{call.verb} {call.what}  {call.seconds * 1000:.0f} ms  {call.outcome}"
-        yield _field("" if position else "  calls", text)
+        yield _field("" if position else "  API calls", text)
 
 
 def _field(name: str, text: str) -> str:
-    return f"  {name:<10} {text}".rstrip()
+    return f"  {name:<16} {text}".rstrip()

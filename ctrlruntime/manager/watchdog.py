@@ -160,7 +160,7 @@ class LoopWatch:
         self._metrics.stalled = 0.0
         if self._has_warned:
             self._has_warned = self._has_given_up = False
-            self._log.info("the event loop answers again", blocked_for=round(seconds, 3))
+            self._log.info("the event loop answers again", blockedFor=round(seconds, 3))
 
     def _owes(self, beat: _Beat, now: float) -> None:
         seconds = self._metrics.stalled = now - beat.sent
@@ -170,7 +170,7 @@ class LoopWatch:
             self._metrics.blocked += 1
             self._log.warning(
                 "the event loop is blocked; call what blocks with asyncio.to_thread, or write the reconciler as a plain function",
-                seconds=round(seconds, 3),
+                durationSeconds=round(seconds, 3),
                 at=where(self._frame()),
                 trace=self.stack(),
             )
@@ -180,7 +180,7 @@ class LoopWatch:
             self._has_given_up = True
             self._log.error(
                 "the event loop hangs: the lease is not renewed any more and liveness fails",
-                seconds=round(seconds, 3),
+                durationSeconds=round(seconds, 3),
                 at=where(self._frame()),
                 trace=self.stack(),
             )
@@ -193,7 +193,7 @@ class LoopWatch:
             self._beat.sent += overslept
         self._log.warning(
             "the process stood still: it was frozen, had no CPU, or an extension module held the interpreter lock",
-            seconds=round(overslept, 3),
+            durationSeconds=round(overslept, 3),
             at=where(self._frame()),
         )
 

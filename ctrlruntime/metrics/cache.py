@@ -11,7 +11,7 @@ class CacheMetrics:
         "decode_errors",
         "events_coalesced",
         "kind",
-        "last_proof_of_life",
+        "last_activity",
         "objects",
         "relists",
         "size_bytes",
@@ -35,5 +35,5 @@ class CacheMetrics:
         self.events_coalesced: float = 0
         """Events merged with later ones of their key because a subscriber was behind."""
         self.decode_errors: float = 0
-        self.last_proof_of_life: float | None = None
+        self.last_activity: float | None = None
         """When (by the monotonic clock) the server last proved that the watch is alive; None before the first time."""

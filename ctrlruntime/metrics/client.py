@@ -6,7 +6,7 @@ from __future__ import annotations
 class ClientMetrics:
     """Plain numbers; the gate and the loop detector of the cluster write them, on one event loop."""
 
-    __slots__ = ("cluster", "live_reads", "loops", "read_wait_seconds", "read_waits", "wasted_writes")
+    __slots__ = ("cluster", "loops", "read_fallbacks", "read_wait_seconds", "read_waits", "redundant_writes")
 
     def __init__(self, cluster: str = "") -> None:
         self.cluster = cluster
@@ -14,10 +14,10 @@ class ClientMetrics:
         """Cached reads that had to wait for this process's own writes, by kind."""
 
         self.read_wait_seconds: dict[str, float] = {}
-        self.live_reads: dict[str, int] = {}
+        self.read_fallbacks: dict[str, int] = {}
         """Cached reads that were answered by the server, since the cache had not caught up in time, by kind."""
 
-        self.wasted_writes: dict[tuple[str, str, str], int] = {}
+        self.redundant_writes: dict[tuple[str, str, str], int] = {}
         """Writes that changed nothing or will be taken back, by (controller, kind, reason)."""
 
         self.loops: dict[tuple[str, str, str], int] = {}
@@ -28,12 +28,12 @@ class ClientMetrics:
         self.read_waits[kind] = self.read_waits.get(kind, 0) + 1
         self.read_wait_seconds[kind] = self.read_wait_seconds.get(kind, 0.0) + seconds
         if live:
-            self.live_reads[kind] = self.live_reads.get(kind, 0) + 1
+            self.read_fallbacks[kind] = self.read_fallbacks.get(kind, 0) + 1
 
     def wasted(self, controller: str, kind: str, reason: str) -> None:
         """Count a write that led nowhere."""
         key = (controller, kind, reason)
-        self.wasted_writes[key] = self.wasted_writes.get(key, 0) + 1
+        self.redundant_writes[key] = self.redundant_writes.get(key, 0) + 1
 
     def looped(self, controller: str, kind: str, reason: str) -> None:
         """Count an object whose writes are a loop."""

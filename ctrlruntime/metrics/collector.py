@@ -241,7 +241,7 @@ class Collector(PrometheusCollector):
         )
         ages = ((c, self._metrics.proof_age(c)) for c in all_)
         yield _gauge(
-            f"{prefix}_last_proof_of_life_seconds",
+            f"{prefix}_last_activity_age_seconds",
             "Seconds since the server last proved that the watch is alive",
             labels,
             (((c.kind, c.cluster), age) for c, age in ages if age is not None),
@@ -298,11 +298,15 @@ def _histogram(
 _READ_NUMBERS: tuple[tuple[str, str, Callable[[ClientMetrics], Mapping[str, float]]], ...] = (
     ("read_waits_total", "Cached reads that waited for own writes to arrive", lambda c: c.read_waits),
     ("read_wait_seconds_total", "Seconds such reads waited", lambda c: c.read_wait_seconds),
-    ("live_reads_total", "Cached reads the server answered, since the cache was behind", lambda c: c.live_reads),
+    (
+        "read_fallbacks_total",
+        "Cached reads the server answered, since the cache was behind",
+        lambda c: c.read_fallbacks,
+    ),
 )
 
 _WRITE_NUMBERS: tuple[tuple[str, str, Callable[[ClientMetrics], Mapping[tuple[str, str, str], float]]], ...] = (
-    ("wasted_writes_total", "Writes that changed nothing or are taken back", lambda c: c.wasted_writes),
+    ("redundant_writes_total", "Writes that changed nothing or are taken back", lambda c: c.redundant_writes),
     ("write_loops_total", "Objects for which such writes repeat themselves", lambda c: c.loops),
 )
 

@@ -117,7 +117,7 @@ class Counters:
 
     def proof_age(self, cache: CacheMetrics) -> float | None:
         """Return the seconds since the watch of a cache last proved alive, None when it never did."""
-        moment = cache.last_proof_of_life
+        moment = cache.last_activity
         return None if moment is None else max(0.0, self._clock() - moment)
 
 

@@ -262,7 +262,7 @@ class Listener:
             limit=limit,
             client=connection.client,
             state=connection.state.name.lower(),
-            since_last_line=count,
+            sinceLastLine=count,
         )
 
 

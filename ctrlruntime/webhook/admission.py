@@ -116,7 +116,7 @@ class Admission:
             raise NotReadyError(str(error)) from error
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is answered
             if isinstance(error, TimeoutError) and deadline.expired():
-                self._log.warning("handler took too long and was cancelled", seconds=timeout)
+                self._log.warning("handler took too long and was cancelled", durationSeconds=timeout)
                 return errored(504, f"the webhook did not decide within the {timeout:g} s the API server waits")
             response = answer_to(error)
             return self._failed(error) if response is None else response

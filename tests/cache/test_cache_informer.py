@@ -676,7 +676,7 @@ async def test_one_forbidden_namespace_holds_back_the_sync_but_not_the_other_nam
             assert informer.last_error is None
 
     refusals = [line for line in logs if "not permitted" in line["event"]]
-    assert [(line["where"], line["log_level"]) for line in refusals] == [("namespace x", "error")]
+    assert [(line["scope"], line["log_level"]) for line in refusals] == [("namespace x", "error")]
     assert sum("readable again" in line["event"] for line in logs) == 1
 
 
@@ -880,7 +880,7 @@ async def test_metrics_tell_what_is_held_and_how_the_watch_fares(time):
         assert metrics.size_bytes == len(obj("a", 1)) + len(obj("b", 2))
         assert metrics.relists == 2
         assert metrics.watch_restarts == {"ended": 1, "expired": 1}
-        assert metrics.last_proof_of_life == time.now
+        assert metrics.last_activity == time.now
 
 
 async def test_coalesced_events_stay_counted_when_the_subscriber_leaves(time):

@@ -344,14 +344,14 @@ async def test_only_frames_lists_and_clean_ends_prove_life(time):
 
     async with aclosing(reflector.updates()) as updates:
         await anext(updates)
-        assert reflector.last_proof_of_life == 1000.0
+        assert reflector.last_activity == 1000.0
         await anext(updates)
-        assert reflector.last_proof_of_life == 1010.0
+        assert reflector.last_activity == 1010.0
         await anext(updates)
-        assert reflector.last_proof_of_life == 1030.0
+        assert reflector.last_activity == 1030.0
         time.now += 5
         assert isinstance(await anext(updates), Failed)
-        assert reflector.last_proof_of_life == 1030.0
+        assert reflector.last_activity == 1030.0
 
 
 async def test_the_open_watch_is_closed_when_nobody_listens_any_more(time):

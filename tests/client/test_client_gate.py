@@ -115,7 +115,7 @@ async def test_a_read_waits_until_the_cache_shows_the_write(gate, view):
 
     assert await outcome(reading)
     assert gate.is_idle(THING)
-    assert (gate.waits, gate.live_reads) == (1, 0)
+    assert (gate.waits, gate.read_fallbacks) == (1, 0)
 
 
 async def test_a_read_waits_for_an_open_write_to_end(gate, view):
@@ -158,7 +158,7 @@ async def test_a_wait_that_takes_too_long_ends_in_a_live_read(view):
     gate.open(THING, "ns", "a").stored(meta(20))
 
     assert not await outcome(gate.settle(THING, view, "ns", "a"))
-    assert gate.live_reads == 1
+    assert gate.read_fallbacks == 1
     assert not gate.is_idle(THING)
 
 
@@ -197,7 +197,7 @@ async def test_waits_are_counted_by_kind_with_their_seconds(view):
     assert not await outcome(reading)
     assert counter.read_waits == {"Thing.example.com": 1}
     assert counter.read_wait_seconds == {"Thing.example.com": 6.5}
-    assert counter.live_reads == {"Thing.example.com": 1}
+    assert counter.read_fallbacks == {"Thing.example.com": 1}
 
 
 # --- comparing ------------------------------------------------------------------------------------------------------------

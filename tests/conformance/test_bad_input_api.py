@@ -152,8 +152,8 @@ async def test_a_right_that_is_missing(server, make, namespace, logs, tmp_path):
         assert f'User "{name}" cannot list resource "configmaps" in API group ""' in line["error"].replace(
             "watch", "list"
         )
-        assert line["where"] == f"namespace {namespace}"
-        role, _, rule = line["add"].partition(" with the rule ")
+        assert line["scope"] == f"namespace {namespace}"
+        role, _, rule = line["missingRule"].partition(" with the rule ")
         assert role == f"a Role in namespace {namespace}"
 
         # What the line says is what helps.

@@ -175,7 +175,7 @@ async def test_a_read_after_a_write_is_never_older_than_it(server, namespace):
             assert listed["mine"] == {"n": str(number)}
         await client.delete(mine)
         assert await client.get_or_none(core.ConfigMap, key) is None
-        assert made.gate.live_reads == 0
+        assert made.gate.read_fallbacks == 0
 
 
 async def test_a_crd_installed_late_is_found_and_read(server, namespace):

@@ -60,7 +60,7 @@ async def test_a_lost_create_is_settled_by_one_list_of_its_key(proxy, namespace,
         assert listed == sorted([*before, *(["lost"] if reaches_server else [])])
         assert (found is not None) is reaches_server
         assert time.monotonic() - started < PROMPT
-        assert mgr.cluster.gate.live_reads == 0
+        assert mgr.cluster.gate.read_fallbacks == 0
 
 
 async def test_a_collection_delete_that_matched_nothing_delays_no_read(proxy, namespace):
@@ -143,7 +143,7 @@ async def test_a_live_list_has_the_selectors_of_the_cache_and_its_indexes(proxy,
             other = ctrl.NamespacedName(namespace, "outside")
             with pytest.raises(ObjectNotCachedError):
                 await mgr.client.get(core.ConfigMap, other)
-        assert mgr.cluster.gate.live_reads >= 3
+        assert mgr.cluster.gate.read_fallbacks >= 3
 
 
 async def test_a_key_of_another_cluster_is_refused_while_a_write_is_in_doubt(proxy, namespace):

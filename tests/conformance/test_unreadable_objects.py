@@ -70,7 +70,7 @@ async def test_one_bad_object_among_a_hundred(server, namespace, gears):
         return [
             event
             for event in await mgr.api_reader.list(core.Event, namespace=namespace)
-            if event.reason == "Unreadable" and event.involved_object.name == "bad"
+            if event.reason == "DecodeFailed" and event.involved_object.name == "bad"
         ]
 
     api = mgr.cluster.unfenced_client()

@@ -55,9 +55,9 @@ async def test_an_update_repeated_is_named_after_three_and_an_apply_of_the_same_
                 await mgr.client.update(held)
 
     (line,) = warned
-    assert (line["controller"], line["kind"], line["why"]) == ("web", "Service", "nothing_changed")
+    assert (line["controller"], line["kind"], line["reason"]) == ("web", "Service", "no_op")
     assert line["object"] == f"{namespace}/web"
-    assert mgr.metrics.client().loops == {("web", "Service", "nothing_changed"): 1}
+    assert mgr.metrics.client().loops == {("web", "Service", "no_op"): 1}
     assert "ctrlruntime_client_write_loops_total{" in mgr.metrics.render()[0].decode()
 
 
@@ -79,10 +79,10 @@ async def test_a_field_two_managers_want_otherwise_is_named_with_the_other(mgr, 
 
     found = {line["controller"]: line for line in warned}
     assert set(found) == {"web", "sticky"}
-    assert found["web"]["why"] == "fought_over"
+    assert found["web"]["reason"] == "contested"
     assert "spec.sessionAffinity" in found["web"]["fields"].split(", ")
-    assert found["web"]["other"] == "sticky"
-    assert found["sticky"]["other"] == "web"
+    assert found["web"]["otherManager"] == "sticky"
+    assert found["sticky"]["otherManager"] == "web"
 
 
 async def test_a_controller_that_takes_back_its_own_writes_is_named(mgr, namespace, warned):
@@ -96,7 +96,7 @@ async def test_a_controller_that_takes_back_its_own_writes_is_named(mgr, namespa
                 await mgr.client.update(held)
 
     (line,) = warned
-    assert (line["why"], line["fields"], line["object"]) == ("undone", "data.mode", f"{namespace}/flag")
+    assert (line["reason"], line["fields"], line["object"]) == ("reverted", "data.mode", f"{namespace}/flag")
 
 
 async def test_an_ordinary_reconciler_with_defaults_filled_by_the_server_settles_without_a_warning(

@@ -189,7 +189,7 @@ async def test_an_exception_is_repeated_with_back_off_and_logged_with_its_reques
     line = next(line for line in logs if line["log_level"] == "error")
     assert (line["namespace"], line["name"], line["controller"], line["controllerKind"]) == ("ns", "a", "test", "Thing")
     assert line["Thing"] == {"name": "a", "namespace": "ns"}
-    assert line["error_type"] == "KeyError"
+    assert line["errorType"] == "KeyError"
     assert len(line["reconcileID"]) >= 32
 
 
@@ -405,7 +405,7 @@ async def test_a_conflict_is_repeated_and_is_no_error_line():
         async with running(controller_of(script, Feed(A))):
             await script.next()
             await script.next()
-    assert [line["log_level"] for line in logs if line.get("error_type") == "Conflict"] == ["info"]
+    assert [line["log_level"] for line in logs if line.get("errorType") == "Conflict"] == ["info"]
 
 
 @pytest.mark.parametrize("outcome", [KeyError("x"), Result(requeue_after=0.001)])
@@ -565,7 +565,7 @@ async def test_a_reconcile_past_its_deadline_is_cancelled_counted_and_repeated()
             await asyncio.wait_for(hanging.cleaned.wait(), SOON)
             hanging.release.set()
             await until(lambda: hanging.left == [A])
-    assert any(line.get("error_type") == ReconcileTimeoutError.__name__ for line in logs)
+    assert any(line.get("errorType") == ReconcileTimeoutError.__name__ for line in logs)
 
 
 async def test_a_cancellation_from_inside_is_an_error_but_no_timeout():
@@ -579,7 +579,7 @@ async def test_a_cancellation_from_inside_is_an_error_but_no_timeout():
     with capture_logs() as logs:
         async with running(controller):
             await until(lambda: len(calls) == 2)
-    assert [line["error_type"] for line in logs if line["log_level"] == "error"] == ["ReconcileCancelledError"]
+    assert [line["errorType"] for line in logs if line["log_level"] == "error"] == ["ReconcileCancelledError"]
 
 
 async def cancel_and_await(task):
@@ -628,7 +628,7 @@ async def test_a_reconcile_that_cancels_its_own_task_fails_and_its_worker_goes_o
     assert calls == [A, A, A]
     assert counts == [0, 0, 0]
     assert metrics.controller("test").errors == 2
-    assert [line["error_type"] for line in logs if line["log_level"] == "error"] == [error, error]
+    assert [line["errorType"] for line in logs if line["log_level"] == "error"] == [error, error]
 
 
 async def test_a_worker_that_is_cancelled_while_it_waits_goes_on():
@@ -668,7 +668,7 @@ async def test_a_time_limit_of_the_reconciler_itself_is_an_ordinary_error():
     with capture_logs() as logs:
         async with running(controller_of(reconcile, Feed(A), reconciliation_timeout=60.0)):
             await until(lambda: len(calls) == 2)
-    assert [line["error_type"] for line in logs if line["log_level"] == "error"] == ["TimeoutError"]
+    assert [line["errorType"] for line in logs if line["log_level"] == "error"] == ["TimeoutError"]
 
 
 async def test_a_reconcile_that_ignores_cancellation_is_cancelled_again_and_keeps_its_key():
@@ -685,8 +685,8 @@ async def test_a_reconcile_that_ignores_cancellation_is_cancelled_again_and_keep
             await asyncio.wait_for(hanging.cleaned.wait(), SOON)
     line = next(line for line in logs if "ignores its cancellation" in line["event"])
     assert line["request"] == "ns/a"
-    assert "in reconcile" in line["stands_at"]
-    assert __file__ in line["stands_at"]
+    assert "in reconcile" in line["waitingAt"]
+    assert __file__ in line["waitingAt"]
 
 
 async def test_a_slow_reconcile_is_reported_with_key_age_and_line():
@@ -697,9 +697,9 @@ async def test_a_slow_reconcile_is_reported_with_key_age_and_line():
     line = next(line for line in logs if line["event"] == "reconcile is slow")
     assert line["request"] == "ns/a"
     assert "name" not in line  # not one of the reconcile before either
-    assert line["seconds"] >= 0.01
-    assert __file__ in line["stands_at"]
-    assert line["stands_at"].endswith("in reconcile")
+    assert line["durationSeconds"] >= 0.01
+    assert __file__ in line["waitingAt"]
+    assert line["waitingAt"].endswith("in reconcile")
 
 
 async def test_plain_reconcile_runs_in_a_thread_with_the_context_of_the_reconcile():
@@ -765,7 +765,7 @@ async def test_a_plain_reconcile_past_its_deadline_keeps_its_key_until_the_threa
             assert len(calls) == 1
             release.set()
             await until(lambda: len(calls) == 2)
-    assert "in reconcile" in next(line for line in logs if "ignores" in line["event"])["stands_at"]
+    assert "in reconcile" in next(line for line in logs if "ignores" in line["event"])["waitingAt"]
 
 
 # --- start, sync, warm-up ------------------------------------------------------------------------------------------------
@@ -978,7 +978,7 @@ async def test_a_reconcile_that_ignores_the_stop_is_reported_and_left_behind():
             await asyncio.wait_for(controller.stop(grace=0), SOON)
     line = next(line for line in logs if "left behind" in line["event"])
     assert line["request"] == "ns/a"
-    assert __file__ in line["stands_at"]
+    assert __file__ in line["waitingAt"]
     assert list(controller.running) == [A]
     hanging.ignores = 0
     hanging.release.set()

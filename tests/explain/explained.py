@@ -30,7 +30,7 @@ def raw(name, version, **data):
 
 class Reflector:
     state = State.WATCHING
-    last_proof_of_life = 90.0
+    last_activity = 90.0
     watches = 3
     relists = 1
     version = "7"

@@ -107,7 +107,7 @@ async def test_a_request_leads_to_the_page_of_its_object(operator, browser):
 
     await expect(page.locator("h1")).to_have_text(f"ConfigMap {namespace}/hangs")
     await expect(page.locator("pre")).to_contain_text(re.compile(r"now +runs for .*, waits at"))
-    await expect(page.locator("pre")).to_contain_text(f"because  create ConfigMap {namespace}/hangs@")
+    await expect(page.locator("pre")).to_contain_text(f"triggers       create ConfigMap {namespace}/hangs@")
     await page.get_by_role("link", name="stop").click()
     await expect(page.get_by_role("link", name="load again")).to_be_visible()
     await expect(page.locator("h1")).to_have_text(f"ConfigMap {namespace}/hangs")

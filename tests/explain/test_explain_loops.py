@@ -106,9 +106,9 @@ def test_three_writes_that_change_nothing_are_named_once_with_the_fields_the_ser
     assert line["event"] == "write loop"
     assert line["is_warning"]
     assert (line["controller"], line["kind"], line["object"]) == ("ours", "Deployment.apps", "ns/web")
-    assert (line["why"], line["fields"], line["writes"]) == ("nothing_changed", "spec.cpu", 3)
-    assert writes.counter.wasted_writes == {("ours", "Deployment.apps", "nothing_changed"): 7}
-    assert writes.counter.loops == {("ours", "Deployment.apps", "nothing_changed"): 1}
+    assert (line["reason"], line["fields"], line["writes"]) == ("no_op", "spec.cpu", 3)
+    assert writes.counter.redundant_writes == {("ours", "Deployment.apps", "no_op"): 7}
+    assert writes.counter.loops == {("ours", "Deployment.apps", "no_op"): 1}
 
 
 def test_a_write_that_differs_from_nothing_at_all_says_so(writes, logged):
@@ -134,7 +134,7 @@ def test_two_values_in_turn_are_a_loop_of_the_controller_with_itself(writes, log
     writes.write({"replicas": 1, "image": "a", "step": writes.version})
 
     (line,) = logged
-    assert (line["why"], line["fields"]) == ("undone", "spec.replicas")
+    assert (line["reason"], line["fields"]) == ("reverted", "spec.replicas")
 
 
 def test_members_in_another_order_are_no_change(writes, logged):
@@ -153,7 +153,7 @@ def test_fields_another_manager_changes_back_are_named_with_that_manager(writes,
         writes.write(ours)
 
     (line,) = logged
-    assert (line["why"], line["fields"], line["other"]) == ("fought_over", "spec.replicas", "autoscaler")
+    assert (line["reason"], line["fields"], line["otherManager"]) == ("contested", "spec.replicas", "autoscaler")
 
 
 def test_a_field_inside_a_list_is_named_by_the_items_name(writes, logged):
@@ -167,7 +167,7 @@ def test_a_field_inside_a_list_is_named_by_the_items_name(writes, logged):
         writes.write(containers("a"))
 
     (line,) = logged
-    assert (line["fields"], line["other"]) == ("spec.containers[name=web].image", "pinner")
+    assert (line["fields"], line["otherManager"]) == ("spec.containers[name=web].image", "pinner")
 
 
 def test_a_fight_whose_other_side_was_never_seen_is_named_without_it(writes, logged):
@@ -177,8 +177,8 @@ def test_a_fight_whose_other_side_was_never_seen_is_named_without_it(writes, log
         writes.write({"replicas": 2}, before=json.dumps(writes.tree("web", {"replicas": 9})).encode())
 
     (line,) = logged
-    assert (line["why"], line["fields"], line["other"]) == (
-        "fought_over",
+    assert (line["reason"], line["fields"], line["otherManager"]) == (
+        "contested",
         "spec.replicas",
         "unknown (not seen by the cache)",
     )
@@ -192,7 +192,7 @@ def test_a_fight_over_an_object_that_is_not_cached_shows_in_its_generation(write
         writes.write({"replicas": 2}, before=b"")
 
     (line,) = logged
-    assert (line["why"], line["other"]) == ("fought_over", "unknown (not seen by the cache)")
+    assert (line["reason"], line["otherManager"]) == ("contested", "unknown (not seen by the cache)")
     assert line["fields"].startswith("unknown")
 
 
@@ -214,7 +214,7 @@ def test_a_change_of_the_status_by_somebody_else_is_no_fight(writes, logged):
         writes.write({"replicas": number + 1}, before=seen)
 
     assert logged == []
-    assert writes.counter.wasted_writes == {}
+    assert writes.counter.redundant_writes == {}
 
 
 def test_a_cache_that_lags_behind_own_writes_shows_no_fight(writes, logged):
@@ -233,7 +233,7 @@ def test_a_write_that_leads_somewhere_begins_anew(writes, logged):
         writes.write({"replicas": round_}, changes=False)
 
     assert logged == []
-    assert writes.counter.wasted_writes == {("ours", "Deployment.apps", "nothing_changed"): 10}
+    assert writes.counter.redundant_writes == {("ours", "Deployment.apps", "no_op"): 10}
 
 
 def test_applying_what_is_there_is_no_loop_unless_the_server_keeps_something_else(writes, logged):
@@ -251,7 +251,7 @@ def test_a_json_patch_has_no_fields_to_name_and_is_counted_all_the_same(writes, 
     for _ in range(4):
         writes.write({"a": 1}, sent=b'[{"op": "test", "path": "/spec/a", "value": 1}]', verb="patch", changes=False)
 
-    assert logged[0]["why"] == "nothing_changed"
+    assert logged[0]["reason"] == "no_op"
 
 
 def test_status_and_main_resource_have_trails_of_their_own(writes, logged):
@@ -260,16 +260,16 @@ def test_status_and_main_resource_have_trails_of_their_own(writes, logged):
         writes.write({"replicas": number}, status={"ready": 1}, subresource="status", changes=False)
 
     (line,) = logged
-    assert (line["subresource"], line["why"]) == ("status", "nothing_changed")
+    assert (line["subresource"], line["reason"]) == ("status", "no_op")
 
 
 def test_each_controller_is_judged_by_itself_and_code_outside_controllers_not_at_all(writes, logged):
     for controller in ("one", "two", "", "one", "two", "", "one", "", ""):
         writes.write({"replicas": 1}, controller=controller, changes=False)
 
-    assert writes.counter.wasted_writes == {
-        ("one", "Deployment.apps", "nothing_changed"): 2,
-        ("two", "Deployment.apps", "nothing_changed"): 2,
+    assert writes.counter.redundant_writes == {
+        ("one", "Deployment.apps", "no_op"): 2,
+        ("two", "Deployment.apps", "no_op"): 2,
     }
     assert logged == []
 
@@ -295,7 +295,7 @@ def test_many_looping_objects_are_named_up_to_a_number_and_then_counted(writes, 
             writes.write({"replicas": 1}, name=f"web-{number}", changes=False)
 
     assert len(logged) == MAX_NAMED
-    assert writes.counter.loops == {("ours", "Deployment.apps", "nothing_changed"): 3 * MAX_NAMED}
+    assert writes.counter.loops == {("ours", "Deployment.apps", "no_op"): 3 * MAX_NAMED}
 
 
 def test_what_is_remembered_is_bounded_in_objects_and_bytes():

@@ -68,7 +68,7 @@ def watch(text="Web", trouble="", *, synced=False):
     )  # fmt: skip
 
 
-def loop(text="Web", why="fought_over"):
+def loop(text="Web", why="contested"):
     return facts.Loop(
         controller=text, cluster="", kind=text, object="ns/a", why=why, writes=3, fields=["spec.a", text], others=["kubectl", text]
     )  # fmt: skip
@@ -87,13 +87,13 @@ def test_lines_tell_what_why_and_when():
 
     assert told == [
         "Web ns/a  (controller web; version 7 in the cache)",
-        "  next       when something changes",
-        "  failures   3 in a row",
-        "  last run   success, 10.0 s ago, took 0.250 s  (reconcile r-1)",
-        "    because  update Pod ns/web@1→2: spec.size, spec.on",
-        "    calls    update pods ns/web  4 ms  Conflict",
-        "  before     success, 5 min ago, took 0.250 s  (reconcile r-1)",
-        "    because  again after 2 failures",
+        "  next             when something changes",
+        "  failures         3 in a row",
+        "  last run         success, 10.0 s ago, took 0.250 s  (reconcile r-1)",
+        "    triggers       update Pod ns/web@1→2: spec.size, spec.on",
+        "    API calls      update pods ns/web  4 ms  Conflict",
+        "  before           success, 5 min ago, took 0.250 s  (reconcile r-1)",
+        "    triggers       again after 2 failures",
     ]
 
 
@@ -102,7 +102,7 @@ def test_lines_tell_a_long_wait_and_a_priority_that_is_not_the_usual_one():
     told = lines(why(answer(run(triggers=[slow, trigger()], priority=-100, calls=[]))))
 
     assert told[2] == (
-        "  last run   success, 10.0 s ago, 30.0 s after the first event, took 0.250 s, priority -100  (reconcile r-1)"
+        "  last run         success, 10.0 s ago, 30.0 s after the first event, took 0.250 s, priority -100  (reconcile r-1)"
     )
 
 
@@ -122,12 +122,12 @@ def test_lines_of_a_running_one_name_the_line_it_waits_at():
 
     assert told[0] == "Web ns/a  (controller web, not started; not in the cache)"
     assert told[1:5] == [
-        "  now        runs for 3.0 s, waits at op.py:7 in reconcile  (reconcile r-2)",
-        "    because  update Pod ns/web@1→2",
-        "             delete Pod ns/b",
-        "             and 4 more events",
+        "  now              runs for 3.0 s, waits at op.py:7 in reconcile  (reconcile r-2)",
+        "    triggers       update Pod ns/web@1→2",
+        "                   delete Pod ns/b",
+        "                   and 4 more events",
     ]
-    assert told[-1] == "  last run   none that is remembered"
+    assert told[-1] == "  last run         none that is remembered"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_lines_of_a_running_one_name_the_line_it_waits_at():
     ],
 )
 def test_lines_say_why_a_run_without_events_came(cause, words):
-    assert f"    because  {words}" in lines(why(answer(run(triggers=[], cause=cause))))
+    assert f"    triggers       {words}" in lines(why(answer(run(triggers=[], cause=cause))))
 
 
 def test_lines_say_what_a_watched_object_led_to():
@@ -155,16 +155,16 @@ def test_lines_say_what_a_watched_object_led_to():
 def test_lines_say_what_stands_in_the_way():
     told = lines(
         why(
-            answer(unsynced=["source.Kind(Web)"], unseen="version 8 was written", loops=[loop(), loop(why="undone")]),
+            answer(unsynced=["source.Kind(Web)"], unseen="version 8 was written", loops=[loop(), loop(why="reverted")]),
             watches=[watch(trouble="forbidden"), watch("Fine", synced=True)],
         )
     )
 
     assert told[2:6] == [
-        "  not synced source.Kind(Web); no reconcile begins before",
-        "  unseen     version 8 was written, and the cache does not show it yet",
-        "  loop       3 writes in a row to Web ns/a are taken back by kubectl, Web: spec.a, Web",
-        "  loop       3 writes in a row to Web ns/a take back what was written before: spec.a, Web",
+        "  waiting for sync source.Kind(Web); no reconcile starts before",
+        "  pending write    version 8 was written, and the cache does not show it yet",
+        "  loop             3 writes in a row to Web ns/a are taken back by kubectl, Web: spec.a, Web",
+        "  loop             3 writes in a row to Web ns/a take back what was written before: spec.a, Web",
     ]
     assert told[-1] == "the watch of Web is waiting, never alive: forbidden"
 

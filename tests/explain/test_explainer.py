@@ -314,7 +314,7 @@ async def test_a_loop_is_told_with_the_requests_that_write_it():
         (shown,) = setting.explainer.overview().loops
 
     assert (told.controller, told.kind, told.object) == ("configmap", "Deployment.apps", "ns/web")
-    assert (told.why, told.writes) == ("nothing_changed", 3)
+    assert (told.why, told.writes) == ("no_op", 3)
     assert other == []
     assert shown == told
 

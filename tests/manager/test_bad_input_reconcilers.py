@@ -50,7 +50,7 @@ async def test_one_that_raises_is_repeated_and_its_traceback_is_logged(make, log
     line = await first_line(make, logs, bad)
 
     assert line["event"] == "reconcile failed; it is repeated with back-off"
-    assert (line["error"], line["error_type"]) == ("no luck", "LookupError")
+    assert (line["error"], line["errorType"]) == ("no luck", "LookupError")
     assert isinstance(line["exc_info"], LookupError)
     assert (line["controller"], line["name"], line["namespace"]) == ("mixed", "bad", "ns")
 
@@ -73,7 +73,7 @@ async def test_one_that_never_returns_is_cancelled_at_its_timeout(make, logs):
     line = await first_line(make, logs, bad, reconciliation_timeout=0.05)
 
     assert line["error"] == "the reconcile of ns/bad took longer than 0.05 s and was cancelled"
-    assert line["error_type"] == "ReconcileTimeoutError"
+    assert line["errorType"] == "ReconcileTimeoutError"
 
 
 async def test_one_that_never_returns_is_named_with_the_line_it_waits_at(make, logs):
@@ -91,5 +91,5 @@ async def test_one_that_never_returns_is_named_with_the_line_it_waits_at(make, l
         line = await eventually(lambda: next((line for line in logs if line["event"] == "reconcile is slow"), None))
 
     assert line["request"] == "ns/bad"
-    assert "test_bad_input_reconcilers.py" in line["stands_at"]
-    assert line["stands_at"].endswith("in bad")
+    assert "test_bad_input_reconcilers.py" in line["waitingAt"]
+    assert line["waitingAt"].endswith("in bad")

@@ -161,7 +161,7 @@ async def test_a_running_reconcile_shows_the_line_it_waits_at(operator, namespac
     assert place in page
 
 
-async def test_watches_have_an_age_of_their_last_proof_of_life(operator, namespace):
+async def test_watches_have_an_age_of_their_last_activity(operator, namespace):
     mgr, _ = operator
     async with running(mgr):
         await create(mgr, namespace, "any")
@@ -203,7 +203,7 @@ async def test_ctrl_why_asks_a_running_operator(operator, namespace):
     lines = answered.stdout.splitlines()
     assert lines[0].startswith(f"ConfigMap {namespace}/hang  (controller configmap; version ")
     assert " in reconcile  (reconcile " in lines[1]
-    assert lines[2].startswith(f"    because  create ConfigMap {namespace}/hang@")
+    assert lines[2].startswith(f"    triggers       create ConfigMap {namespace}/hang@")
     assert refused.exit_code == 1
     assert refused.stderr.startswith(f"error: configmap {namespace}/nothing was never seen by the controller configmap")
 

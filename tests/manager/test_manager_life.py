@@ -599,7 +599,7 @@ async def test_a_read_right_after_a_write_is_answered_by_the_cache_in_time(make,
             await mgr.client.update(obj)
             assert (await mgr.client.get(core.ConfigMap, ctrl.object_key(obj))).data == {"step": "1"}
 
-    assert mgr.cluster.gate.live_reads == 0
+    assert mgr.cluster.gate.read_fallbacks == 0
 
 
 def controller(name, **options):

@@ -85,7 +85,7 @@ def test_one_warning_for_a_block_of_a_second_with_the_stack(logs):
 
     assert events(logs) == [event for event in events(logs) if "is blocked" in event]
     (line,) = logs
-    assert line["seconds"] == pytest.approx(0.75)
+    assert line["durationSeconds"] == pytest.approx(0.75)
     assert "test_watchdog.py" in line["at"]
     assert line["at"].endswith(" in wait")
     assert line["trace"][-1].split(" in ")[1] == "_frame"
@@ -111,7 +111,7 @@ def test_when_the_loop_comes_back_a_line_says_for_how_long_and_the_next_block_wa
     scene.loop.answer()
     scene.wait(0.25)
     assert events(logs, "info") == ["the event loop answers again"]
-    assert logs[-1]["blocked_for"] == 20.0
+    assert logs[-1]["blockedFor"] == 20.0
     assert scene.metrics.stalled == 0.0
 
     scene.wait(2)
@@ -151,7 +151,7 @@ def test_time_in_which_the_whole_process_stood_still_is_not_held_against_the_loo
 
     assert scene.watch.trouble() == ""
     assert [event.split(":")[0] for event in events(logs)] == ["the process stood still"]
-    assert logs[0]["seconds"] == pytest.approx(299.75)
+    assert logs[0]["durationSeconds"] == pytest.approx(299.75)
     scene.loop.answer()
     scene.wait(1, answers=True)
     assert scene.metrics.blocked == 0

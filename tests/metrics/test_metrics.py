@@ -163,13 +163,13 @@ def test_caches_show_size_age_and_restarts(registry):
         return registry.get_sample_value(f"ctrlruntime_cache_{name}", labels)
 
     assert value("objects") == 0
-    assert value("last_proof_of_life_seconds") is None
-    cache.objects, cache.size_bytes, cache.subscribers, cache.last_proof_of_life = 3, 4000, 2, 20.0
+    assert value("last_activity_age_seconds") is None
+    cache.objects, cache.size_bytes, cache.subscribers, cache.last_activity = 3, 4000, 2, 20.0
     cache.relists, cache.watch_restarts, cache.events_coalesced, cache.decode_errors = 1, {"stalled": 2}, 3, 4
     assert value("objects") == 3
     assert value("bytes") == 4000
     assert value("subscribers") == 2
-    assert value("last_proof_of_life_seconds") == 30
+    assert value("last_activity_age_seconds") == 30
     assert value("relists_total") == 1
     restarts = registry.get_sample_value("ctrlruntime_cache_watch_restarts_total", {**labels, "reason": "stalled"})
     assert restarts == 2
@@ -181,17 +181,17 @@ def test_clients_show_waits_and_writes_that_led_nowhere(registry):
     client = Metrics(registry).client("east")
     client.read_waited("Pod", 0.5, live=False)
     client.read_waited("Pod", 5.0, live=True)
-    client.wasted("web", "Service", "undone")
-    client.looped("web", "Service", "undone")
+    client.wasted("web", "Service", "reverted")
+    client.looped("web", "Service", "reverted")
 
     def value(name, **labels):
         return registry.get_sample_value(f"ctrlruntime_client_{name}", {"cluster": "east", **labels})
 
     assert value("read_waits_total", kind="Pod") == 2
     assert value("read_wait_seconds_total", kind="Pod") == 5.5
-    assert value("live_reads_total", kind="Pod") == 1
-    write = {"controller": "web", "kind": "Service", "reason": "undone"}
-    assert value("wasted_writes_total", **write) == 1
+    assert value("read_fallbacks_total", kind="Pod") == 1
+    write = {"controller": "web", "kind": "Service", "reason": "reverted"}
+    assert value("redundant_writes_total", **write) == 1
     assert value("write_loops_total", **write) == 1
 
 

@@ -82,7 +82,7 @@ class KeyedController:
             await asyncio.sleep(0)
 
     def _report(self, key: Key, error: Exception, delay: float) -> None:
-        log = _log.bind(controller=self.name, key="/".join(key), retry_after=delay)
+        log = _log.bind(controller=self.name, key="/".join(key), retryAfter=delay)
         match error:
             case Conflict() | NotFound() | AlreadyExists() | Forbidden():
                 # Forbidden: nothing may be created in a namespace that is going; its Pods go with it.
