@@ -175,7 +175,7 @@ def namespaced(project):
     settings = project / "pyproject.toml"
     text = settings.read_text()
     assert "namespaced = false" in text
-    assert 'source = "../.."' in text
+    assert 'source-dir = "../.."' in text
     source = Path(*[".."] * (len(project.parts) - 1), *EXAMPLES.parent.parts[1:])
     text = text.replace("namespaced = false", "namespaced = true").replace('"../.."', f'"{source.as_posix()}"')
     settings.write_text(text)
