@@ -76,7 +76,7 @@ class API(Protocol):
     ) -> Document: ...
 
 
-class Identity(Protocol):
+class UserIdentity(Protocol):
     """Who asks: the part of a user that a webhook or a managed field is told of."""
 
     @property
@@ -110,7 +110,7 @@ Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
 @dataclass(slots=True)
-class Attributes:
+class AdmissionAttributes:
     """What admission is asked about: one write, before it is stored."""
 
     operation: Operation
@@ -123,7 +123,7 @@ class Attributes:
     name: str
     object: Document | None
     old: Document | None
-    user: Identity | None
+    user: UserIdentity | None
     dry_run: bool
     options: Document
     """The CreateOptions, UpdateOptions or DeleteOptions as a webhook sees them."""
@@ -138,11 +138,11 @@ class Admission(Protocol):
         """Tell cheaply whether anything could be interested; a write nobody wants to see does not await."""
         ...
 
-    async def mutate(self, attributes: Attributes) -> Document | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
         """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
         ...
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Raises: APIStatusError of a denial."""
         ...
 

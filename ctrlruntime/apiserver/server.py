@@ -19,19 +19,19 @@ from aiohttp import web
 from typing_extensions import override
 
 from ctrlruntime.apiserver.admission import WebhookAdmission
-from ctrlruntime.apiserver.apply import Fields
+from ctrlruntime.apiserver.apply import ManagedFieldsTracker
 from ctrlruntime.apiserver.authentication import AccountTokens, Authenticator
-from ctrlruntime.apiserver.authorization import MASTERS, RBAC, Attributes, Escalation, User, bootstrap
+from ctrlruntime.apiserver.authorization import MASTERS, RBAC, AuthorizationAttributes, Escalation, User, bootstrap
 from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
 from ctrlruntime.apiserver.http.application import BODY_LIMIT, Application
-from ctrlruntime.apiserver.identity import Identity
 from ctrlruntime.apiserver.interfaces import Controller, Document
-from ctrlruntime.apiserver.interfaces import Identity as Caller
+from ctrlruntime.apiserver.interfaces import UserIdentity as Caller
 from ctrlruntime.apiserver.options import Options, TokenUser
 from ctrlruntime.apiserver.registry import Registry, WriteOptions
 from ctrlruntime.apiserver.registry.apiservices import APIServices
 from ctrlruntime.apiserver.registry.restoration import Beginning, clear, restore
+from ctrlruntime.apiserver.server_keys import ServerKeys
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.apiserver.storage.persistence import DataFile
 from ctrlruntime.apiserver.webhook_client import WebhookClient
@@ -59,17 +59,17 @@ class APIServer:
     def __init__(self, options: Options | None = None) -> None:
         options = options or Options()
         self._file = DataFile(options.data) if options.data is not None else None
-        self._identity = Identity(options, self._file)
-        self.options = self._identity.fill(options)
-        self.admin_token = self._identity.admin_token
+        self._keys = ServerKeys(options, self._file)
+        self.options = self._keys.fill(options)
+        self.admin_token = self._keys.admin_token
         self.store = Store(history=self.options.history)
         self.registry = Registry(self.store)
         """The inside door (`API`)."""
-        self.registry.plugins.fields = Fields(self.registry)
+        self.registry.extensions.fields = ManagedFieldsTracker(self.registry)
         self.registry.leave_out(self.options.unserved)
-        self.registry.plugins.addresses.network = ipaddress.IPv4Network(self.options.service_network)
-        self.registry.plugins.checks_namespaces = "NamespaceLifecycle" not in self.options.disabled_admission
-        self.registry.plugins.needs_accounts = "ServiceAccount" in self.options.enabled_admission
+        self.registry.extensions.addresses.network = ipaddress.IPv4Network(self.options.service_network)
+        self.registry.extensions.checks_namespaces = "NamespaceLifecycle" not in self.options.disabled_admission
+        self.registry.extensions.needs_accounts = "ServiceAccount" in self.options.enabled_admission
         self._api_services = APIServices(self.registry)
         self._webhooks = WebhookClient(self.options.webhook_services)
         self._webhooks.find_service = partial(self.registry.get, "", "services")
@@ -103,7 +103,7 @@ class APIServer:
     def ca_pem(self) -> bytes:
         """The certificate that clients trust, PEM."""
         pair = self.options.serving_pair
-        return pair.certificate if pair is not None else self._identity.authority.pem
+        return pair.certificate if pair is not None else self._keys.authority.pem
 
     async def start(self) -> None:
         """Listen and serve; returns when the server answers.
@@ -226,7 +226,7 @@ class APIServer:
     def client_pair(self, user: str, groups: tuple[str, ...] = ()) -> KeyPair:
         """Return a client certificate and key that authenticate as `user` in `groups`."""
         self._trust_own_authority()
-        return self._identity.authority.client(user, groups)
+        return self._keys.authority.client(user, groups)
 
     def add_token(self, token: str, user: str, groups: tuple[str, ...] = ()) -> None:
         """Accept a bearer token for a user."""
@@ -250,9 +250,9 @@ class APIServer:
 
     def _listen(self) -> socket.socket:
         listener = None
-        if not self.options.port and self._identity.port:
+        if not self.options.port and self._keys.port:
             with contextlib.suppress(ConfigError):  # somebody else has it now: take a free one
-                listener = self._bound(self._identity.port)
+                listener = self._bound(self._keys.port)
         if listener is None:
             listener = self._bound(self.options.port)
         listener.setblocking(False)
@@ -283,7 +283,7 @@ class APIServer:
                 raise ConfigError(f"the authority of client certificates cannot be used: {error}") from error
         if pair is None:
             self._trust_own_authority()
-            pair = self._identity.authority.server((*_NAMES, self.options.address))
+            pair = self._keys.authority.server((*_NAMES, self.options.address))
         try:
             load_pair(context, pair.certificate, pair.key)
         except ValueError as error:
@@ -293,14 +293,14 @@ class APIServer:
     def _trust_own_authority(self) -> None:
         """Believe client certificates of our own authority. With a foreign serving pair it is not even made before somebody asks."""
         if self._context is not None:
-            trust_clients(self._context, self._identity.authority.pem)
+            trust_clients(self._context, self._keys.authority.pem)
 
     def _begin(self) -> None:
         """Take over what an earlier run left, and make what is missing of the beginning."""
         restored = 0
         if self._file is not None:
             restored = restore(self.registry, self._file.objects(), self._file.revision)
-            self._identity.remember_port(self.port)
+            self._keys.remember_port(self.port)
             self.store.note = self._file.note
         self._bootstrap()
         if not restored:
@@ -317,7 +317,7 @@ class APIServer:
             self._put("scheduling.k8s.io", "priorityclasses", {"metadata": {"name": name}, "value": value})
         port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": self.port}
         labels = {"component": "apiserver", "provider": "kubernetes"}
-        address = str(self.registry.plugins.addresses.network[1])
+        address = str(self.registry.extensions.addresses.network[1])
         spec = {"clusterIP": address, "ports": [port], "ipFamilyPolicy": "SingleStack"}
         metadata = {"name": "kubernetes", "namespace": "default", "labels": labels}
         self._put("", "services", {"metadata": metadata, "spec": spec})
@@ -335,7 +335,7 @@ class APIServer:
     def _rbac_follows(self) -> None:
         if self.options.authorization != "rbac":
             return
-        self.registry.plugins.guard = Escalation(self._rbac)
+        self.registry.extensions.escalation_check = Escalation(self._rbac)
         for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings"):
             # Inside the write, so the answer to a binding's create already finds it in force.
             self.store.table("rbac.authorization.k8s.io", plural).listen(lambda _change: self._rbac.invalidate())
@@ -351,12 +351,14 @@ class APIServer:
             decide=self._decide if self.options.authorization == "rbac" else None,
         )
         admission.follow()
-        self.registry.plugins.admission = admission
+        self.registry.extensions.admission = admission
 
     def _decide(self, user: Caller | None, asked: Mapping[str, str]) -> tuple[bool, str]:
         """Answer what a condition of a webhook asks the authorizer."""
         parts = ("group", "resource", "subresource", "namespace", "name", "path")
-        question = Attributes(asked["verb"], **{part: asked[part] for part in parts}, is_resource=not asked["path"])
+        question = AuthorizationAttributes(
+            asked["verb"], **{part: asked[part] for part in parts}, is_resource=not asked["path"]
+        )
         if account := asked["user"]:
             namespace = account.split(":")[2]
             groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")  # upstream asks with no more

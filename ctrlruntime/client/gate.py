@@ -148,7 +148,9 @@ class Gate:
         """Return whether no write of this kind has to be settled, which is so most of the time."""
         return not self.marks.has(gvk.group, gvk.kind)
 
-    async def settle(self, gvk: GroupVersionKind, view: InformerView, namespace: str, name: str | None = None) -> bool:
+    async def wait_until_visible(
+        self, gvk: GroupVersionKind, view: InformerView, namespace: str, name: str | None = None
+    ) -> bool:
         """Wait until `view` shows what was written before this call: to a key, or (name None) in a namespace ("" = all).
 
         Returns False when it does not in the time to wait; then read live. Raises: StaleReadError when the outcome of a

@@ -133,7 +133,7 @@ class SplitClient(WrappedClient):
 
     async def _is_settled(self, gvk: GroupVersionKind, kind: type[Any], namespace: str, name: str | None) -> bool:
         view, space = await self._cache.view(kind, namespace)
-        return await self._gate.settle(gvk, view, space, name)
+        return await self._gate.wait_until_visible(gvk, view, space, name)
 
     async def _read_live(self, gvk: GroupVersionKind, namespace: str, name: str | None, live: Awaitable[T]) -> T:
         try:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from ctrlruntime import cel
 from ctrlruntime.api.annotations import Annotation
-from ctrlruntime.cel.structural import declare
+from ctrlruntime.cel.schema_types import declare
 from ctrlruntime.generate.options import Place
 from ctrlruntime.generate.rules import RULE_LIMIT
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from ctrlruntime import cel
-from ctrlruntime.cel.structural import declare, most_items, most_properties
+from ctrlruntime.cel.schema_types import declare, most_items, most_properties
 from ctrlruntime.cel.types import Type, optional_of
 from ctrlruntime.generate.marks import RULES
 from ctrlruntime.generate.options import Place, Warn

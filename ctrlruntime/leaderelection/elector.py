@@ -48,7 +48,7 @@ _RELEASE_ATTEMPTS = 5
 class Elector:
     """Runs for the leadership a lock stands for.
 
-    `on_started` is called once, when the lease is ours. `hindrance` is asked before each attempt: the reason why this
+    `on_started` is called once, when the lease is ours. `blocked_reason` is asked before each attempt: the reason why this
     process must not lead (its work hangs), or nothing; a leader then lets the lease run out and does not give it back,
     since what hangs may still go on. `clock` counts all times (seconds, monotonic), `wall` gives the times written into
     the record, `rng` a number from 0 to 1 for the jitter.
@@ -60,7 +60,7 @@ class Elector:
         options: LeaderElection,
         *,
         on_started: Callable[[], None] = lambda: None,
-        hindrance: Callable[[], str] = lambda: "",
+        blocked_reason: Callable[[], str] = lambda: "",
         clock: Callable[[], float] = lease_clock,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
         rng: Callable[[], float] = random.random,
@@ -70,7 +70,7 @@ class Elector:
         self._lock = lock
         self._options = options
         self._on_started = on_started
-        self._hindrance = hindrance
+        self._blocked_reason = blocked_reason
         self._clock = clock
         self._wall = wall
         self._rng = rng
@@ -176,8 +176,8 @@ class Elector:
 
     async def _attempt(self, limit: float) -> bool:
         """Get or renew the lease within `limit` seconds; say whether that worked."""
-        if hindrance := self._hindrance():
-            self._report(hindrance)
+        if blocked_reason := self._blocked_reason():
+            self._report(blocked_reason)
             return False
         try:
             async with asyncio.timeout(limit):
@@ -287,7 +287,7 @@ class Elector:
 
     async def _stop(self) -> None:
         was_leader = self._is_leader
-        if self._hindrance():
+        if self._blocked_reason():
             # What hangs may still write when it goes on. Our fence stops it, but the lease had better run out, too.
             self._may_hold = False
         # First this, then the write: nothing of ours may go out once others can see the lease free.

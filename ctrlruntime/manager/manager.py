@@ -522,7 +522,7 @@ class Manager:
             lock,
             options,
             on_started=lambda: self._tell_elected(main),
-            hindrance=self._watch.trouble if self._watch is not None else lambda: "",
+            blocked_reason=self._watch.trouble if self._watch is not None else lambda: "",
             metrics=self.metrics.leader(options.id),
         )
         if isinstance(lock, LeaseLock):

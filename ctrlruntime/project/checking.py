@@ -60,7 +60,7 @@ class Checked:
 def check(texts: Iterable[tuple[str, str]]) -> Checked:
     """Check manifests, given as pairs of a file's name and its text. Raises: ConfigError for a text that is no YAML."""
     registry = Registry(Store())
-    registry.plugins.checks_namespaces = False
+    registry.extensions.checks_namespaces = False
     checked = Checked()
     found = [(name, tree) for name, text in texts for tree in opened(read_documents(text, name))]
     # Definitions first: objects of their kinds may stand before them.

@@ -72,7 +72,7 @@ def test_a_changed_configuration_acts_on_the_next_request(api, ns, make, receive
 
 def test_what_no_rule_names_is_not_even_considered(api, thread, hooks):
     hooks(VALIDATING, "narrow", resources=["pods/status"])
-    admission = thread.server.registry.plugins.admission
+    admission = thread.server.registry.extensions.admission
 
     assert admission.is_wanted("", "pods", "status", "UPDATE")
     assert not admission.is_wanted("", "pods", "", "UPDATE")
@@ -82,7 +82,7 @@ def test_what_no_rule_names_is_not_even_considered(api, thread, hooks):
 
 def test_events_of_both_groups_are_one_matter(api, thread, hooks):
     hooks(VALIDATING, "events", resources=["events"])
-    admission = thread.server.registry.plugins.admission
+    admission = thread.server.registry.extensions.admission
 
     assert admission.is_wanted("events.k8s.io", "events", "", "CREATE")
 

@@ -156,7 +156,7 @@ async def test_container_that_ends_runs_for_its_time_first():
 async def test_image_that_cannot_be_had_leaves_the_pod_pending():
     async with cluster() as c:
         seen = []
-        c.api.plugins.on_change.append(lambda _g, plural, change: seen.append(change) if plural == "pods" else None)
+        c.api.extensions.on_change.append(lambda _g, plural, change: seen.append(change) if plural == "pods" else None)
         await c.create("", "pods", behaving(outcome="image-pull-error"))
         await c.settle()
 

@@ -308,7 +308,7 @@ async def test_services_get_distinct_addresses_of_the_service_network(api):
 
 async def test_a_small_network_is_used_up_and_says_so(api):
     addresses = ServiceAddresses(ipaddress.IPv4Network("10.9.0.0/29"), rng=random.Random(1))
-    api.plugins.addresses = addresses
+    api.extensions.addresses = addresses
 
     found = {(await service(api, f"s{n}"))["clusterIP"] for n in range(5)}
 
@@ -409,7 +409,7 @@ async def test_update_does_not_bring_back_what_create_gave(api):
 
 
 async def test_a_pod_needs_its_account_when_the_plugin_is_on(api):
-    api.plugins.needs_accounts = True
+    api.extensions.needs_accounts = True
     wanted = {"containers": [{"name": "c", "image": "i"}]}
 
     with pytest.raises(Forbidden, match='error looking up service account default/default: serviceaccount "default"'):

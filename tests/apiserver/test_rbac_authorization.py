@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from controllers_cluster import cluster
 
-from ctrlruntime.apiserver.authorization import RBAC, Attributes, User, bootstrap
+from ctrlruntime.apiserver.authorization import RBAC, AuthorizationAttributes, User, bootstrap
 from ctrlruntime.errors import Forbidden
 
 GROUP = "rbac.authorization.k8s.io"
@@ -50,7 +50,7 @@ def rule(verbs, groups=("",), resources=("pods",), **more):
 
 
 def asks(verb, resource="pods", namespace="default", **more):
-    return Attributes(verb, resource=resource, namespace=namespace, version="v1", **more)
+    return AuthorizationAttributes(verb, resource=resource, namespace=namespace, version="v1", **more)
 
 
 def test_masters_may_do_everything_without_a_role():
@@ -126,9 +126,9 @@ async def test_paths_that_are_no_resources(api):
     await store(api, metrics, binding("metrics", metrics, user("alice"), namespace=""))
     rbac = RBAC(api)
 
-    assert rbac.allowed(ALICE, Attributes("get", path="/metrics"))[0]
-    assert rbac.allowed(ALICE, Attributes("get", path="/debug/pprof/heap"))[0]
-    assert not rbac.allowed(ALICE, Attributes("get", path="/healthz"))[0]
+    assert rbac.allowed(ALICE, AuthorizationAttributes("get", path="/metrics"))[0]
+    assert rbac.allowed(ALICE, AuthorizationAttributes("get", path="/debug/pprof/heap"))[0]
+    assert not rbac.allowed(ALICE, AuthorizationAttributes("get", path="/healthz"))[0]
     assert not rbac.allowed(ALICE, asks("get"))[0]
 
 
@@ -157,15 +157,15 @@ async def test_binding_to_a_missing_role_is_named_in_the_refusal(api):
             {"name": "x", "kind": "pods"},
         ),
         (
-            Attributes("update", "apps", "v1", "deployments", "scale", "t1", "web"),
+            AuthorizationAttributes("update", "apps", "v1", "deployments", "scale", "t1", "web"),
             (
                 'deployments.apps "web" is forbidden: User "alice" cannot update resource "deployments/scale" in API group '
                 '"apps" in the namespace "t1"'
             ),
             {"name": "web", "group": "apps", "kind": "deployments"},
         ),
-        (Attributes("get", path="/metrics"), 'forbidden: User "alice" cannot get path "/metrics"', {}),
-        (Attributes("get", path="/<x>"), 'forbidden: User "alice" cannot get path "/&lt;x&gt;"', {}),
+        (AuthorizationAttributes("get", path="/metrics"), 'forbidden: User "alice" cannot get path "/metrics"', {}),
+        (AuthorizationAttributes("get", path="/<x>"), 'forbidden: User "alice" cannot get path "/&lt;x&gt;"', {}),
     ],
 )
 async def test_refusals_have_the_servers_words(api, asked, message, details):
@@ -214,8 +214,8 @@ async def test_bootstrap_policy_can_be_stored_and_gives_discovery_to_all(api):
     rbac = RBAC(api)
 
     assert len(bootstrap()) == 69 + 50 + 7 + 7
-    assert rbac.allowed(ALICE, Attributes("get", path="/apis/apps/v1"))[0]
-    assert rbac.allowed(User("x", ("system:unauthenticated",)), Attributes("get", path="/healthz"))[0]
+    assert rbac.allowed(ALICE, AuthorizationAttributes("get", path="/apis/apps/v1"))[0]
+    assert rbac.allowed(User("x", ("system:unauthenticated",)), AuthorizationAttributes("get", path="/healthz"))[0]
     assert not rbac.allowed(ALICE, asks("get"))[0]
     manager = User("system:kube-controller-manager")
     assert rbac.allowed(manager, asks("list", "secrets", ""))[0]

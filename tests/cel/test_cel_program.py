@@ -8,7 +8,7 @@ import pytest
 from ctrlruntime import cel
 from ctrlruntime.cel import syntax, types
 from ctrlruntime.cel.library.authorization import AUTHORIZER, Authorizer, Decision
-from ctrlruntime.cel.structural import converter, declare, smallest
+from ctrlruntime.cel.schema_types import converter, declare, smallest
 from ctrlruntime.cel.types import object_of, optional_of
 from ctrlruntime.cel.values import (
     NOTHING,

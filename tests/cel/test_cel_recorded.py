@@ -6,7 +6,7 @@ import pytest
 from recorded_rules import RECORDED
 
 from ctrlruntime import cel
-from ctrlruntime.cel.structural import converter, declare
+from ctrlruntime.cel.schema_types import converter, declare
 
 DEEPER_THAN_THE_PARSER = "(" * 40
 COMPILE, EVALUATE, COST = RECORDED["compile"], RECORDED["evaluate"], RECORDED["cost"]

@@ -97,8 +97,8 @@ async def outcome(task):
 
 async def test_without_writes_nothing_waits(gate, view):
     assert gate.is_idle(THING)
-    assert await gate.settle(THING, view, "ns", "a")
-    assert await gate.settle(THING, view, "ns")
+    assert await gate.wait_until_visible(THING, view, "ns", "a")
+    assert await gate.wait_until_visible(THING, view, "ns")
     assert gate.waits == 0
 
 
@@ -107,7 +107,7 @@ async def test_a_read_waits_until_the_cache_shows_the_write(gate, view):
     assert not gate.is_idle(THING)
     assert gate.is_idle(OTHER)
 
-    reading = await started(gate.settle(THING, view, "ns", "a"))
+    reading = await started(gate.wait_until_visible(THING, view, "ns", "a"))
     view.advance(19, meta(15))
     await asyncio.sleep(0)
     assert not reading.done()
@@ -120,7 +120,7 @@ async def test_a_read_waits_until_the_cache_shows_the_write(gate, view):
 
 async def test_a_read_waits_for_an_open_write_to_end(gate, view):
     ticket = gate.open(THING, "ns", "a")
-    reading = await started(gate.settle(THING, view, "ns", "a"))
+    reading = await started(gate.wait_until_visible(THING, view, "ns", "a"))
     view.advance(50)
     await asyncio.sleep(0)
     assert not reading.done()
@@ -132,7 +132,7 @@ async def test_a_read_waits_for_an_open_write_to_end(gate, view):
 
 async def test_a_steady_writer_does_not_delay_a_reader(gate, view):
     gate.open(THING, "ns", "a").stored(meta(20))
-    reading = await started(gate.settle(THING, view, "ns", "a"))
+    reading = await started(gate.wait_until_visible(THING, view, "ns", "a"))
     for version in range(21, 40):
         gate.open(THING, "ns", "a").stored(meta(version))
         await asyncio.sleep(0)
@@ -145,7 +145,7 @@ async def test_a_steady_writer_does_not_delay_a_reader(gate, view):
 
 async def test_a_change_between_the_look_and_the_wait_is_not_missed(gate, view):
     gate.open(THING, "ns", "a").stored(meta(20))
-    reading = asyncio.create_task(gate.settle(THING, view, "ns", "a"))
+    reading = asyncio.create_task(gate.wait_until_visible(THING, view, "ns", "a"))
     await asyncio.sleep(0)  # it has looked, and is about to wait
 
     view.advance(20)
@@ -157,7 +157,7 @@ async def test_a_wait_that_takes_too_long_ends_in_a_live_read(view):
     gate = gate_of(view, wait=0.02)
     gate.open(THING, "ns", "a").stored(meta(20))
 
-    assert not await outcome(gate.settle(THING, view, "ns", "a"))
+    assert not await outcome(gate.wait_until_visible(THING, view, "ns", "a"))
     assert gate.read_fallbacks == 1
     assert not gate.is_idle(THING)
 
@@ -166,14 +166,14 @@ async def test_a_cache_whose_versions_are_no_integers_is_not_waited_for(gate, vi
     view.at = -1
     gate.open(THING, "ns", "a").stored(meta("x2"))
 
-    assert not await outcome(gate.settle(THING, view, "ns", "a"))
+    assert not await outcome(gate.wait_until_visible(THING, view, "ns", "a"))
     view.objects = {("ns", "a"): meta("x2")}
-    assert await outcome(gate.settle(THING, view, "ns", "a"))
+    assert await outcome(gate.wait_until_visible(THING, view, "ns", "a"))
 
 
 async def test_many_waits_leave_no_tasks_behind(gate, view):
     gate.open(THING, "ns", "a").stored(meta(1000))
-    readings = [await started(gate.settle(THING, view, "ns", "a")) for _ in range(3)]
+    readings = [await started(gate.wait_until_visible(THING, view, "ns", "a")) for _ in range(3)]
     for version in range(11, 1001):
         view.advance(version)
         await asyncio.sleep(0)
@@ -189,7 +189,7 @@ async def test_waits_are_counted_by_kind_with_their_seconds(view):
     now = [0.0]
     gate = gate_of(view, wait=5.0, waits=counter, clock=lambda: now[0])
     gate.open(THING, "ns", "a").stored(meta(20))
-    reading = await started(gate.settle(THING, view, "ns", "a"))
+    reading = await started(gate.wait_until_visible(THING, view, "ns", "a"))
     now[0] = 6.5
 
     view.advance(11)
@@ -207,11 +207,11 @@ async def test_an_unknown_write_is_settled_by_one_list_of_its_key(gate, view):
     gate.open(THING, "ns", "a").lost()
     view.answers = [Listing("500", {})]
 
-    readings = [await started(gate.settle(THING, view, "ns", name)) for name in ("a", "a", None)]
+    readings = [await started(gate.wait_until_visible(THING, view, "ns", name)) for name in ("a", "a", None)]
 
     assert [await outcome(reading) for reading in readings] == [True] * 3
     assert view.compared == [("ns", "a")]
-    assert await gate.settle(THING, view, "ns", "a")
+    assert await gate.wait_until_visible(THING, view, "ns", "a")
     assert view.compared == [("ns", "a")]
 
 
@@ -219,9 +219,9 @@ async def test_a_list_that_was_sent_before_a_write_ended_is_repeated(gate, view)
     held = asyncio.get_running_loop().create_future()
     view.answers = [held, Listing("501", {})]
     gate.open(THING, "ns", "a").lost()
-    first = await started(gate.settle(THING, view, "ns", "a"))
+    first = await started(gate.wait_until_visible(THING, view, "ns", "a"))
     gate.open(THING, "ns", "a").lost()
-    second = await started(gate.settle(THING, view, "ns", "a"))
+    second = await started(gate.wait_until_visible(THING, view, "ns", "a"))
 
     held.set_result(Listing("500", {}))
 
@@ -233,8 +233,8 @@ async def test_a_list_that_was_sent_before_a_write_ended_is_repeated(gate, view)
 async def test_a_reader_that_is_cancelled_while_it_compares_does_not_fail_the_others(gate, view):
     view.answers = [asyncio.get_running_loop().create_future(), Listing("500", {})]
     gate.open(THING, "ns", "a").lost()
-    first = await started(gate.settle(THING, view, "ns", "a"))
-    second = await started(gate.settle(THING, view, "ns", "a"))
+    first = await started(gate.wait_until_visible(THING, view, "ns", "a"))
+    second = await started(gate.wait_until_visible(THING, view, "ns", "a"))
 
     first.cancel()
 
@@ -251,9 +251,9 @@ async def test_a_comparison_that_fails_is_a_stale_read_with_kind_and_age(view):
     with pytest.raises(
         StaleReadError, match=r"cannot read Thing from the cache: since 3\.0 s it may lack a write.*: etcd is down"
     ):
-        await gate.settle(THING, view, "ns", "a")
-    assert await gate.settle(THING, view, "ns", "b")
-    assert await gate.settle(THING, view, "ns", "a")
+        await gate.wait_until_visible(THING, view, "ns", "a")
+    assert await gate.wait_until_visible(THING, view, "ns", "b")
+    assert await gate.wait_until_visible(THING, view, "ns", "a")
 
 
 async def test_a_comparison_takes_no_longer_than_the_wait(view):
@@ -262,7 +262,7 @@ async def test_a_comparison_takes_no_longer_than_the_wait(view):
     view.answers = [asyncio.get_running_loop().create_future()]
 
     with pytest.raises(StaleReadError, match="TimeoutError") as raised:
-        await outcome(gate.settle(THING, view, "ns", "a"))
+        await outcome(gate.wait_until_visible(THING, view, "ns", "a"))
 
     assert raised.value.kind == "Thing.example.com"
 
@@ -271,7 +271,7 @@ async def test_a_collection_write_without_an_answer_is_settled_by_a_list_of_the_
     gate.open_all(THING, "ns").lost()
     view.answers = [Listing("10", {})]
 
-    assert await gate.settle(THING, view, "ns", "a")
+    assert await gate.wait_until_visible(THING, view, "ns", "a")
     assert view.compared == [("ns", WHOLE)]
 
 
@@ -281,7 +281,7 @@ async def test_a_stored_object_that_field_selectors_keep_out_costs_one_list_and_
     view.is_filtered_by_fields = True
     gate.open(THING, "ns", "a").stored(meta(20))
     view.answers = [Listing("30", {})]
-    reading = await started(gate.settle(THING, view, "ns", "a"))
+    reading = await started(gate.wait_until_visible(THING, view, "ns", "a"))
     assert view.compared == []
 
     now[0] = DOUBT_AFTER
@@ -296,9 +296,9 @@ async def test_a_cache_that_is_distrusted_is_compared_namespace_by_namespace_whe
     gate.distrust([(("example.com", "Thing"), "ns"), (("example.com", "Thing"), "other")])
     view.answers = [Listing("30", {("ns", "a"): "5", ("ns", "b"): "29"})]
 
-    assert await gate.settle(THING, view, "ns", "a")
+    assert await gate.wait_until_visible(THING, view, "ns", "a")
     assert view.compared == [("ns", WHOLE)]
-    reading = await started(gate.settle(THING, view, "ns"))
+    reading = await started(gate.wait_until_visible(THING, view, "ns"))
     assert not reading.done()
     view.advance(29, meta(5), meta(29, name="b"))
     assert await outcome(reading)
@@ -320,7 +320,7 @@ async def test_what_a_read_would_wait_for_is_put_in_words(gate, view):
     gate.open(THING, "ns", "a").lost()
     assert pending() == "the outcome of a write is unknown; the next read compares with the server"
     view.answers = [Listing("30", {("ns", "a"): "30"})]
-    reading = await started(gate.settle(THING, view, "ns", "a"))
+    reading = await started(gate.wait_until_visible(THING, view, "ns", "a"))
     assert pending() == "the cache does not show what a list returned yet"
     view.advance(30, meta(30))
     assert await outcome(reading)

@@ -618,13 +618,13 @@ def test_a_leader_whose_work_hangs_lets_the_lease_run_out(loop):
     server = Server()
 
     async def scenario():
-        hindrance = ""
-        elector = make(server, loop, hindrance=lambda: hindrance)
+        blocked_reason = ""
+        elector = make(server, loop, blocked_reason=lambda: blocked_reason)
         async with running(elector) as (task,):
             await until(lambda: elector.is_leader)
             await asyncio.sleep(5)
             server.calls.clear()
-            hindrance = "the loop hangs"
+            blocked_reason = "the loop hangs"
             with pytest.raises(LeaderElectionLostError, match="the loop hangs"):
                 await task
         assert server.calls == []
@@ -637,12 +637,12 @@ def test_a_stop_while_the_work_hangs_gives_nothing_back(loop):
     server = Server()
 
     async def scenario():
-        hindrance = ""
-        elector = make(server, loop, hindrance=lambda: hindrance)
+        blocked_reason = ""
+        elector = make(server, loop, blocked_reason=lambda: blocked_reason)
         async with running(elector):
             await until(lambda: elector.is_leader)
             server.calls.clear()
-            hindrance = "the loop hangs"
+            blocked_reason = "the loop hangs"
         assert elector.deadline() is None
         assert server.calls == []
         assert server.record.holder == "me"
@@ -654,13 +654,13 @@ def test_work_that_goes_on_in_time_keeps_the_lease(loop):
     server = Server()
 
     async def scenario():
-        hindrance = ""
-        elector = make(server, loop, hindrance=lambda: hindrance)
+        blocked_reason = ""
+        elector = make(server, loop, blocked_reason=lambda: blocked_reason)
         async with running(elector):
             await until(lambda: elector.is_leader)
-            hindrance = "the loop hangs"
+            blocked_reason = "the loop hangs"
             await asyncio.sleep(7)
-            hindrance = ""
+            blocked_reason = ""
             await asyncio.sleep(30)
             assert elector.is_leader
 
@@ -671,12 +671,12 @@ def test_a_candidate_whose_work_hangs_takes_no_lease(loop):
     server = Server()
 
     async def scenario():
-        hindrance = "the loop hangs"
-        elector = make(server, loop, hindrance=lambda: hindrance)
+        blocked_reason = "the loop hangs"
+        elector = make(server, loop, blocked_reason=lambda: blocked_reason)
         async with running(elector):
             await asyncio.sleep(30)
             assert server.calls == []
-            hindrance = ""
+            blocked_reason = ""
             await until(lambda: elector.is_leader)
 
     loop.run_until_complete(scenario())

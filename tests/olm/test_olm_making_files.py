@@ -8,7 +8,7 @@ from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.documents import read_one
 from ctrlruntime.olm.csv import Assembled
 from ctrlruntime.olm.making.files import annotations_edited, dockerfile, manifest_files
-from ctrlruntime.olm.making.identity import Identity
+from ctrlruntime.olm.making.identity import BundleIdentity
 
 PREFIX = "operators.operatorframework.io.bundle"
 
@@ -59,10 +59,10 @@ def test_a_definition_that_no_file_can_be_named_after_is_refused(spec):
         manifest_files(Assembled(csv=CSV, others=[crd]), "shop")
 
 
-IDENTITY = Identity(package="shop", version="1.0.0", channels=("fast", "stable"), default_channel="stable")
+IDENTITY = BundleIdentity(package="shop", version="1.0.0", channels=("fast", "stable"), default_channel="stable")
 
 
-def annotations(text: str | None, *, identity: Identity = IDENTITY, with_tests: bool = True) -> str:
+def annotations(text: str | None, *, identity: BundleIdentity = IDENTITY, with_tests: bool = True) -> str:
     return annotations_edited(text, identity, CSV, with_tests=with_tests, where="a.yaml").text
 
 
@@ -83,7 +83,7 @@ def test_the_annotations_say_what_it_is_and_where():
 
 def test_annotations_of_a_person_stay_with_their_comments():
     before = annotations(None) + '  # For the catalog of OpenShift.\n  com.redhat.openshift.versions: "v4.14"\n'
-    one = Identity(package="shop", version="1.0.0", channels=("fast",), default_channel="")
+    one = BundleIdentity(package="shop", version="1.0.0", channels=("fast",), default_channel="")
 
     after = annotations(before, identity=one, with_tests=False)
 

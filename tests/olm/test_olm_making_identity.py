@@ -10,7 +10,7 @@ from bundles import write as write_bundle
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.bundle import read_bundle
 from ctrlruntime.olm.making import Given
-from ctrlruntime.olm.making.identity import Identity, identity_of
+from ctrlruntime.olm.making.identity import BundleIdentity, identity_of
 
 PREFIX = "operators.operatorframework.io.bundle"
 
@@ -26,7 +26,7 @@ def existing(tmp_path: Path, **annotations: str):
 
 
 def test_a_new_bundle_has_the_projects_name_and_is_a_candidate():
-    assert identity_of(Given(version="1.2.0-rc.1"), None, "shop") == Identity(
+    assert identity_of(Given(version="1.2.0-rc.1"), None, "shop") == BundleIdentity(
         package="shop", version="1.2.0-rc.1", channels=("candidate",), default_channel="candidate"
     )
 

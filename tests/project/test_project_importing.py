@@ -18,7 +18,7 @@ from ctrlruntime.generate import dump
 from ctrlruntime.generate.builtin import QUANTITY
 from ctrlruntime.project.importing import chosen, differences, importable, source_of
 from ctrlruntime.project.importing.layout import WIDTH
-from ctrlruntime.project.importing.names import Attributes
+from ctrlruntime.project.importing.names import FieldNames
 from ctrlruntime.project.importing.reading import regenerated
 
 ROOT = Path(__file__).parents[2]
@@ -420,7 +420,7 @@ def test_objects_are_read_and_written_by_their_names_on_the_wire():
     ],
 )
 def test_attributes_are_snake_case(wire: str, attribute: str):
-    assert Attributes().of(wire) == attribute
+    assert FieldNames().of(wire) == attribute
 
 
 def test_a_class_prefix_stands_before_each_name():

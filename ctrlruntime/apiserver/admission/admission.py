@@ -1,6 +1,6 @@
 """`WebhookAdmission`: calls the webhooks a write matches; mutating ones one after the other, validating ones at once.
 
-The writer hands in `Attributes` and gets the changed object or the failure of a denial. Below are the registered webhooks
+The writer hands in `AdmissionAttributes` and gets the changed object or the failure of a denial. Below are the registered webhooks
 (`webhooks`), matching, reviews and the client that calls.
 """
 
@@ -29,7 +29,7 @@ from ctrlruntime.apiserver.admission.reviews import (
 )
 from ctrlruntime.apiserver.admission.webhooks import Webhook, Webhooks
 from ctrlruntime.apiserver.encoding import copy_tree, encode
-from ctrlruntime.apiserver.interfaces import NAMESPACES, Attributes, Document, Identity, Operation
+from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, Operation, UserIdentity
 from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry import match_conditions
 from ctrlruntime.apiserver.registry.defaults import default
@@ -43,7 +43,7 @@ from ctrlruntime.log import get_logger
 
 _log = get_logger("apiserver")
 
-Decide: TypeAlias = Callable[[Identity | None, Mapping[str, str]], tuple[bool, str]]
+Decide: TypeAlias = Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]]
 """What authorization says to a question of `match_conditions.May`; None is the server itself."""
 
 
@@ -108,7 +108,7 @@ class WebhookAdmission:
 
     # Mutating
 
-    async def mutate(self, attributes: Attributes) -> Document | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
         """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
         if not self._webhooks.mutating:
             return None
@@ -129,7 +129,7 @@ class WebhookAdmission:
         _restore_fields(attributes, shown.object)
         return shown.object
 
-    async def _mutate_in_turn(self, webhook: Webhook, attributes: Attributes, shown: _Shown) -> None:
+    async def _mutate_in_turn(self, webhook: Webhook, attributes: AdmissionAttributes, shown: _Shown) -> None:
         seen = replace(attributes, object=shown.object) if shown.is_changed else attributes
         resource = self._matcher.match(webhook, seen)
         if resource is None:
@@ -140,7 +140,9 @@ class WebhookAdmission:
         if webhook.is_called_again:
             shown.called.add(webhook)
 
-    async def _mutate_by(self, webhook: Webhook, resource: Resource, attributes: Attributes, shown: _Shown) -> bool:
+    async def _mutate_by(
+        self, webhook: Webhook, resource: Resource, attributes: AdmissionAttributes, shown: _Shown
+    ) -> bool:
         """Call one webhook and apply its patch; tell whether the object changed."""
         if not has_own_kind(attributes):
             await self._show_as(shown, resource)
@@ -177,7 +179,7 @@ class WebhookAdmission:
 
     # Validating
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Raises: APIStatusError of the first denial to come."""
         if not self._webhooks.validating:
             return
@@ -204,7 +206,7 @@ class WebhookAdmission:
         if refusals:
             raise refusals[0]
 
-    async def _validate_by(self, webhook: Webhook, resource: Resource, attributes: Attributes) -> None:
+    async def _validate_by(self, webhook: Webhook, resource: Resource, attributes: AdmissionAttributes) -> None:
         document = attributes.object
         asked: Resource = attributes.resource
         if document is not None and resource is not asked and not has_own_kind(attributes):
@@ -223,7 +225,7 @@ class WebhookAdmission:
 
     # One webhook
 
-    async def _old_as(self, attributes: Attributes, resource: Resource) -> Document | None:
+    async def _old_as(self, attributes: AdmissionAttributes, resource: Resource) -> Document | None:
         asked: Resource = attributes.resource
         if attributes.old is None or resource is asked or has_own_kind(attributes):
             return attributes.old
@@ -232,7 +234,7 @@ class WebhookAdmission:
     async def _ask(
         self,
         webhook: Webhook,
-        attributes: Attributes,
+        attributes: AdmissionAttributes,
         resource: Resource,
         document: Document | None,
         old: Document | None,
@@ -259,7 +261,7 @@ class WebhookAdmission:
     def _conditions_hold(
         self,
         webhook: Webhook,
-        attributes: Attributes,
+        attributes: AdmissionAttributes,
         resource: Resource,
         document: Document | None,
         old: Document | None,
@@ -284,7 +286,7 @@ class WebhookAdmission:
         raise failures.forbidden(asked.plural, asked.group, attributes.name, why)
 
 
-def _scoped(attributes: Attributes) -> Attributes:
+def _scoped(attributes: AdmissionAttributes) -> AdmissionAttributes:
     """Return the attributes as admission sees them: a Namespace object lies in the namespace it is."""
     resource: Resource = attributes.resource
     if resource.stored_as == NAMESPACES:
@@ -341,7 +343,7 @@ def _read_custom(resource: Resource, document: Document) -> Document:
     return document
 
 
-def _check_identity(attributes: Attributes, document: Document) -> None:
+def _check_identity(attributes: AdmissionAttributes, document: Document) -> None:
     """Refuse what a webhook may not change, as the steps after it do upstream."""
     resource: Resource = attributes.resource
     metadata: Document = document.get("metadata") or {}
@@ -364,7 +366,7 @@ def _check_identity(attributes: Attributes, document: Document) -> None:
         raise failures.invalid(resource.kind, resource.group, str(metadata.get("name", "")), [*causes, *causes])
 
 
-def _restore_fields(attributes: Attributes, document: Document) -> None:
+def _restore_fields(attributes: AdmissionAttributes, document: Document) -> None:
     """Bring back the managedFields as they were before the webhooks, when these left what cannot be read."""
     metadata: Document = document.get("metadata") or {}
     entries = metadata.get("managedFields") or ()

@@ -8,7 +8,7 @@ from typing import Any
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.reviews import Names
 from ctrlruntime.apiserver.admission.webhooks import Webhook
-from ctrlruntime.apiserver.interfaces import NAMESPACES, Attributes, Document
+from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.storage import Store
 
@@ -20,7 +20,7 @@ class Matcher:
         self._store = store
         self._equivalents = equivalents
 
-    def match(self, webhook: Webhook, attributes: Attributes) -> Resource | None:
+    def match(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
         """Return the version in which the webhook sees the request, or None when it is not called. Raises: NotFound."""
         found = self._by_rules(webhook, attributes)
         if found is None:
@@ -31,7 +31,7 @@ class Matcher:
             return None
         return found
 
-    def _by_rules(self, webhook: Webhook, attributes: Attributes) -> Resource | None:
+    def _by_rules(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
         resource: Resource = attributes.resource
         if self._matches(webhook, resource, attributes):
             return resource
@@ -43,13 +43,13 @@ class Matcher:
         return None
 
     @staticmethod
-    def _matches(webhook: Webhook, resource: Resource, attributes: Attributes) -> bool:
+    def _matches(webhook: Webhook, resource: Resource, attributes: AdmissionAttributes) -> bool:
         return any(
             rule.matches(resource, attributes.subresource, attributes.operation, attributes.namespace)
             for rule in webhook.rules
         )
 
-    def _namespace_matches(self, webhook: Webhook, attributes: Attributes) -> bool:
+    def _namespace_matches(self, webhook: Webhook, attributes: AdmissionAttributes) -> bool:
         resource: Resource = attributes.resource
         if resource.stored_as == NAMESPACES and not attributes.subresource and attributes.object is not None:
             return webhook.namespaces.matches(_labels(attributes.object))  # what it is to become counts
@@ -61,7 +61,7 @@ class Matcher:
         return webhook.namespaces.matches(record.labels)
 
 
-def _object_matches(webhook: Webhook, attributes: Attributes) -> bool:
+def _object_matches(webhook: Webhook, attributes: AdmissionAttributes) -> bool:
     """Tell whether the new object or the old one is selected; what has no metadata never is."""
     return any(
         document is not None and "metadata" in document and webhook.objects.matches(_labels(document))
@@ -73,7 +73,7 @@ def _labels(document: Document) -> Any:
     return (document.get("metadata") or {}).get("labels")
 
 
-def names_of(resource: Resource, attributes: Attributes) -> Names:
+def names_of(resource: Resource, attributes: AdmissionAttributes) -> Names:
     """Return the names under which a request is shown as one of `resource`."""
     kind = (resource.group, resource.version, resource.kind)
     if has_own_kind(attributes):
@@ -81,7 +81,7 @@ def names_of(resource: Resource, attributes: Attributes) -> Names:
     return Names(kind, (resource.group, resource.version, resource.plural))
 
 
-def has_own_kind(attributes: Attributes) -> bool:
+def has_own_kind(attributes: AdmissionAttributes) -> bool:
     """Tell whether the body is not the resource's own kind but its subresource's (Scale, Eviction …), which no version changes."""
     resource: Resource = attributes.resource
     return attributes.kind != (resource.group, resource.version, resource.kind)

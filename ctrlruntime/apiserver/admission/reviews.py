@@ -12,7 +12,7 @@ import msgspec
 
 from ctrlruntime.apiserver.authorization import user_info
 from ctrlruntime.apiserver.encoding import encode
-from ctrlruntime.apiserver.interfaces import Attributes, Document
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document
 from ctrlruntime.errors import APIStatusError
 
 _GROUP = "admission.k8s.io"
@@ -46,7 +46,7 @@ class Names:
 
 
 def make_request(
-    attributes: Attributes, names: Names, uid: str, object: Document | None, old: Document | None
+    attributes: AdmissionAttributes, names: Names, uid: str, object: Document | None, old: Document | None
 ) -> Document:
     """Return the `request` of a review; `object` and `old` are in the version that `names` says."""
     resource = attributes.resource

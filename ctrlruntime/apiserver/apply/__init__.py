@@ -3,7 +3,7 @@
 from ctrlruntime.apiserver.apply.configuration import read_configuration
 from ctrlruntime.apiserver.apply.fieldsets import FieldSet
 from ctrlruntime.apiserver.apply.manager import FieldManager
-from ctrlruntime.apiserver.apply.tracker import Fields
+from ctrlruntime.apiserver.apply.tracker import ManagedFieldsTracker
 from ctrlruntime.apiserver.apply.types import Compiler, Type, Versions
 
-__all__ = ["Compiler", "FieldManager", "FieldSet", "Fields", "Type", "Versions", "read_configuration"]
+__all__ = ["Compiler", "FieldManager", "FieldSet", "ManagedFieldsTracker", "Type", "Versions", "read_configuration"]

@@ -35,7 +35,7 @@ _COMPILING: Final = Lock()
 """Held while a type is compiled: the built-in ones are shared by all servers of the process."""
 
 
-class Fields:
+class ManagedFieldsTracker:
     """Who owns which field, for all kinds of the server."""
 
     def __init__(self, registry: Registry, *, now: Callable[[], float] = time.time) -> None:
@@ -256,7 +256,7 @@ def _unconverted(which: str, scale: Document | None) -> str:
 class _Versions:
     """The other served versions of a resource."""
 
-    def __init__(self, registry: Registry, fields: Fields, resource: Resource) -> None:
+    def __init__(self, registry: Registry, fields: ManagedFieldsTracker, resource: Resource) -> None:
         self._registry = registry
         self._fields = fields
         self._plural = resource.plural
@@ -302,4 +302,4 @@ def _convert(document: Document, source: Resource, target: Resource) -> Document
     return target.fit({**document, "kind": target.kind, "apiVersion": target.api_version}, [])
 
 
-__all__ = ["Fields"]
+__all__ = ["ManagedFieldsTracker"]

@@ -6,7 +6,7 @@ from ctrlruntime.apiserver.authentication.accounts import AccountTokens, Bound, 
 from ctrlruntime.apiserver.authentication.authenticator import Authenticator
 from ctrlruntime.apiserver.authentication.impersonation import Impersonation, is_impersonating, wanted_user
 from ctrlruntime.apiserver.authentication.signing import SigningKey
-from ctrlruntime.apiserver.authentication.users import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, account_user
+from ctrlruntime.apiserver.authentication.well_known import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, account_user
 
 __all__ = [
     "ANONYMOUS",

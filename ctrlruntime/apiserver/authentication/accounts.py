@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, cast
 import msgspec
 
 from ctrlruntime.apiserver.authentication.signing import SigningKey, VerifyingKey, decode_part, read_keys
-from ctrlruntime.apiserver.authentication.users import AUTHENTICATED, CREDENTIAL_ID, account_groups, account_user
+from ctrlruntime.apiserver.authentication.well_known import AUTHENTICATED, CREDENTIAL_ID, account_groups, account_user
 from ctrlruntime.apiserver.authorization import User
 from ctrlruntime.apiserver.encoding import decode
 from ctrlruntime.apiserver.failures import shown

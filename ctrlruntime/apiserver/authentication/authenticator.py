@@ -12,7 +12,7 @@ from ssl import SSLObject
 from typing import Any, Final
 
 from ctrlruntime.apiserver.authentication.accounts import AccountTokens, TokenRefused
-from ctrlruntime.apiserver.authentication.users import ANONYMOUS, AUTHENTICATED, CREDENTIAL_ID
+from ctrlruntime.apiserver.authentication.well_known import ANONYMOUS, AUTHENTICATED, CREDENTIAL_ID
 from ctrlruntime.apiserver.authorization import User
 from ctrlruntime.apiserver.options import TokenUser
 from ctrlruntime.errors import Unauthorized

@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 from urllib.parse import unquote
 
-from ctrlruntime.apiserver.authentication.users import (
+from ctrlruntime.apiserver.authentication.well_known import (
     ANONYMOUS,
     AUTHENTICATED,
     UNAUTHENTICATED,
     account_groups,
     account_of,
 )
-from ctrlruntime.apiserver.authorization import MASTERS, RBAC, Attributes, User, refusal
+from ctrlruntime.apiserver.authorization import MASTERS, RBAC, AuthorizationAttributes, User, refusal
 from ctrlruntime.apiserver.failures import shown
 from ctrlruntime.errors import BadRequest, Forbidden
 
-Ask: TypeAlias = Callable[[User, Attributes], tuple[bool, str]]
+Ask: TypeAlias = Callable[[User, AuthorizationAttributes], tuple[bool, str]]
 _PREFIX: Final = "impersonate-"
 _EXTRA: Final = "impersonate-extra-"
 _GROUP: Final = "authentication.k8s.io"
@@ -75,7 +75,7 @@ class Impersonation:
         self._rbac = rbac
         self._last: dict[str, str] = {}
 
-    def assume(self, requester: User, wanted: User, attributes: Attributes) -> User:
+    def assume(self, requester: User, wanted: User, attributes: AuthorizationAttributes) -> User:
         """Return the user to go on as. Raises: Forbidden; `attributes` are what the request then does."""
         refused: Forbidden | None = None
         for way in self._ways(requester, wanted):
@@ -92,7 +92,7 @@ class Impersonation:
         last = self._last.get(requester.name)
         return sorted(ways, key=lambda way: way.name != last)
 
-    def _problem(self, requester: User, way: _Way, attributes: Attributes) -> Forbidden | None:
+    def _problem(self, requester: User, way: _Way, attributes: AuthorizationAttributes) -> Forbidden | None:
         rbac = self._rbac
         if rbac is None:
             return None
@@ -104,7 +104,9 @@ class Impersonation:
             if not allowed:
                 return refusal(requester, one, reason)
         if way.name != _LEGACY and MASTERS in way.groups:
-            one = Attributes(f"impersonate:{way.name}", group=_GROUP, version="v1", resource="groups", name=MASTERS)
+            one = AuthorizationAttributes(
+                f"impersonate:{way.name}", group=_GROUP, version="v1", resource="groups", name=MASTERS
+            )
             return refusal(requester, one, "impersonating the system:masters group is not allowed")
         return None
 
@@ -119,7 +121,7 @@ class _Way:
     """One way of permitting an impersonation: its name, what must be allowed, and the groups it adds."""
 
     name: str
-    checks: tuple[Attributes, ...]
+    checks: tuple[AuthorizationAttributes, ...]
     groups: tuple[str, ...] = ()
     adds: tuple[str, ...] = ()
 
@@ -142,23 +144,23 @@ def _ways(wanted: User) -> Iterator[_Way]:
     yield _Way(_LEGACY, tuple(_parts(wanted, _LEGACY, "", account)))
 
 
-def _parts(wanted: User, verb: str, group: str, account: tuple[str, str] | None) -> Iterator[Attributes]:
+def _parts(wanted: User, verb: str, group: str, account: tuple[str, str] | None) -> Iterator[AuthorizationAttributes]:
     """Yield what must be allowed for each part of the wanted user, in the order in which upstream asks."""
     if account is not None:
-        yield Attributes(verb, group, "v1", "serviceaccounts", namespace=account[0], name=account[1])
+        yield AuthorizationAttributes(verb, group, "v1", "serviceaccounts", namespace=account[0], name=account[1])
     else:
-        yield Attributes(verb, group, "v1", "users", name=wanted.name)
+        yield AuthorizationAttributes(verb, group, "v1", "users", name=wanted.name)
     if wanted.uid:
-        yield Attributes(verb, _GROUP, "v1", "uids", name=wanted.uid)
+        yield AuthorizationAttributes(verb, _GROUP, "v1", "uids", name=wanted.uid)
     for one in wanted.groups:
-        yield Attributes(verb, group, "v1", "groups", name=one)
+        yield AuthorizationAttributes(verb, group, "v1", "groups", name=one)
     for key, values in wanted.extra.items():
         for value in values:
-            yield Attributes(verb, _GROUP, "v1", "userextras", subresource=key, name=value)
+            yield AuthorizationAttributes(verb, _GROUP, "v1", "userextras", subresource=key, name=value)
 
 
-def _on(verb: str, resource: str, name: str, namespace: str = "") -> Attributes:
-    return Attributes(verb, _GROUP, "v1", resource, namespace=namespace, name=name)
+def _on(verb: str, resource: str, name: str, namespace: str = "") -> AuthorizationAttributes:
+    return AuthorizationAttributes(verb, _GROUP, "v1", resource, namespace=namespace, name=name)
 
 
 def _complete(wanted: User, adds: tuple[str, ...]) -> User:

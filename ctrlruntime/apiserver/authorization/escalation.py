@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.authorization.attributes import MASTERS, AuthorizationAttributes, User
 from ctrlruntime.apiserver.authorization.policy import GROUP
 from ctrlruntime.apiserver.authorization.rbac import RBAC
 from ctrlruntime.apiserver.authorization.rules import Rule, missing_rules
-from ctrlruntime.apiserver.authorization.users import MASTERS, Attributes, User
 from ctrlruntime.apiserver.failures import shown
-from ctrlruntime.apiserver.interfaces import Document, Identity
+from ctrlruntime.apiserver.interfaces import Document, UserIdentity
 from ctrlruntime.errors import APIStatusError, BadRequest, Forbidden
 
 _EVERYTHING: Final[Sequence[Rule]] = (
@@ -33,7 +33,7 @@ class Escalation:
     def __init__(self, rbac: RBAC) -> None:
         self._rbac = rbac
 
-    def check(self, plural: str, document: Document, old: Document | None, author: Identity) -> None:
+    def check(self, plural: str, document: Document, old: Document | None, author: UserIdentity) -> None:
         """Raises: Forbidden, NotFound (a role that a binding names), BadRequest."""
         if MASTERS in author.groups:
             return
@@ -96,11 +96,13 @@ class Escalation:
         return not missing_rules(self._rbac.holdings(user, "").rules, _EVERYTHING)
 
     def _may(self, user: User, verb: str, resource: str, namespace: str, name: str) -> bool:
-        asked = Attributes(verb, group=GROUP, version="v1", resource=resource, namespace=namespace, name=name)
+        asked = AuthorizationAttributes(
+            verb, group=GROUP, version="v1", resource=resource, namespace=namespace, name=name
+        )
         return self._rbac.allowed(user, asked)[0]
 
 
-def _as_user(author: Identity) -> User:
+def _as_user(author: UserIdentity) -> User:
     extra = {key: tuple(values) for key, values in author.extra.items()}
     return User(author.name, tuple(author.groups), author.uid, extra)
 

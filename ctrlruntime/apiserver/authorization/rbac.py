@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import anyio
 
+from ctrlruntime.apiserver.authorization.attributes import MASTERS, AuthorizationAttributes, User
 from ctrlruntime.apiserver.authorization.policy import GROUP
 from ctrlruntime.apiserver.authorization.rules import Rule, rule_allows
-from ctrlruntime.apiserver.authorization.users import MASTERS, Attributes, User
 from ctrlruntime.apiserver.failures import shown
 from ctrlruntime.apiserver.interfaces import API, Change, Document
 from ctrlruntime.errors import Forbidden
@@ -65,7 +65,7 @@ class RBAC:
         """Forget what was collected; the next decision reads roles and bindings anew."""
         self._grants = None
 
-    def allowed(self, user: User, attributes: Attributes) -> tuple[bool, str]:
+    def allowed(self, user: User, attributes: AuthorizationAttributes) -> tuple[bool, str]:
         """Return the decision and its reason; the reason for a refusal is empty unless a role is missing."""
         if MASTERS in user.groups:
             return True, ""
@@ -77,7 +77,7 @@ class RBAC:
                 missing.append(text)
         return False, f"RBAC: {_joined(missing)}" if missing else ""
 
-    def forbidden(self, user: User, attributes: Attributes) -> Forbidden:
+    def forbidden(self, user: User, attributes: AuthorizationAttributes) -> Forbidden:
         """Return the error that refuses the request, with the real server's message."""
         return refusal(user, attributes, self.allowed(user, attributes)[1])
 
@@ -132,7 +132,7 @@ class RBAC:
         return grants
 
 
-def refusal(user: User, attributes: Attributes, reason: str = "") -> Forbidden:
+def refusal(user: User, attributes: AuthorizationAttributes, reason: str = "") -> Forbidden:
     """Return the 403 for a request that was refused for `reason`."""
     message = _refused(user, attributes).translate(_ESCAPES) + (f": {reason}" if reason else "")
     details: dict[str, Any] = {}
@@ -146,7 +146,7 @@ def refusal(user: User, attributes: Attributes, reason: str = "") -> Forbidden:
     return Forbidden(message, details={key: value for key, value in details.items() if value})
 
 
-def _refused(user: User, attributes: Attributes) -> str:
+def _refused(user: User, attributes: AuthorizationAttributes) -> str:
     who = shown(user.name)
     if not attributes.resource:
         return f'User {who} cannot {attributes.verb} path "{attributes.path}"'

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ctrlruntime.apiserver.authorization.users import Attributes
+from ctrlruntime.apiserver.authorization.attributes import AuthorizationAttributes
 from ctrlruntime.apiserver.failures import shown
 
 Rule: TypeAlias = Mapping[str, Any]
 
 
-def rule_allows(rule: Rule, asked: Attributes) -> bool:
+def rule_allows(rule: Rule, asked: AuthorizationAttributes) -> bool:
     """Tell whether the rule allows a request."""
     if not _has(rule.get("verbs"), asked.verb):
         return False

@@ -73,7 +73,11 @@ class Application:
         self._subresources = Subresources(registry, self._objects, tokens)
         self._impersonation = Impersonation(None if allows_all else rbac)
         self._reviews = Reviews(
-            rbac, authenticator, allows_all=allows_all, fields=lambda: registry.plugins.fields, admit=self._admit_review
+            rbac,
+            authenticator,
+            allows_all=allows_all,
+            fields=lambda: registry.extensions.fields,
+            admit=self._admit_review,
         )
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:

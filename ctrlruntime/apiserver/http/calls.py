@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
-from ctrlruntime.apiserver.authorization import Attributes, User
+from ctrlruntime.apiserver.authorization import AuthorizationAttributes, User
 from ctrlruntime.apiserver.registry import Resource
 from ctrlruntime.selector import parse_fields
 
@@ -63,17 +63,17 @@ class Call:
             return "deletecollection"
         return _VERBS.get(self.method, "")
 
-    def attributes(self) -> Attributes:
+    def attributes(self) -> AuthorizationAttributes:
         """Return what authorization is asked."""
         target = self.target
         if target is None:
-            return Attributes(verb=self.method.lower(), path=self.path)
+            return AuthorizationAttributes(verb=self.method.lower(), path=self.path)
         namespace, verb, name = target.namespace, self.verb, target.name
         if not name and verb in {"list", "watch"} and "fieldSelector" in self.query:
             name = _selected_name(self.query["fieldSelector"])
         if target.resource == "namespaces" and not target.group and target.name:
             namespace = target.name
-        return Attributes(
+        return AuthorizationAttributes(
             verb=verb,
             group=target.group,
             version=target.version,

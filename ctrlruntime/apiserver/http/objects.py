@@ -164,7 +164,7 @@ class Objects:
         options = write_options(call, "PatchOptions")
         options.is_patch = options.is_apply = options.creates = True
         config, force = read_apply(call, options)
-        fields = self._registry.plugins.fields
+        fields = self._registry.extensions.fields
         assert fields is not None
 
         def edit(old: Document | None) -> Document:

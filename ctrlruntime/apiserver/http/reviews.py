@@ -10,7 +10,7 @@ from aiohttp import web
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authentication import Authenticator, TokenRefused
-from ctrlruntime.apiserver.authorization import RBAC, Attributes, User, user_info
+from ctrlruntime.apiserver.authorization import RBAC, AuthorizationAttributes, User, user_info
 from ctrlruntime.apiserver.encoding import encode, timestamp
 from ctrlruntime.apiserver.http.answers import document_answer
 from ctrlruntime.apiserver.http.bodies import read_fitted
@@ -266,12 +266,12 @@ def _selector_problem(asked: Document) -> str:
     return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]" if problems else ""
 
 
-def _attributes(spec: Document) -> Attributes:
+def _attributes(spec: Document) -> AuthorizationAttributes:
     path: Document | None = spec.get("nonResourceAttributes")
     if path is not None:
-        return Attributes(verb=path.get("verb", ""), path=path.get("path", ""))
+        return AuthorizationAttributes(verb=path.get("verb", ""), path=path.get("path", ""))
     asked: Document = spec.get("resourceAttributes") or {}
-    return Attributes(
+    return AuthorizationAttributes(
         verb=asked.get("verb", ""),
         group=asked.get("group", ""),
         version=asked.get("version", ""),

@@ -14,7 +14,7 @@ from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.objects import Objects, Reader, check_path, is_apply, patched, read_apply
 from ctrlruntime.apiserver.http.options import write_options
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry import Lens, Registry, Resource, WriteOptions
+from ctrlruntime.apiserver.registry import Registry, Resource, SubresourceView, WriteOptions
 from ctrlruntime.errors import BadRequest
 from ctrlruntime.selector import from_label_selector, from_labels
 
@@ -42,7 +42,7 @@ class Scales:
     async def _update(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         options = write_options(call, "PatchOptions" if call.method == "PATCH" else "UpdateOptions")
         change, force = self._change(call, resource, target, options)
-        fields = self._registry.plugins.fields
+        fields = self._registry.extensions.fields
         assert fields is not None
 
         def edit(old: Document | None) -> Document:
@@ -61,9 +61,9 @@ class Scales:
         options.is_patch = True
         options.field_validation = "Ignore"
         show = partial(scale_of, resource, needs_count=False)  # what is asked about may have no count yet
-        lens = Lens(_KIND, show, lambda *pair: put_scale(resource, *pair))
+        view = SubresourceView(_KIND, show, lambda *pair: put_scale(resource, *pair))
         written = await self._registry.writer.update(
-            resource, target.namespace, target.name, edit, options, "scale", lens
+            resource, target.namespace, target.name, edit, options, "scale", view
         )
         await resource.prepare((written.record,))
         return document_answer(call, scale_of(resource, resource.tree(written.record)))

@@ -74,7 +74,7 @@ class Tokens:
             metadata.pop(key, None)
         if spec.get("expirationSeconds") is None:
             spec["expirationSeconds"] = _USUAL
-        tracker = self._registry.plugins.fields
+        tracker = self._registry.extensions.fields
         if tracker is not None:
             tracker.track(_REQUESTS, None, request, manager=options.field_manager, subresource="token")
         spec["audiences"] = spec.get("audiences") or list(self._accounts.audiences)

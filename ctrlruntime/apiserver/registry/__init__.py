@@ -2,6 +2,6 @@
 
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource, Subresource
-from ctrlruntime.apiserver.registry.writes import DeleteOptions, Edit, Lens, WriteOptions, Written
+from ctrlruntime.apiserver.registry.writes import DeleteOptions, Edit, SubresourceView, WriteOptions, Written
 
-__all__ = ["DeleteOptions", "Edit", "Lens", "Registry", "Resource", "Subresource", "WriteOptions", "Written"]
+__all__ = ["DeleteOptions", "Edit", "Registry", "Resource", "Subresource", "SubresourceView", "WriteOptions", "Written"]

@@ -5,7 +5,7 @@ Takes a pending write (or a delete, or a body that is acted on and not stored), 
 
 from __future__ import annotations
 
-from ctrlruntime.apiserver.interfaces import Admission, Attributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import Admission, AdmissionAttributes, Document, Operation
 from ctrlruntime.apiserver.registry.reading import read
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, Pending, WriteOptions
@@ -17,8 +17,8 @@ async def mutate(admission: Admission, pending: Pending) -> None:
     changed = await admission.mutate(_attributes(pending))
     if changed is None:
         return
-    if pending.lens is not None:
-        pending.lens.put(pending.document, changed)
+    if pending.view is not None:
+        pending.view.put(pending.document, changed)
         return
     pending.document = read(pending.resource, changed, WriteOptions(field_validation="Ignore"))
 
@@ -31,7 +31,7 @@ async def validate(admission: Admission, pending: Pending) -> None:
 async def review_delete(admission: Admission, resource: Resource, record: Record, options: DeleteOptions) -> None:
     """Ask the webhooks about a delete. Raises: APIStatusError of a denial."""
     namespace, name = record.key
-    attributes = Attributes(
+    attributes = AdmissionAttributes(
         operation="DELETE",
         resource=resource,
         subresource="",
@@ -62,7 +62,7 @@ async def review_body(
 ) -> Document:
     """Ask the webhooks about a body that is not stored; return it as they left it. Raises: APIStatusError of a denial."""
     group, _, version = str(document.get("apiVersion", "")).rpartition("/")
-    attributes = Attributes(
+    attributes = AdmissionAttributes(
         operation=operation,
         resource=resource,
         subresource=subresource,
@@ -81,19 +81,19 @@ async def review_body(
     return attributes.object
 
 
-def _attributes(pending: Pending) -> Attributes:
-    resource, options, lens = pending.resource, pending.options, pending.lens
+def _attributes(pending: Pending) -> AdmissionAttributes:
+    resource, options, view = pending.resource, pending.options, pending.view
     metadata: Document = pending.document["metadata"]
     old = pending.old
-    return Attributes(
+    return AdmissionAttributes(
         operation="CREATE" if old is None else "UPDATE",
         resource=resource,
         subresource=pending.subresource,
-        kind=lens.kind if lens else (resource.group, resource.version, resource.kind),
+        kind=view.kind if view else (resource.group, resource.version, resource.kind),
         namespace=metadata.get("namespace", ""),
         name=metadata.get("name", ""),
-        object=lens.show(pending.document) if lens else pending.document,
-        old=lens.show(old) if lens and old is not None else old,
+        object=view.show(pending.document) if view else pending.document,
+        old=view.show(old) if view and old is not None else old,
         user=options.user,
         dry_run=options.dry_run,
         options=options.document("CreateOptions" if old is None else "UpdateOptions"),

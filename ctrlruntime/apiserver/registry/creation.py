@@ -1,6 +1,6 @@
 """How an object comes to be: from a client's body to the first record, in three steps between which admission is asked.
 
-`begin` reads the body, `settle` sets what only the server sets and validates, `store` swaps the record in. None of them awaits.
+`begin` reads the body, `complete` sets what only the server sets and validates, `store` swaps the record in. None of them awaits.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from random import Random
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.interfaces import API, NAMESPACES, PODS, Document
-from ctrlruntime.apiserver.registry import certificates
+from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry.assignment import assign, confirm_account
+from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.metadata import generated_name
 from ctrlruntime.apiserver.registry.object_validation import validate_object
-from ctrlruntime.apiserver.registry.plugins import Plugins
 from ctrlruntime.apiserver.registry.preparation import prepare_create, restore_defaults
 from ctrlruntime.apiserver.registry.reading import read, set_namespace
 from ctrlruntime.apiserver.registry.records import Records
@@ -31,11 +31,18 @@ class Creation:
     """The steps of a create."""
 
     def __init__(
-        self, store: Store, api: API, plugins: Plugins, records: Records, *, now: Callable[[], float], rng: Random
+        self,
+        store: Store,
+        api: API,
+        extensions: WriteExtensions,
+        records: Records,
+        *,
+        now: Callable[[], float],
+        rng: Random,
     ) -> None:
         self._store = store
         self._api = api
-        self._plugins = plugins
+        self._extensions = extensions
         self._records = records
         self._now = now
         self._rng = rng
@@ -51,22 +58,22 @@ class Creation:
         set_namespace(resource, metadata, namespace)
         for key in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(key, None)
-        self._plugins.track(resource, None, document, options, "")
+        self._extensions.track(resource, None, document, options, "")
         self._check_namespace(resource, metadata)
         strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
         if not resource.is_custom and resource.stored_as == PODS:
             # What the built-in admission plugins set (priority, tolerations) stands when the webhooks look.
-            if self._plugins.needs_accounts:
+            if self._extensions.needs_accounts:
                 confirm_account(document, self._api)
             assign(resource.group, resource.kind, document, self._api)
-        if resource.stored_as == certificates.REQUESTS and options.user is not None:
-            certificates.stamp(document, options.user)
+        if resource.stored_as == signing_requests.REQUESTS and options.user is not None:
+            signing_requests.stamp(document, options.user)
         return Pending(resource, strategy, self._store.table(*resource.stored_as), options, document)
 
-    def settle(self, pending: Pending) -> None:
+    def complete(self, pending: Pending) -> None:
         """Set what only the server sets, and validate. Raises: APIStatusError as a client would see it."""
         resource, document = pending.resource, pending.document
-        self._plugins.confirm(pending)
+        self._extensions.confirm(pending)
         metadata: Document = document["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):  # mutating webhooks do not see the name yet
             metadata["name"] = self._free_name(pending.table, metadata)
@@ -75,7 +82,7 @@ class Creation:
         restore_defaults(resource, document)
         if not resource.is_custom and resource.stored_as != PODS:
             assign(resource.group, resource.kind, document, self._api)
-        hook = self._plugins.hook_of(resource)
+        hook = self._extensions.hook_of(resource)
         hook.prepare(document, None)
         validate_object(pending, hook)
 
@@ -96,12 +103,12 @@ class Creation:
                 resource.plural, resource.group, key[1], deleting=deleting, generated="generateName" in metadata
             )
         if resource.stored_as == SERVICES:
-            self._plugins.addresses.allocate(document, table.records, dry_run=is_dry)
+            self._extensions.addresses.allocate(document, table.records, dry_run=is_dry)
         record = self._records.write(
             table, resource, "ADDED", document, None, None, dry_run=is_dry, stored=pending.stored
         )
         if not is_dry:
-            self._plugins.hook_of(resource).written(document, None)
+            self._extensions.hook_of(resource).written(document, None)
         return Written(201, record)
 
     def _free_name(self, table: Table, metadata: Document) -> str:
@@ -113,7 +120,7 @@ class Creation:
         return name
 
     def _check_namespace(self, resource: Resource, metadata: Document) -> None:
-        if not resource.namespaced or not self._plugins.checks_namespaces:
+        if not resource.namespaced or not self._extensions.checks_namespaces:
             return
         namespace: str = metadata["namespace"]
         record = self._store.table(*NAMESPACES).records.get(("", namespace))

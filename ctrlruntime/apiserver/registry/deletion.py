@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.interfaces import DEFINITIONS, NAMESPACES, PODS, Document
-from ctrlruntime.apiserver.registry.plugins import Plugins
+from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.records import Records, record_of
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.strategies import Strategy, strategy_of
@@ -24,8 +24,8 @@ _PROTECTED_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 class Deletion:
     """The steps of a delete, between which admission is asked."""
 
-    def __init__(self, plugins: Plugins, records: Records, *, now: Callable[[], float]) -> None:
-        self._plugins = plugins
+    def __init__(self, extensions: WriteExtensions, records: Records, *, now: Callable[[], float]) -> None:
+        self._extensions = extensions
         self._records = records
         self._now = now
 
@@ -49,7 +49,7 @@ class Deletion:
         metadata: Document = document["metadata"]
         strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
         set_propagation(metadata, strategy, options)
-        hook = self._plugins.hook_of(resource)
+        hook = self._extensions.hook_of(resource)
         if "deletionTimestamp" not in metadata:
             hook.deleting(document)
         grace = grace_of(resource, document, options)

@@ -11,7 +11,7 @@ from typing import Final
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import copy_tree
 from ctrlruntime.apiserver.interfaces import DEFINITIONS, Change, Document, EventType
-from ctrlruntime.apiserver.registry.plugins import Plugins
+from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.writes import Pending
 from ctrlruntime.apiserver.storage import Key, Record, Store, Table
@@ -23,9 +23,9 @@ _LARGEST_OBJECT: Final = 1_572_864
 class Records:
     """The way of documents into the store, and out of it."""
 
-    def __init__(self, store: Store, plugins: Plugins) -> None:
+    def __init__(self, store: Store, extensions: WriteExtensions) -> None:
         self._store = store
-        self._plugins = plugins
+        self._extensions = extensions
 
     def write(
         self,
@@ -63,18 +63,18 @@ class Records:
         change = Change("DELETED", last, document, revision) if self._is_heard(table) else None
         self._commit(table, "DELETED", gone, record, change)
         if resource.is_terminating and not table.records:  # the last one of a definition that waits for it
-            self._plugins.hooks[DEFINITIONS].removed(last)
+            self._extensions.hooks[DEFINITIONS].removed(last)
         else:
-            self._plugins.hook_of(resource).removed(last)
+            self._extensions.hook_of(resource).removed(last)
 
     def _commit(self, table: Table, type: EventType, record: Record, old: Record | None, change: Change | None) -> None:
         self._store.commit(table, type, record, old, change)
         if change is not None:
-            for listener in tuple(self._plugins.on_change):
+            for listener in tuple(self._extensions.on_change):
                 listener(table.group, table.plural, change)
 
     def _is_heard(self, table: Table) -> bool:
-        return table.has_listeners or bool(self._plugins.on_change)
+        return table.has_listeners or bool(self._extensions.on_change)
 
 
 def record_of(resource: Resource, document: Document, revision: int, stored: Document | None = None) -> Record:

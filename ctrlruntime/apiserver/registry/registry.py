@@ -15,7 +15,7 @@ from ctrlruntime.apiserver.authorization import User
 from ctrlruntime.apiserver.encoding import copy_tree
 from ctrlruntime.apiserver.interfaces import DEFINITIONS, Change, Document
 from ctrlruntime.apiserver.registry.definitions import Definitions
-from ctrlruntime.apiserver.registry.plugins import Plugins
+from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
 from ctrlruntime.apiserver.registry.services import ServiceAddresses
 from ctrlruntime.apiserver.registry.writer import Writer
@@ -36,10 +36,10 @@ class Registry:
     def __init__(self, store: Store, *, now: Callable[[], float] = time.time, rng: Random | None = None) -> None:
         self.store = store
         rng = rng or Random()  # noqa: S311 - name suffixes, not secrets
-        self.plugins = Plugins(ServiceAddresses(rng=rng))
-        self.writer = Writer(store, self, self.plugins, now=now, rng=rng)
+        self.extensions = WriteExtensions(ServiceAddresses(rng=rng))
+        self.writer = Writer(store, self, self.extensions, now=now, rng=rng)
         self.definitions = Definitions(self, self.writer, store, now=now)
-        self.plugins.hooks[DEFINITIONS] = self.definitions
+        self.extensions.hooks[DEFINITIONS] = self.definitions
         self.generation = 0
         """Counts changes of what is served; discovery and OpenAPI are cached by it."""
         self._served: dict[tuple[str, str, str], Resource] = {}
@@ -172,7 +172,7 @@ class Registry:
         def listener(group: str, plural: str, change: Change) -> None:
             queue.put((group, plural, change))
 
-        self.plugins.on_change.append(listener)
+        self.extensions.on_change.append(listener)
         try:
             for group, plural in self.resources():
                 found = self.canonical(group, plural)
@@ -182,7 +182,7 @@ class Registry:
             while True:
                 yield await queue.take()
         finally:
-            self.plugins.on_change.remove(listener)
+            self.extensions.on_change.remove(listener)
 
     async def create(self, group: str, resource: str, namespace: str, document: Document) -> Document:
         found = self.canonical(group, resource)

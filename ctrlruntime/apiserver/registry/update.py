@@ -1,6 +1,6 @@
 """How an object changes: from an edit of its present state to the next record, in three steps between which admission is asked.
 
-`begin` edits and reads, `settle` puts back what the write may not change and validates, `store` swaps the record in. None of them awaits.
+`begin` edits and reads, `complete` puts back what the write may not change and validates, `store` swaps the record in. None of them awaits.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from collections.abc import Callable
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.interfaces import API, Document
-from ctrlruntime.apiserver.registry import certificates
+from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry.assignment import assign
 from ctrlruntime.apiserver.registry.deletion import ends_deletion
+from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.metadata import identity_causes
 from ctrlruntime.apiserver.registry.object_validation import validate_object
-from ctrlruntime.apiserver.registry.plugins import Plugins
 from ctrlruntime.apiserver.registry.preparation import bump_generation, prepare_update, restore_defaults
 from ctrlruntime.apiserver.registry.reading import check_name, read, set_namespace
 from ctrlruntime.apiserver.registry.records import Records, record_of
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.registry.strategies import strategy_of
-from ctrlruntime.apiserver.registry.writes import Edit, Lens, Pending, WriteOptions, Written
+from ctrlruntime.apiserver.registry.writes import Edit, Pending, SubresourceView, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Key, Record, Table
 
 
 class Update:
     """The steps of an update, whether a PUT, a patch or an apply."""
 
-    def __init__(self, api: API, plugins: Plugins, records: Records, *, now: Callable[[], float]) -> None:
+    def __init__(self, api: API, extensions: WriteExtensions, records: Records, *, now: Callable[[], float]) -> None:
         self._api = api
-        self._plugins = plugins
+        self._extensions = extensions
         self._records = records
         self._now = now
 
@@ -43,7 +43,7 @@ class Update:
         edit: Edit,
         options: WriteOptions,
         subresource: str,
-        lens: Lens | None,
+        view: SubresourceView | None,
     ) -> Pending:
         """Return the write that an edit of the record asks for. Raises: APIStatusError as a client would see it."""
         namespace, name = record.key
@@ -55,27 +55,27 @@ class Update:
         old = resource.tree(record)
         if metadata.get("uid") and metadata["uid"] != record.uid and not options.is_patch:
             raise _other_uid(resource, record.key, metadata["uid"], record.uid)
-        self._plugins.track(resource, old, document, options, subresource)
+        self._extensions.track(resource, old, document, options, subresource)
         strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
-        pending = Pending(resource, strategy, table, options, document, record, old, subresource, lens)
+        pending = Pending(resource, strategy, table, options, document, record, old, subresource, view)
         if options.is_patch:
             self._keep_times(pending)
         return pending
 
-    def settle(self, pending: Pending) -> None:
+    def complete(self, pending: Pending) -> None:
         """Put back what this write may not change, set what only the server sets, validate. Raises: as `begin`."""
         resource, document, old = pending.resource, pending.document, pending.old
         assert old is not None
         if not pending.options.is_patch:
             self._keep_times(pending)
-        self._plugins.confirm(pending)
+        self._extensions.confirm(pending)
         _check_version(pending)
         _check_identity(pending, old)
         prepare_update(resource, pending.strategy, document, old, pending.subresource)
-        if resource.stored_as == certificates.REQUESTS:
-            certificates.prepare(document, old, pending.subresource, timestamp(self._now()))
+        if resource.stored_as == signing_requests.REQUESTS:
+            signing_requests.prepare(document, old, pending.subresource, timestamp(self._now()))
         restore_defaults(resource, document)
-        hook = self._plugins.hook_of(resource)
+        hook = self._extensions.hook_of(resource)
         hook.prepare(document, old)
         if not resource.is_custom and not pending.subresource:
             assign(resource.group, resource.kind, document, self._api, old=old)
@@ -91,7 +91,7 @@ class Update:
         assert record is not None
         assert old is not None
         if resource.stored_as == SERVICES and not pending.subresource:
-            self._plugins.addresses.allocate(document, pending.table.records, old=old, dry_run=options.dry_run)
+            self._extensions.addresses.allocate(document, pending.table.records, old=old, dry_run=options.dry_run)
         document["metadata"]["resourceVersion"] = str(record.revision)
         # An object that rests in a version of old is stored anew even unchanged: that is what a storage migration does.
         is_stale = resource.is_custom and record.writer.version != resource.storage.version
@@ -106,13 +106,13 @@ class Update:
             pending.table, resource, "MODIFIED", document, record, old, dry_run=options.dry_run, stored=pending.stored
         )
         if not options.dry_run:
-            self._plugins.hook_of(resource).written(document, old)
+            self._extensions.hook_of(resource).written(document, old)
         return Written(200, written)
 
     def _keep_times(self, pending: Pending) -> None:
         """A write that changes nothing leaves the times of owners; kube-apiserver looks before admission at a patch, else after it."""
-        if pending.lens is None and pending.old is not None:
-            self._plugins.keep_times(pending.document, pending.old)
+        if pending.view is None and pending.old is not None:
+            self._extensions.keep_times(pending.document, pending.old)
 
 
 def document_to_create(
@@ -150,7 +150,7 @@ def _check_version(pending: Pending) -> None:
 
 
 def _check_identity(pending: Pending, old: Document) -> None:
-    if not pending.options.is_patch or pending.lens is not None:
+    if not pending.options.is_patch or pending.view is not None:
         return
     causes = identity_causes(pending.document["metadata"], old["metadata"])
     if causes:

@@ -13,10 +13,10 @@ from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry import certificates
 from ctrlruntime.apiserver.registry import network_validation as network
 from ctrlruntime.apiserver.registry import pod_validation as pods
 from ctrlruntime.apiserver.registry import policy_validation as policy
+from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry import storage_validation as storage
 from ctrlruntime.apiserver.registry import workload_validation as workloads
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
@@ -162,8 +162,8 @@ _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "Service/status"): network.service_status_causes,
     ("apps", "Deployment/status"): workloads.deployment_status_causes,
     ("apps", "ReplicaSet/status"): workloads.replica_set_status_causes,
-    (_CERTIFICATES, "CertificateSigningRequest/approval"): certificates.approval_causes,
-    (_CERTIFICATES, "CertificateSigningRequest/status"): certificates.status_causes,
+    (_CERTIFICATES, "CertificateSigningRequest/approval"): signing_requests.approval_causes,
+    (_CERTIFICATES, "CertificateSigningRequest/status"): signing_requests.status_causes,
 }
 _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
     ("", "PersistentVolumeClaim"): storage.claim_warnings,

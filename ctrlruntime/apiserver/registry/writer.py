@@ -4,7 +4,7 @@ A write reads the present record, makes the new object (edit, who owns which fie
 validation, validating admission) and swaps one record in the table. Only admission and conversion await, and only where somebody asked
 for them; when another write came in between, the steps are taken again on its result. From the last look at the table to the swap
 nothing awaits, so a write is atomic on the loop. The steps themselves stand in `creation`, `update` and `deletion`; what others add to
-them is in `plugins`.
+them is in `extensions`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ctrlruntime.apiserver.interfaces import API, Document, Operation
 from ctrlruntime.apiserver.registry import admission
 from ctrlruntime.apiserver.registry.creation import Creation
 from ctrlruntime.apiserver.registry.deletion import Deletion
-from ctrlruntime.apiserver.registry.plugins import Plugins
+from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.records import Records, convert
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.update import Update, document_to_create
-from ctrlruntime.apiserver.registry.writes import DeleteOptions, Edit, Lens, WriteOptions, Written
+from ctrlruntime.apiserver.registry.writes import DeleteOptions, Edit, SubresourceView, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Store
 
 _TRIES: Final = 10
@@ -32,23 +32,25 @@ _TRIES: Final = 10
 class Writer:
     """The only writer of the store."""
 
-    def __init__(self, store: Store, api: API, plugins: Plugins, *, now: Callable[[], float], rng: Random) -> None:
-        records = Records(store, plugins)
+    def __init__(
+        self, store: Store, api: API, extensions: WriteExtensions, *, now: Callable[[], float], rng: Random
+    ) -> None:
+        records = Records(store, extensions)
         self._store = store
-        self._plugins = plugins
-        self._creation = Creation(store, api, plugins, records, now=now, rng=rng)
-        self._update = Update(api, plugins, records, now=now)
-        self._deletion = Deletion(plugins, records, now=now)
+        self._extensions = extensions
+        self._creation = Creation(store, api, extensions, records, now=now, rng=rng)
+        self._update = Update(api, extensions, records, now=now)
+        self._deletion = Deletion(extensions, records, now=now)
 
     # Create
 
     async def create(self, resource: Resource, namespace: str, document: Document, options: WriteOptions) -> Written:
         """Store a new object; the document is taken over. Raises: APIStatusError as a client would see it."""
         pending = self._creation.begin(resource, namespace, document, options)
-        asked = self._plugins.admission_of(resource, "", "CREATE")
+        asked = self._extensions.admission_of(resource, "", "CREATE")
         if asked is not None:
             await admission.mutate(asked, pending)
-        self._creation.settle(pending)
+        self._creation.complete(pending)
         if asked is not None:
             await admission.validate(asked, pending)
         if resource.conversion is not None:
@@ -58,7 +60,7 @@ class Writer:
     def create_directly(self, resource: Resource, namespace: str, document: Document, options: WriteOptions) -> Written:
         """Create without asking admission: for the server's own objects."""
         pending = self._creation.begin(resource, namespace, document, options)
-        self._creation.settle(pending)
+        self._creation.complete(pending)
         return self._creation.store(pending)
 
     # Update
@@ -71,7 +73,7 @@ class Writer:
         edit: Edit,
         options: WriteOptions,
         subresource: str = "",
-        lens: Lens | None = None,
+        view: SubresourceView | None = None,
     ) -> Written:
         """Store a new state of an object (or of the part a subresource owns). Raises: APIStatusError as a client would see it."""
         table = self._store.table(*resource.stored_as)
@@ -84,11 +86,11 @@ class Writer:
                 return await self.create(resource, namespace, document, options)
             if resource.conversion is not None:
                 await resource.prepare((record,))
-            pending = self._update.begin(resource, table, record, edit, options, subresource, lens)
-            asked = self._plugins.admission_of(resource, subresource, "UPDATE")
+            pending = self._update.begin(resource, table, record, edit, options, subresource, view)
+            asked = self._extensions.admission_of(resource, subresource, "UPDATE")
             if asked is not None:
                 await admission.mutate(asked, pending)
-            self._update.settle(pending)
+            self._update.complete(pending)
             if asked is not None:
                 await admission.validate(asked, pending)
             if resource.conversion is not None:
@@ -112,7 +114,7 @@ class Writer:
         if record is None:
             raise failures.not_found(resource.plural, resource.group, name)
         pending = self._update.begin(resource, table, record, edit, options, subresource, None)
-        self._update.settle(pending)
+        self._update.complete(pending)
         return self._update.store(pending)
 
     # Delete
@@ -126,7 +128,7 @@ class Writer:
             record = self._deletion.begin(table, resource, namespace, name, options)
             if resource.conversion is not None:
                 await resource.prepare((record,), is_fresh=True)
-            asked = self._plugins.admission_of(resource, "", "DELETE")
+            asked = self._extensions.admission_of(resource, "", "DELETE")
             if asked is not None:
                 await admission.review_delete(asked, resource, record, options)
             if table.records.get((namespace, name)) is record:
@@ -156,7 +158,7 @@ class Writer:
 
         Raises: APIStatusError of a denial.
         """
-        asked = self._plugins.admission_of(resource, subresource, operation)
+        asked = self._extensions.admission_of(resource, subresource, operation)
         if asked is None:
             return document
         return await admission.review_body(

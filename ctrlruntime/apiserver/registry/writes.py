@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document, Identity
+from ctrlruntime.apiserver.interfaces import Document, UserIdentity
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.strategies import Strategy
 from ctrlruntime.apiserver.storage import Record, Table
@@ -26,7 +26,7 @@ class WriteOptions:
     field_validation: str = "Warn"
     field_manager: str = ""
     """Who owns what is written, in managedFields; of a client that named none: the first part of its user agent."""
-    user: Identity | None = None
+    user: UserIdentity | None = None
     is_inside: bool = False
     """By one of the server's own controllers: they grant what they are told to, whatever they hold."""
     duplicates: list[str] = field(default_factory=list[str])
@@ -65,7 +65,7 @@ class DeleteOptions:
     orphan_dependents: bool | None = None
     uid: str | None = None
     resource_version: str | None = None
-    user: Identity | None = None
+    user: UserIdentity | None = None
     is_collection: bool = False
     """One of a collection: webhooks see no name."""
     warnings: list[str] = field(default_factory=list[str])
@@ -99,7 +99,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Lens:
+class SubresourceView:
     """How a subresource with a kind of its own (Scale) shows a part of the object, and takes it back."""
 
     kind: tuple[str, str, str]
@@ -121,15 +121,15 @@ class Pending:
     record: Record | None = None
     old: Document | None = None
     subresource: str = ""
-    lens: Lens | None = None
+    view: SubresourceView | None = None
     stored: Document | None = None
     """The document in the version it is stored in, where only a webhook can make that."""
 
 
-class Guard(Protocol):
+class EscalationCheck(Protocol):
     """Who may grant what: asked about roles and bindings after mutating admission and before anything else."""
 
-    def check(self, plural: str, document: Document, old: Document | None, author: Identity) -> None:
+    def check(self, plural: str, document: Document, old: Document | None, author: UserIdentity) -> None:
         """Raises: Forbidden when the author would give away more than it holds, NotFound for a role that is not there."""
         ...
 

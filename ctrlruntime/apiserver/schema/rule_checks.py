@@ -115,7 +115,7 @@ def _compiled(
     schema: Mapping[str, Any], rules: list[Mapping[str, Any]], place: _Place, costs: _Costs
 ) -> Iterator[StatusCause]:
     from ctrlruntime.cel import MissingLibraryError
-    from ctrlruntime.cel.structural import declare, most_items
+    from ctrlruntime.cel.schema_types import declare, most_items
 
     declared = declare(schema, is_resource=place.is_resource, name=_type_name())
     if declared is None:

@@ -217,7 +217,7 @@ def _node(schema: Mapping[str, Any], is_resource: bool) -> RuleNode:
     node = RuleNode(schema.get("type", ""))
     rules: Sequence[Mapping[str, Any]] = schema.get(RULES) or ()
     if rules:
-        from ctrlruntime.cel.structural import converter
+        from ctrlruntime.cel.schema_types import converter
 
         node.rules = list(_rules(rules, schema, is_resource))
         node.convert = converter(schema, is_resource=is_resource)
@@ -237,7 +237,7 @@ def _child(schema: Mapping[str, Any]) -> RuleNode:
 
 def _rules(rules: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], is_resource: bool) -> Iterator[Rule]:
     from ctrlruntime import cel
-    from ctrlruntime.cel.structural import declare
+    from ctrlruntime.cel.schema_types import declare
 
     declared = declare(schema, is_resource=is_resource)
     assert declared is not None

@@ -28,7 +28,7 @@ from ctrlruntime.olm.bundle import (
 )
 from ctrlruntime.olm.csv import Assembled
 from ctrlruntime.olm.making.editing import REMOVED, Edited, with_values
-from ctrlruntime.olm.making.identity import Identity
+from ctrlruntime.olm.making.identity import BundleIdentity
 from ctrlruntime.olm.trees import mapping
 
 __all__ = [
@@ -96,7 +96,9 @@ def _name(each: Document) -> str:
     return "_".join(str(part) for part in parts if part).lower().replace(":", "-").replace("/", "-") + ".yaml"
 
 
-def annotations_edited(text: str | None, identity: Identity, csv: Document, *, with_tests: bool, where: str) -> Edited:
+def annotations_edited(
+    text: str | None, identity: BundleIdentity, csv: Document, *, with_tests: bool, where: str
+) -> Edited:
     """Return the text of the annotations, with those that follow from the bundle set and all others kept.
 
     Raises: ConfigError, which names `where`, for a text that holds no annotations.

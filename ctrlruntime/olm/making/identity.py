@@ -14,7 +14,7 @@ from ctrlruntime.olm.bundle import MANIFESTS, SUFFIXES, Bundle
 from ctrlruntime.olm.release import name_for
 from ctrlruntime.project.names import is_subdomain
 
-__all__ = ["Given", "Identity", "identity_of"]
+__all__ = ["BundleIdentity", "Given", "identity_of"]
 
 _FIRST_CHANNEL: Final = "candidate"
 _CHANNEL: Final = re.compile(r"[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?")
@@ -34,7 +34,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class BundleIdentity:
     """What a bundle is called, and where it stands in a catalog."""
 
     package: str
@@ -44,14 +44,14 @@ class Identity:
     """Empty: the catalog's stays."""
 
 
-def identity_of(given: Given, existing: Bundle | None, name: str) -> Identity:
+def identity_of(given: Given, existing: Bundle | None, name: str) -> BundleIdentity:
     """Return the identity of a bundle; `name` is the package's when nobody says another one.
 
     Raises: ConfigError for what is missing or cannot be a version, a channel or a package.
     """
     package = given.package or (existing.package if existing else "") or name
     channels = _channels(given, existing)
-    return Identity(
+    return BundleIdentity(
         package=_named(package, "package", _PACKAGE),
         version=_fitting(_version(given, existing), package),
         channels=channels,

@@ -24,7 +24,7 @@ from ctrlruntime.olm.making.files import (
     marked,
 )
 from ctrlruntime.olm.making.folder import refuse_foreign
-from ctrlruntime.olm.making.identity import Given, Identity, identity_of
+from ctrlruntime.olm.making.identity import BundleIdentity, Given, identity_of
 from ctrlruntime.olm.making.omissions import omitted
 from ctrlruntime.olm.making.pinning import images_of, pinned
 from ctrlruntime.olm.making.sources import Material
@@ -102,7 +102,7 @@ def planned(
     return plan
 
 
-def _assembled(material: Material, identity: Identity, request: Request, warn: Warn) -> Assembled:
+def _assembled(material: Material, identity: BundleIdentity, request: Request, warn: Warn) -> Assembled:
     sources = Sources(
         package=identity.package,
         version=identity.version,
@@ -123,7 +123,7 @@ def _plan(
     folder: Path,
     assembled: Assembled,
     material: Material,
-    identity: Identity,
+    identity: BundleIdentity,
     existing: Bundle | None,
 ) -> Plan:
     files = manifest_files(assembled, identity.package)

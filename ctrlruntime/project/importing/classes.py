@@ -34,7 +34,7 @@ from ctrlruntime.project.importing.layout import (
     width,
 )
 from ctrlruntime.project.importing.meaning import bounds_in, is_limits, normal_schema
-from ctrlruntime.project.importing.names import Attributes, ClassNames, pascal
+from ctrlruntime.project.importing.names import ClassNames, FieldNames, pascal
 
 __all__ = ["Owner", "Types", "description", "markers_over"]
 
@@ -97,7 +97,7 @@ class Types:
         self, schema: Mapping[str, Any], owner: Owner, steps: tuple[str, ...], *, head: bool = False
     ) -> list[str]:
         """Return the lines of the fields of an object; those of an object with a kind leave out its head."""
-        attributes = Attributes()
+        attributes = FieldNames()
         required: set[str] = set(schema.get("required") or ())
         written: list[str] = []
         for wire, child in (schema.get("properties") or {}).items():

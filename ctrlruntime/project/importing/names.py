@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ctrlruntime.api.fields import camel
 from ctrlruntime.api.object import Object
 
-__all__ = ["Attributes", "ClassNames", "pascal"]
+__all__ = ["ClassNames", "FieldNames", "pascal"]
 
 _WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[A-Z]")
 _IN_ANNOTATIONS = frozenset({"bool", "bytes", "core", "crd", "ctrl", "dict", "float", "int", "list", "meta", "str"})
@@ -18,7 +18,7 @@ _IN_ANNOTATIONS = frozenset({"bool", "bytes", "core", "crd", "ctrl", "dict", "fl
 _TAKEN = frozenset(dir(builtins)) | {"Annotated", "Any", "Field", "Literal", "TypeAlias"}
 
 
-class Attributes:
+class FieldNames:
     """The attributes of one class; each name on the wire gets another one."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from ctrlruntime.apiserver.authorization import user_info
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported
-from ctrlruntime.apiserver.interfaces import Document, Identity
+from ctrlruntime.apiserver.interfaces import Document, UserIdentity
 from ctrlruntime.errors import StatusCause
 
 REQUESTS: Final = ("certificates.k8s.io", "certificatesigningrequests")
@@ -17,7 +17,7 @@ _DECISIONS: Final = ("Approved", "Denied")
 _PATH: Final = "status.conditions"
 
 
-def stamp(document: Document, user: Identity) -> None:
+def stamp(document: Document, user: UserIdentity) -> None:
     """Write down who asks, whatever the request says."""
     spec: Document = document.setdefault("spec", {})
     for name in ("username", "uid", "groups", "extra"):

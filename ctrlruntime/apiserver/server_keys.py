@@ -20,7 +20,7 @@ _LIFETIME = 10 * 365 * 86400.0
 """Seconds; a data file may be used for years."""
 
 
-class Identity:
+class ServerKeys:
     """The keys of one server. What the options say goes before what the file remembers."""
 
     def __init__(self, options: Options, file: DataFile | None) -> None:

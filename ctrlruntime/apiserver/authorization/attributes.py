@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document, Identity
+from ctrlruntime.apiserver.interfaces import Document, UserIdentity
 
 MASTERS: Final = "system:masters"
 """The group that may do everything."""
@@ -23,7 +23,7 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _NO_EXTRA)
 
 
-def user_info(user: Identity) -> Document:
+def user_info(user: UserIdentity) -> Document:
     """Return a user as UserInfo, the form in which reviews and webhooks are told of one."""
     info: Document = {"username": user.name}
     if user.uid:
@@ -36,7 +36,7 @@ def user_info(user: Identity) -> Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Attributes:
+class AuthorizationAttributes:
     """What is asked: a verb on a resource, or (when `path` is set) on a path that is no resource.
 
     As on the real server, a request for one Namespace object has that name as `namespace` too.

@@ -12,7 +12,7 @@ from typing import Final
 from ctrlruntime.apiserver.interfaces import Admission, Change, Document, FieldTracker, Operation
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.services import ServiceAddresses
-from ctrlruntime.apiserver.registry.writes import Guard, Hook, Pending, WriteOptions
+from ctrlruntime.apiserver.registry.writes import EscalationCheck, Hook, Pending, WriteOptions
 
 _ITSELF: Final = "kube-apiserver"
 """Who owns what the server writes by itself."""
@@ -21,7 +21,7 @@ _NO_HOOK: Final = Hook()
 
 
 @dataclass(slots=True)
-class Plugins:
+class WriteExtensions:
     """The parts of a write that are set from outside; without them a write is defaulted, validated and stored."""
 
     addresses: ServiceAddresses
@@ -32,7 +32,7 @@ class Plugins:
     )
     """Told of every change, with group and plural."""
     admission: Admission | None = None
-    guard: Guard | None = None
+    escalation_check: EscalationCheck | None = None
     fields: FieldTracker | None = None
     checks_namespaces: bool = True
     """Whether an object's namespace must be there and not be going (the admission plugin NamespaceLifecycle)."""
@@ -74,8 +74,8 @@ class Plugins:
             self.fields.keep_times(document, old)
 
     def confirm(self, pending: Pending) -> None:
-        """Ask the guard whether the author may grant what a role or a binding grants. Raises: Forbidden."""
+        """Check whether the author may grant what a role or a binding grants. Raises: Forbidden."""
         resource, options = pending.resource, pending.options
-        if self.guard is None or options.user is None or options.is_inside or resource.group != _RBAC:
+        if self.escalation_check is None or options.user is None or options.is_inside or resource.group != _RBAC:
             return
-        self.guard.check(resource.plural, pending.document, pending.old, options.user)
+        self.escalation_check.check(resource.plural, pending.document, pending.old, options.user)
