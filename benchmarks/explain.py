@@ -20,7 +20,8 @@ from ctrlruntime.cache.cache import running
 from ctrlruntime.client.api import APIClient
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.split import SplitClient
-from ctrlruntime.controller import Controller, ControllerOptions
+from ctrlruntime.controller.controller import Controller
+from ctrlruntime.controller.options import ControllerOptions
 from ctrlruntime.handler import EnqueueRequestForObject
 from ctrlruntime.journal import Journal
 from ctrlruntime.metrics import Metrics

@@ -57,7 +57,7 @@ def cases(pending: int) -> dict[str, Callable[[], object]]:
     numbers = iter(range(1, 1 << 60))
 
     def read() -> None:
-        loop.run_until_complete(busy.settle(THING, view, "ns", "another"))
+        loop.run_until_complete(busy.wait_until_visible(THING, view, "ns", "another"))
 
     return {
         "write": lambda: write(idle, view, next(numbers)),

@@ -13,8 +13,9 @@ This module re-exports and does nothing else; every name is loaded when it is fi
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ctrlruntime.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from ctrlruntime import (
@@ -56,8 +57,9 @@ if TYPE_CHECKING:
         remove_condition,
         set_condition,
     )
-    from ctrlruntime.controller import Controller, ControllerDefaults, ControllerOptions
     from ctrlruntime.controller.blocking import blocking
+    from ctrlruntime.controller.controller import Controller
+    from ctrlruntime.controller.options import ControllerDefaults, ControllerOptions
     from ctrlruntime.controllerutil import (
         OperationResult,
         add_finalizer,
@@ -195,7 +197,8 @@ _MODULES = {
     "client.patches": ("json_patch", "merge_from", "merge_patch", "strategic_merge_patch"),
     "cluster": ("Cluster",),
     "conditions": ("find_condition", "is_condition_false", "is_condition_true", "remove_condition", "set_condition"),
-    "controller": ("Controller", "ControllerDefaults", "ControllerOptions"),
+    "controller.controller": ("Controller",),
+    "controller.options": ("ControllerDefaults", "ControllerOptions"),
     "controller.blocking": ("blocking",),
     "controllerutil": (
         "OperationResult",
@@ -250,15 +253,9 @@ _SUBMODULES = frozenset(
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name in _SUBMODULES:
-            return importlib.import_module(f"ctrlruntime.{name}")
-        if name not in _HOME:
-            raise AttributeError(f"module 'ctrlruntime' has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"ctrlruntime.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
+    __getattr__ = lazy_attributes(
+        __name__, dict.fromkeys(_SUBMODULES, "") | {name: f".{module}" for name, module in _HOME.items()}
+    )
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -6,10 +6,8 @@ The manager has one for its own cluster; further ones may be added to it, and th
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import json
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Any
 
 import anyio
 from typing_extensions import override
@@ -65,9 +63,8 @@ class Cluster:
         """Refuses writes that are bound to leadership; the manager arms it when it elects a leader."""
 
         self.transport = Transport(config, fence=self.fence, counter=metrics.rest)
-        # Elections, events and reviews must go on while writes that belong to the leader are refused.
-        unlimited = dataclasses.replace(config, qps=None)
-        self._unfenced = Transport(unlimited, tls=self.transport.tls, counter=metrics.rest)
+        # Events and reviews must go on while writes that belong to the leader are refused.
+        self._unfenced = self.transport.sibling(is_limited=False)
         self.mapper = RESTMapper(self.transport.fetch)
         self.gate = Gate(wait=read_your_writes_timeout, waits=metrics.client(name))
         self.observers = CallObservers(cluster=name)
@@ -108,18 +105,8 @@ class Cluster:
 
     def unfenced_client(self) -> Client:
         """Return a direct client whose writes need no leadership: for elections, events and reviews only."""
-        return self._unfenced_client(self.mapper)
-
-    def election_client(self) -> Client:
-        """Return a direct client for Leases alone, whose writes need no leadership; for the event loop that elections run on.
-
-        It asks no discovery: a lease is renewed by one request, whatever else the API server has trouble with.
-        """
-        return self._unfenced_client(RESTMapper(_discover_leases))
-
-    def _unfenced_client(self, mapper: RESTMapper) -> Client:
         observers = CallObservers(origin="unfenced", cluster=self.name)
-        return APIClient(self._unfenced, mapper, self.scheme, observers=observers, cluster=self.name)
+        return APIClient(self._unfenced, self.mapper, self.scheme, observers=observers, cluster=self.name)
 
     def event_recorder(self, controller: str) -> EventRecorder:
         """Return the recorder of Events in the name of `controller`, one for each name; it writes while the cluster runs."""
@@ -146,10 +133,10 @@ class Cluster:
     async def start(self) -> None:
         """Run the cache and the recorders until cancelled; for a cluster beside the manager's own."""
         async with anyio.create_task_group() as group:
-            group.start_soon(self.run_recorders)
+            group.start_soon(self._run_recorders)
             await self.cache.run()
 
-    async def run_recorders(self) -> None:
+    async def _run_recorders(self) -> None:
         """Write recorded Events until cancelled; then what is queued is still tried for a moment."""
         started = 0
         async with anyio.create_task_group() as group:
@@ -163,10 +150,6 @@ class Cluster:
     async def wait_running(self) -> None:
         """Wait until the cache accepts reads."""
         await self.cache.wait_running()
-
-    async def close_election(self) -> None:
-        """Close the connections of elections on the running event loop, when that is another one than the rest runs on."""
-        await self._unfenced.close()
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""
@@ -208,33 +191,3 @@ class _CacheDiagnostics(CacheObserver):
     @override
     def unreadable(self, found: Unreadable) -> None:
         self._record_unreadable(found)
-
-
-async def _discover_leases(path: str, _accept: str) -> tuple[int, bytes]:
-    """Answer discovery as a server that has nothing but Leases."""
-    return (200, _LEASES) if path == "/apis" else (404, b"")
-
-
-_LEASES: Final = json.dumps(
-    {
-        "kind": "APIGroupDiscoveryList",
-        "items": [
-            {
-                "metadata": {"name": "coordination.k8s.io"},
-                "versions": [
-                    {
-                        "version": "v1",
-                        "resources": [
-                            {
-                                "resource": "leases",
-                                "responseKind": {"group": "coordination.k8s.io", "version": "v1", "kind": "Lease"},
-                                "scope": "Namespaced",
-                                "verbs": ["create", "get", "update"],
-                            }
-                        ],
-                    }
-                ],
-            }
-        ],
-    }
-).encode()

@@ -15,6 +15,15 @@ from typing_extensions import TypeVar
 from ctrlruntime.api.metadata import Metadata, annotations_of, metadata_of
 from ctrlruntime.api.object import Object
 
+__all__ = [
+    "CreateEvent",
+    "DeleteEvent",
+    "Event",
+    "GenericEvent",
+    "Snapshot",
+    "UpdateEvent",
+]
+
 T = TypeVar("T", default=Any)
 Obj = TypeVar("Obj", bound=Object)
 

@@ -21,6 +21,16 @@ from ctrlruntime.frames import name_of
 from ctrlruntime.reconcile import Request
 from ctrlruntime.tracking import tracked_owner, tracking_label
 
+__all__ = [
+    "Enqueue",
+    "EnqueueRequestForObject",
+    "EventHandler",
+    "Funcs",
+    "enqueue_request_for_owner",
+    "enqueue_request_for_tracked_owner",
+    "enqueue_requests_from_map_func",
+]
+
 T = TypeVar("T", default=Any)
 R = TypeVar("R", default=Request)
 R_co = TypeVar("R_co", covariant=True, default=Request)

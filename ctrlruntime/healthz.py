@@ -16,6 +16,13 @@ from typing import NamedTuple, TypeAlias
 
 from ctrlruntime.errors import CtrlError
 
+__all__ = [
+    "Answer",
+    "Checks",
+    "UnhealthyError",
+    "ping",
+]
+
 Check: TypeAlias = Callable[[], Awaitable[None] | None]
 """Raises when something is wrong; what it returns is ignored."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,17 +11,23 @@ __all__ = ["lazy_attributes"]
 
 
 def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package.
+    """Return the `__getattr__` of a package. It keeps what it loaded in the package, so that each name is looked up once.
 
     Args:
         package: The name of the package.
         homes: The module that defines each name, relative to the package (`{"Cache": ".cache"}`), or absolute.
+            "" for a name that is a module of the package itself.
 
     """
 
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(homes[name], package), name)
+        home = homes[name]
+        if not home:
+            return importlib.import_module(f".{name}", package)  # which makes it an attribute of the package
+        value = getattr(importlib.import_module(home, package), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return load

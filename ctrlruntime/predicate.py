@@ -16,6 +16,18 @@ from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, Upd
 from ctrlruntime.frames import name_of
 from ctrlruntime.selector import LabelSelector, from_labels, parse_labels
 
+__all__ = [
+    "AnnotationChangedPredicate",
+    "Funcs",
+    "GenerationChangedPredicate",
+    "LabelChangedPredicate",
+    "LabelSelectorPredicate",
+    "Predicate",
+    "PredicateLike",
+    "ResourceVersionChangedPredicate",
+    "predicate_of",
+]
+
 T = TypeVar("T", default=Any)
 
 _METHODS = ("create", "update", "delete", "generic", "passes")

@@ -12,6 +12,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+__all__ = [
+    "EVERYTHING",
+    "NOTHING",
+    "FieldSelector",
+    "FieldTerm",
+    "LabelSelector",
+    "Operator",
+    "Requirement",
+    "equals",
+    "exists",
+    "from_fields",
+    "from_label_selector",
+    "from_labels",
+    "in_",
+    "not_exists",
+    "not_in",
+    "parse_fields",
+    "parse_labels",
+]
+
 Operator: TypeAlias = Literal["=", "==", "!=", "in", "notin", "exists", "!", "gt", "lt"]
 
 _QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\Z")

@@ -30,6 +30,16 @@ from ctrlruntime.log import get_logger
 from ctrlruntime.predicate import Predicate, PredicateLike, predicate_of
 from ctrlruntime.reconcile import Request
 
+__all__ = [
+    "Channel",
+    "EventChannel",
+    "Func",
+    "Informers",
+    "Kind",
+    "Queue",
+    "Source",
+]
+
 T = TypeVar("T", default=Any)
 R = TypeVar("R", default=Request)
 R_co = TypeVar("R_co", covariant=True, default=Request)

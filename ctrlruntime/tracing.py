@@ -17,6 +17,11 @@ from ctrlruntime.journal import Trigger
 if TYPE_CHECKING:
     from opentelemetry.trace import Link, Span, Tracer, TracerProvider
 
+__all__ = [
+    "ReconcileSpan",
+    "Tracing",
+]
+
 SCOPE = "ctrlruntime"
 """The instrumentation scope of all spans."""
 

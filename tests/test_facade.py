@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,25 +60,45 @@ def test_all_has_at_most_eighty_names_and_twenty_modules():
     assert len(ctrl._SUBMODULES) <= 20
 
 
-MODULES_WITH_NAMES = [
-    "cache",
-    "client",
-    "controller",
-    "controllerutil",
-    "crd",
-    "manager",
-    "metrics",
-    "webhook",
-    "workqueue",
-]
+MODULES = sorted(ctrl._SUBMODULES - {"api"})  # which has the kinds of Kubernetes
 
 
-@pytest.mark.parametrize("module", MODULES_WITH_NAMES)
+@pytest.mark.parametrize("module", MODULES)
 def test_every_name_of_a_module_can_be_had(module):
     names = getattr(ctrl, module).__all__
 
     assert names
     assert [name for name in names if not hasattr(getattr(ctrl, module), name)] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_module_repeats_no_name_of_ctrl_unless_it_defines_it(module):
+    has = getattr(ctrl, module)
+    repeated = {name for name in has.__all__ if getattr(ctrl, name, None) is getattr(has, name)}
+    if module == "log":
+        repeated.remove("get_logger")  # which every module of the package asks it for
+
+    assert {name for name in repeated if getattr(ctrl, name).__module__ != f"ctrlruntime.{module}"} == set()
+
+
+def names_in_reference() -> list[str]:
+    """Every name of the two tables in docs/reference.md, as `ctrl.Object` or `ctrl.webhook.Admission`."""
+    named = []
+    for line in (ROOT / "docs/reference.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 3 and cells[0].startswith("`ctrl."):
+            named += [f"{cells[0].strip('`')}.{name}" for name in re.findall(r"`(\w+)`", cells[2])]
+        elif line.startswith("|") and len(cells) == 2 and "`" not in cells[0]:
+            named += [f"ctrl.{name}" for name in re.findall(r"`(\w+)`", cells[1])]
+    return named
+
+
+def test_reference_has_every_name_once():
+    public = [f"ctrl.{name}" for name in ctrl._HOME]
+    for module in MODULES:
+        public += [f"ctrl.{module}.{name}" for name in set(getattr(ctrl, module).__all__) - set(ctrl._HOME)]
+
+    assert sorted(names_in_reference()) == sorted(public)
 
 
 def test_importing_it_loads_no_http_no_client_library_and_no_kinds():

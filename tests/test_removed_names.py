@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -49,7 +51,7 @@ ATTRIBUTES = {
     ],
     "ctrlruntime.api": ["Wire", "key", "gvk"],
     "ctrlruntime.cache.cache:Cache": ["find", "remove", "wait_synced"],
-    "ctrlruntime.cluster:Cluster": ["run"],
+    "ctrlruntime.cluster:Cluster": ["run", "election_client", "close_election", "run_recorders"],
     "ctrlruntime.errors": ["NotInCacheError", "OutsideCacheError", "PASSING"],
     "ctrlruntime.markers": ["PreserveUnknown", "Descriptor"],
     "ctrlruntime.api.object:Object": ["from_wire", "to_wire", "apply_form"],
@@ -157,3 +159,57 @@ def test_removed_module_is_missing(name):
 @pytest.mark.parametrize(("place", "name"), pairs(PARAMETERS))
 def test_removed_parameter_is_missing(place, name):
     assert name not in inspect.signature(pkgutil.resolve_name(place)).parameters
+
+
+# --- what is written for search: logs, metrics, reasons ------------------------------------------------------------------
+
+LOG_KEYS = {"stands_at", "where", "add", "why", "other", "start", "seconds"}
+LOG_METHODS = {"bind", "bound", "debug", "info", "warning", "error", "exception"}
+PARAMETERS_OF_LOGGING = {"exc_info"}
+
+
+def trees() -> list[tuple[Path, ast.Module]]:
+    package = Path(ctrl.__file__).parent
+    return [(path, ast.parse(path.read_text())) for path in sorted(package.rglob("*.py"))]
+
+
+def log_keys(tree: ast.Module) -> set[str]:
+    """The keywords of calls such as `self._log.info("…", key=…)` and `log.bound(key=…)`."""
+    return {
+        keyword.arg
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LOG_METHODS
+        for keyword in call.keywords
+        if keyword.arg is not None and "log" in ast.unparse(call.func.value)
+    }
+
+
+def test_log_keys_are_todays_and_in_camel_case():
+    keys = {key: path.name for path, tree in trees() for key in log_keys(tree) - PARAMETERS_OF_LOGGING}
+
+    assert len(keys) > 50
+    assert {key: file for key, file in keys.items() if key in LOG_KEYS or "_" in key} == {}
+
+
+WORDS = {
+    "ctrlruntime_cache_last_proof_of_life_seconds",
+    "ctrlruntime_client_live_reads_total",
+    "ctrlruntime_client_wasted_writes_total",
+    "nothing_changed",
+    "undone",
+    "fought_over",
+    "because",
+    "unseen",
+}
+"""Metrics, their reasons, and labels of `ctrl why`."""
+
+
+def test_no_string_of_the_package_is_an_old_metric_reason_or_label():
+    found = {
+        (path.name, node.value)
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in WORDS
+    }
+
+    assert found == set()

@@ -11,7 +11,8 @@ import pytest
 from feed import Feed
 
 from ctrlruntime.client.observers import CallObservers
-from ctrlruntime.controller import Controller, ControllerOptions
+from ctrlruntime.controller.controller import Controller
+from ctrlruntime.controller.options import ControllerOptions
 from ctrlruntime.errors import ConfigError, Conflict
 from ctrlruntime.explain.calls import call_observer
 from ctrlruntime.journal import Journal, Trigger

@@ -14,7 +14,9 @@ from typing_extensions import TypeVar as TypeVarWithDefault
 from typing_extensions import Unpack
 
 from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Unstructured, kind_of
-from ctrlruntime.controller import Controller, ControllerDefaults, ControllerOptions, LogFields, OptionKeywords
+from ctrlruntime.controller import LogFields, OptionKeywords
+from ctrlruntime.controller.controller import Controller
+from ctrlruntime.controller.options import ControllerDefaults, ControllerOptions
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.handler import EnqueueRequestForObject, EventHandler, enqueue_request_for_owner
 from ctrlruntime.journal import Journal

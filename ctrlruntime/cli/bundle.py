@@ -239,7 +239,7 @@ def _tell_current(plan: Plan) -> None:
 def _tell_unpinned(plan: Plan) -> None:
     if any(_DIGEST in (change.before or "") and _DIGEST not in change.after for change in plan.refresh.changes):
         _warn(
-            "the bundle that is there names images by their digests, and this one does not: give --image-digests or --use-image-digests again"
+            "the present bundle pins its images to digests, and this one does not: give --image-digests or --use-image-digests again"
         )
 
 

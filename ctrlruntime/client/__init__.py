@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.interceptor import intercept
-from ctrlruntime.client.interfaces import Client, ListResult, Reader, SubresourceClient, WatchEvent, Writer
-from ctrlruntime.client.patches import Patch, json_patch, merge_from, merge_patch, strategic_merge_patch
+from ctrlruntime.client.interfaces import SubresourceClient, WatchEvent
+from ctrlruntime.client.patches import Patch
 from ctrlruntime.client.scoped import dry_run, namespaced, with_field_owner, with_field_validation
 from ctrlruntime.lazy import lazy_attributes
 
@@ -18,23 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APIClient",
-    "Client",
     "Gate",
-    "ListResult",
     "Patch",
     "RESTMapper",
-    "Reader",
     "SplitClient",
     "SubresourceClient",
     "WatchEvent",
-    "Writer",
     "dry_run",
     "intercept",
-    "json_patch",
-    "merge_from",
-    "merge_patch",
     "namespaced",
-    "strategic_merge_patch",
     "with_field_owner",
     "with_field_validation",
 ]

@@ -15,7 +15,8 @@ from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.reflector import Reflector
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cluster import Cluster
-from ctrlruntime.controller import Controller, Reconcile
+from ctrlruntime.controller import Reconcile
+from ctrlruntime.controller.controller import Controller
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.loops import WriteLoop, WriteLoops

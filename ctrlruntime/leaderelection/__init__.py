@@ -1,8 +1,9 @@
 """One leader at a time, by a Lease in the cluster."""
 
+from ctrlruntime.leaderelection.connection import LeaseConnection
 from ctrlruntime.leaderelection.elector import Elector
 from ctrlruntime.leaderelection.lease import LeaseLock
 from ctrlruntime.leaderelection.lock import LeaseRecord, Lock
 from ctrlruntime.leaderelection.options import LeaderElection
 
-__all__ = ["Elector", "LeaderElection", "LeaseLock", "LeaseRecord", "Lock"]
+__all__ = ["Elector", "LeaderElection", "LeaseConnection", "LeaseLock", "LeaseRecord", "Lock"]

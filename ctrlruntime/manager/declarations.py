@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ctrlruntime.api.object import Object
-from ctrlruntime.controller import Controller
+from ctrlruntime.controller.controller import Controller
 from ctrlruntime.source import Kind
 
 __all__ = ["Declarations", "Reason", "Watch"]

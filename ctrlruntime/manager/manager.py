@@ -25,7 +25,8 @@ from ctrlruntime.cache.cache import Cache
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.cluster import Cluster
-from ctrlruntime.controller import Controller, ControllerDefaults
+from ctrlruntime.controller.controller import Controller
+from ctrlruntime.controller.options import ControllerDefaults
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.explain.calls import call_observer, left_out_observer
 from ctrlruntime.explain.loops import WriteLoops
@@ -58,7 +59,7 @@ from ctrlruntime.serving.loops import EventLoopBlockedError, run_on
 from ctrlruntime.tracing import Tracing
 
 if TYPE_CHECKING:
-    from ctrlruntime.leaderelection import Elector, LeaderElection
+    from ctrlruntime.leaderelection import Elector, LeaderElection, LeaseConnection
     from ctrlruntime.manager.flags import Flags
     from ctrlruntime.metrics import SecureMetrics
     from ctrlruntime.serving.server import Address, Handler, HTTPServer
@@ -109,6 +110,7 @@ class Manager:
         self.readiness = healthz.Checks()
         self._leader_election = leader_election
         self._elector: Elector | None = None
+        self._leases: LeaseConnection | None = None
         self._announce: Callable[[str, str], None] = lambda _action, _note: None
         self._metrics_address = metrics_bind_address
         self._secure_metrics = secure_metrics
@@ -333,7 +335,7 @@ class Manager:
         self._main = asyncio.get_running_loop()
         self._side.start()
         watching = self._watch_main()
-        recorders = asyncio.ensure_future(self.cluster.run_recorders())
+        recorders = asyncio.ensure_future(self.cluster._run_recorders())  # noqa: SLF001 - a cluster beside this one runs its own
         election: asyncio.Task[None] | None = None
         was_cancelled = False
         try:
@@ -431,7 +433,7 @@ class Manager:
         """Return a transport of the metrics server's own, for the second loop: who may scrape is asked however busy the main one is."""
         if self._secure_metrics is None:
             return None
-        return Transport(self.config, tls=self.cluster.transport.tls, counter=self.metrics.rest)
+        return self.cluster.transport.sibling()
 
     def _new_debug_server(self) -> HTTPServer | None:
         if self._debug_address in {"", "0"}:
@@ -514,10 +516,13 @@ class Manager:
         options = self._leader_election
         if options is None:
             return None
-        from ctrlruntime.leaderelection import Elector, LeaseLock
+        from ctrlruntime.leaderelection import Elector, LeaseConnection, LeaseLock
 
         main = asyncio.get_running_loop()
-        lock = options.lock or LeaseLock(self.cluster.election_client(), options)
+        lock = options.lock
+        if lock is None:
+            self._leases = LeaseConnection(self.cluster.transport, scheme=self.scheme)
+            lock = LeaseLock(self._leases.client, options)
         elector = Elector(
             lock,
             options,
@@ -661,7 +666,8 @@ class Manager:
             if last is not None:
                 last.cancel()
                 await asyncio.wait({last})
-        await self._attempt(self._side.run(self.cluster.close_election))
+        if self._leases is not None:
+            await self._attempt(self._side.run(self._leases.close))
         await self._side.stop()
         for cluster in self._clusters:
             await self._attempt(cluster.close())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import math
 import random
@@ -141,6 +142,14 @@ class Transport:
         self._fixed_headers = _fixed_headers(config, self._address, self._proxy if self._is_forwarded else None)
         self._warned: set[str] = set()
         self._log = log.get_logger("rest")
+
+    def sibling(self, *, is_limited: bool = True) -> Transport:
+        """Return a transport to the same server without the fence. It shares TLS and numbers with this one, but no connection.
+
+        It has a rate limit of its own, or none unless `is_limited`.
+        """
+        config = self.config if is_limited else dataclasses.replace(self.config, qps=None)
+        return Transport(config, tls=self.tls, counter=self._counter)
 
     # --- whole answers -----------------------------------------------------------------------------------------------
 

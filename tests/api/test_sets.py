@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from ctrlruntime.api import Model, Object, meta
 from ctrlruntime.api.sets import OrderedSet
-from ctrlruntime.client import merge_from
+from ctrlruntime.client.patches import merge_from
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.patch import apply_json_patch
 from ctrlruntime.webhook import defaulting

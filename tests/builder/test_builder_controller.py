@@ -10,7 +10,7 @@ import pytest
 from ctrlruntime.api import Object, PartialObjectMetadata, Unstructured, apps, core
 from ctrlruntime.builder import new_controller_managed_by
 from ctrlruntime.cache.subscription import Subscription
-from ctrlruntime.controller import ControllerDefaults
+from ctrlruntime.controller.options import ControllerDefaults
 from ctrlruntime.errors import ConfigError, NotRegisteredError
 from ctrlruntime.event import CreateEvent, Snapshot, UpdateEvent
 from ctrlruntime.handler import EnqueueRequestForObject, Funcs, enqueue_requests_from_map_func

@@ -9,9 +9,10 @@ import pytest
 from ctrlruntime.api import apps, core, meta
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import PartialObjectMetadata, Unstructured
-from ctrlruntime.client import APIClient, intercept, json_patch, merge_from, merge_patch
+from ctrlruntime.client import APIClient, intercept
 from ctrlruntime.client.gate import Gate
 from ctrlruntime.client.observers import CallObservers
+from ctrlruntime.client.patches import json_patch, merge_from, merge_patch
 from ctrlruntime.errors import (
     AlreadyExists,
     ConfigError,

@@ -9,6 +9,7 @@ import psutil
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
+from ctrlruntime.leaderelection import LeaseConnection
 
 LIMIT = 60
 
@@ -46,7 +47,8 @@ async def test_many_writes_at_once_share_a_few_connections_beside_the_watches(se
 async def test_elections_are_not_limited(server, namespace):
     config = dataclasses.replace(ctrl.get_config(str(server.kubeconfig_path)), qps=0.001, burst=20)
     cluster = ctrl.Cluster(config)
-    lease = await cluster.election_client().create(
+    leases = LeaseConnection(cluster.transport, scheme=cluster.scheme)
+    lease = await leases.client.create(
         ctrl.Unstructured.from_dict(
             {
                 "apiVersion": "coordination.k8s.io/v1",
@@ -57,5 +59,6 @@ async def test_elections_are_not_limited(server, namespace):
         )
     )
     for _ in range(40):
-        await cluster.election_client().update(lease)
+        await leases.client.update(lease)
+    await leases.close()
     await cluster.close()

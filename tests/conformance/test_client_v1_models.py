@@ -6,7 +6,8 @@ import pytest
 
 from ctrlruntime.api import core
 from ctrlruntime.api.metadata import NamespacedName
-from ctrlruntime.client import APIClient, json_patch, merge_patch, namespaced
+from ctrlruntime.client import APIClient, namespaced
+from ctrlruntime.client.patches import json_patch, merge_patch
 from ctrlruntime.errors import Conflict, NotFound, NotRegisteredError
 from ctrlruntime.rest import RESTMapper, get_config
 from ctrlruntime.rest.transport import Transport

@@ -11,17 +11,8 @@ from ctrlruntime.api.autoscaling import v1 as autoscaling_v1
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured
-from ctrlruntime.client import (
-    APIClient,
-    dry_run,
-    json_patch,
-    merge_from,
-    merge_patch,
-    namespaced,
-    strategic_merge_patch,
-    with_field_owner,
-    with_field_validation,
-)
+from ctrlruntime.client import APIClient, dry_run, namespaced, with_field_owner, with_field_validation
+from ctrlruntime.client.patches import json_patch, merge_from, merge_patch, strategic_merge_patch
 from ctrlruntime.errors import (
     AlreadyExists,
     BadRequest,

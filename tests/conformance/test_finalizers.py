@@ -9,7 +9,8 @@ import pytest
 
 from ctrlruntime.api import core, meta
 from ctrlruntime.api.metadata import NamespacedName
-from ctrlruntime.client import APIClient, json_patch, merge_patch
+from ctrlruntime.client import APIClient
+from ctrlruntime.client.patches import json_patch, merge_patch
 from ctrlruntime.errors import Conflict
 from ctrlruntime.finalizer import Finalizers
 from ctrlruntime.rest import RESTMapper, get_config

@@ -20,7 +20,8 @@ from random_classes import Definition, definition, python_value
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import Model, Object, meta
-from ctrlruntime.client import APIClient, merge_from
+from ctrlruntime.client import APIClient
+from ctrlruntime.client.patches import merge_from
 from ctrlruntime.errors import Invalid
 from ctrlruntime.generate import crds
 from ctrlruntime.generate.options import Options

@@ -9,7 +9,8 @@ import threading
 import pytest
 
 import ctrlruntime as ctrl
-from ctrlruntime.controller import Controller, ControllerOptions
+from ctrlruntime.controller.controller import Controller
+from ctrlruntime.controller.options import ControllerOptions
 from ctrlruntime.errors import TerminalError
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Request, Result

@@ -13,7 +13,9 @@ import anyio
 import pytest
 import structlog
 
-from ctrlruntime.controller import Controller, ControllerOptions, ReconcileTimeoutError
+from ctrlruntime.controller import ReconcileTimeoutError
+from ctrlruntime.controller.controller import Controller
+from ctrlruntime.controller.options import ControllerOptions
 from ctrlruntime.controller.reconcilers import as_reconciler
 from ctrlruntime.errors import (
     CacheError,

@@ -9,7 +9,8 @@ import threading
 import pytest
 from feed import Feed
 
-from ctrlruntime.controller import Controller, ControllerOptions
+from ctrlruntime.controller.controller import Controller
+from ctrlruntime.controller.options import ControllerOptions
 from ctrlruntime.errors import TerminalError
 from ctrlruntime.journal import Changes, Journal, Trigger
 from ctrlruntime.log.output import sink

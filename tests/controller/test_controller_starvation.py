@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ctrlruntime.controller import Controller
+from ctrlruntime.controller.controller import Controller
 from ctrlruntime.reconcile import Request
 from ctrlruntime.source import LOW_PRIORITY
 from ctrlruntime.testing.virtual_time import in_virtual_time

@@ -12,7 +12,8 @@ from ctrlruntime.cache.reflector import State
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Entry, Store
 from ctrlruntime.client.gate import Gate
-from ctrlruntime.controller import Controller, ControllerOptions
+from ctrlruntime.controller.controller import Controller
+from ctrlruntime.controller.options import ControllerOptions
 from ctrlruntime.explain.explainer import Explainer
 from ctrlruntime.explain.loops import WriteLoops
 from ctrlruntime.journal import Changes, Journal, Trigger
