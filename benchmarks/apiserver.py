@@ -220,7 +220,7 @@ async def _fan_out(client: Client, objects: int, parallel: int) -> float:
 
 
 def resident(*processes: psutil.Process) -> float:
-    return sum(process.memory_info().rss for process in processes) / 1e6
+    return float(sum(process.memory_info().rss for process in processes)) / 1e6
 
 
 @contextmanager

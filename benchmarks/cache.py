@@ -12,7 +12,8 @@ import json
 import math
 import time
 import tracemalloc
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any, cast
 
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind
@@ -24,10 +25,12 @@ from ctrlruntime.cache.cache import Cache, running
 from ctrlruntime.cache.managed_fields import cut_managed_fields
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.cache.reflector import WatchOptions
+from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.errors import Expired
 from ctrlruntime.rest.collection import Collection
-from ctrlruntime.rest.mapper import APIResource
-from ctrlruntime.rest.transport import Response
+from ctrlruntime.rest.connection import Headers
+from ctrlruntime.rest.mapper import APIResource, RESTMapper
+from ctrlruntime.rest.transport import Response, Transport
 from ctrlruntime.rest.watch import Frame
 from ctrlruntime.scheme import Scheme
 
@@ -90,9 +93,11 @@ class Prepared:
             for start in range(0, count, PAGE)
         ]  # fmt: skip
 
-    async def request(self, _method: str, _path: str, *, params, **_options) -> Response:
+    async def request(
+        self, _method: str, _path: str, *, params: Sequence[tuple[str, str]], **_options: Any
+    ) -> Response:
         start = int(dict(params).get("continue", 0))
-        return Response(200, {}, bytes(bytearray(self.pages[start // PAGE])))
+        return Response(200, Headers(), bytes(bytearray(self.pages[start // PAGE])))
 
 
 class Mapper:
@@ -113,12 +118,12 @@ class Changes:
         """Have the watch end so that the kind is listed again."""
         self.batches.put_nowait(Expired("too old"))
 
-    def collection(self, *arguments, **options) -> Collection:
+    def collection(self, *arguments: Any, **options: Any) -> Collection:
         collection = Collection(*arguments, **options)
-        collection.watch = self.watch
+        vars(collection)["watch"] = self.watch
         return collection
 
-    async def watch(self, **_asked) -> AsyncGenerator[list[Frame], None]:
+    async def watch(self, **_asked: Any) -> AsyncGenerator[list[Frame], None]:
         while True:
             batch = await self.batches.get()
             if isinstance(batch, Expired):
@@ -127,9 +132,9 @@ class Changes:
 
 
 def new_cache(transport: Prepared, changes: Changes) -> Cache:
-    cache_module.Collection = changes.collection
+    vars(cache_module)["Collection"] = changes.collection
     options = CacheOptions(watch=WatchOptions(streaming_list=False), sync_period=None)
-    return Cache(transport, Mapper(), Scheme(Gadget), options=options)
+    return Cache(cast("Transport", transport), cast("RESTMapper", Mapper()), Scheme(Gadget), options=options)
 
 
 async def sync(transport: Prepared, subscribers: int = 0) -> float:
@@ -189,7 +194,7 @@ async def events(transport: Prepared, subscribers: int) -> float:
         (informer,) = cache.informers().values()
         frames = [Frame("MODIFIED", gadget(number, 40_000 + number)) for number in range(EVENTS)]
 
-        async def take(subscription) -> None:
+        async def take(subscription: Subscription[Gadget]) -> None:
             while await subscription.ready():
                 while (event := subscription.pop()) is not None:
                     assert event.meta.name

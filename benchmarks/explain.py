@@ -13,6 +13,7 @@ import gc
 import itertools
 import time
 from collections.abc import Iterator
+from typing import cast
 
 from benchmarks.cache import OBJECTS, Changes, Gadget, Mapper, Prepared, gadget, new_cache
 from ctrlruntime import log
@@ -26,6 +27,8 @@ from ctrlruntime.handler import EnqueueRequestForObject
 from ctrlruntime.journal import Journal
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Request
+from ctrlruntime.rest.mapper import RESTMapper
+from ctrlruntime.rest.transport import Transport
 from ctrlruntime.rest.watch import Frame
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.source import Kind
@@ -44,7 +47,7 @@ class Operator:
         gate = Gate()
         self.changes = Changes()
         self.cache = new_cache(transport, self.changes)
-        api = APIClient(transport, Mapper(), Scheme(Gadget), gate=gate)
+        api = APIClient(cast("Transport", transport), cast("RESTMapper", Mapper()), Scheme(Gadget), gate=gate)
         self.client = SplitClient(api, self.cache, gate, reads_live=self.cache.reads_live)
         self.controller = Controller(
             "gadget",

@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.client.gate import Gate
+from ctrlruntime.client.marks import Listing
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
 WRITES = 2000
@@ -35,8 +36,17 @@ class View:
     def entry(self, namespace: str, name: str) -> Metadata | None:
         return self.objects.get((namespace, name))
 
+    def entries(self, namespace: str) -> Iterable[Metadata]:
+        return [meta for (its, _), meta in self.objects.items() if namespace in {"", its}]
+
     def covers(self, namespace: str, labels: object) -> bool:
         return True
+
+    async def changed(self) -> None:
+        raise AssertionError("no read of this benchmark waits")
+
+    async def compare(self, key: object) -> Listing:
+        raise AssertionError("no read of this benchmark asks the server")
 
 
 def write(gate: Gate, view: View, number: int) -> None:

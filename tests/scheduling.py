@@ -1,7 +1,8 @@
 """Which tests of a parallel run stay together in one process, and in which order they start.
 
-The first process has the real server: it runs all tests that use it, so the machine carries one kube-apiserver and not one for each
-process. The other processes run what needs no real server, and the first one helps them when it is done.
+The first process has the real server and runs the tests that use it, so the machine carries one kube-apiserver and not one for each
+process. The other processes run what needs no real server, and the first one helps them when it is done. When they are done first, one of
+them starts a real server of its own and helps: the machine has time for it then, and two are the most that run at once.
 
 Which tests use the real server is known by their fixtures (`uses_real_server`). Only the processes that run tests have these, and the one
 that schedules gets names alone. So they write the list to a file for it.
@@ -80,6 +81,7 @@ class ByFileAndServer(LoadScopeScheduling):
         super().__init__(config, log)
         self._real_tests = real_tests
         self._real: frozenset[str] = frozenset()
+        self._helper: object = None
 
     def schedule(self) -> None:
         # Without the file the collection has failed, in all processes, and there is nothing to schedule.
@@ -91,9 +93,9 @@ class ByFileAndServer(LoadScopeScheduling):
         return f"{file}{_REAL}" if nodeid in self._real else file
 
     def _reschedule(self, node) -> None:
-        if node.shutting_down or self._pending_of(self.assigned_work[node]) > 2:
-            return
-        self._assign_work_unit(node)
+        # Until it has enough or was told that there is no more: a worker keeps its last test until it gets another one.
+        while not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:
+            self._assign_work_unit(node)
 
     def _assign_work_unit(self, node) -> None:
         """Give a node its next unit, or tell it that there is none for it."""
@@ -105,13 +107,19 @@ class ByFileAndServer(LoadScopeScheduling):
         super()._assign_work_unit(node)
 
     def _next_unit(self, node) -> str | None:
-        """Return the next unit with the real server for the node that has it, then the next one without."""
+        """Return the next unit of the kind the node begins with, then of the other kind."""
         first = next(each for each in self.nodes if not each.shutting_down)  # when it dies, the next one is the first
-        for is_real in (True, False) if node is first else (False,):
+        for is_real in (node is first, node is not first):
             for unit in self.workqueue:
-                if unit.endswith(_REAL) is is_real:
+                if unit.endswith(_REAL) is is_real and (not is_real or node is first or self._helps(node)):
                     return unit
         return None
+
+    def _helps(self, node) -> bool:
+        """Tell whether the node is the one beside the first that may start a real server."""
+        if self._helper not in self.nodes:
+            self._helper = node
+        return node is self._helper
 
     def remove_node(self, node):
         """Return the test in which a worker died. It counts as done: the scheduler of xdist would run it in the next worker, and so on.

@@ -100,31 +100,51 @@ def workers(folder) -> dict[str, str]:
 BOTH = "def test_1(server): pass\ndef test_2(server): pass\n"
 
 
-def test_one_worker_runs_what_uses_the_real_server(tmp_path):
+def test_at_most_two_workers_run_what_uses_the_real_server(tmp_path):
     real = "def test_1(real_server): pass\ndef test_2(real_programs): pass\n"
+    files = dict.fromkeys("abcdefgh", BOTH) | {"i": real}
 
-    done = run(tmp_path, a=BOTH, b=BOTH, c=BOTH, d=real)
+    done = run(tmp_path, "-n", "4", **files)
 
-    assert done.stdout.splitlines()[-1].startswith("14 passed"), done.stdout + done.stderr
-    with_real = {worker for test, worker in workers(tmp_path).items() if "[real]" in test or test.startswith("test_d")}
-    assert len(with_real) == 1
+    assert done.stdout.splitlines()[-1].startswith("34 passed"), done.stdout + done.stderr
+    real_tests: dict[str, list[bool]] = {}
+    for test, worker in workers(tmp_path).items():
+        real_tests.setdefault(worker, []).append("[real]" in test or test.startswith("test_i"))
+    assert 1 <= sum(map(any, real_tests.values())) <= 2
+    for worker, ran in real_tests.items():  # the first one begins with them, the second one ends with them
+        assert ran == sorted(ran, reverse=worker == "gw0")
+
+
+WAITS = """
+import time
+from pathlib import Path
+
+def test_1({fixture}):
+    deadline = time.monotonic() + 100
+    while not Path("helped").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+def test_2({fixture}): pass
+def test_3({fixture}): pass
+"""
+"""Three tests: with fewer, a worker gets the next unit beforehand."""
 
 
 def test_the_worker_with_the_real_server_helps_the_others(tmp_path):
-    waits = """
-        import time
-        from pathlib import Path
-        def test_1():
-            deadline = time.monotonic() + 100
-            while not Path("helped").exists():
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-        def test_2(): pass
-        def test_3(): pass
-        """  # three tests: with fewer, a worker gets the next unit beforehand
+    waits = WAITS.format(fixture="")
     helps = "from pathlib import Path\ndef test_1(): Path('helped').touch()\n"
 
     done = run(tmp_path, a=waits, b="def test_1(real_server): pass\n", c=helps)
+
+    assert done.stdout.splitlines()[-1].startswith("5 passed"), done.stdout + done.stderr
+
+
+def test_one_of_the_others_helps_the_worker_with_the_real_server(tmp_path):
+    waits = WAITS.format(fixture="real_server")
+    helps = "from pathlib import Path\ndef test_1(real_server): Path('helped').touch()\n"
+
+    done = run(tmp_path, a=waits, b="def test_1(): pass\n", c=helps)
 
     assert done.stdout.splitlines()[-1].startswith("5 passed"), done.stdout + done.stderr
 

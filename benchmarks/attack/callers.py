@@ -81,7 +81,9 @@ async def _slow_body(streams: _Streams) -> None:
 
 async def _deaf(streams: _Streams) -> None:
     """Sends requests and reads no answer."""
-    streams[1].transport.pause_reading()
+    transport = streams[1].transport
+    assert isinstance(transport, asyncio.ReadTransport)
+    transport.pause_reading()
     request = _head(2) + b"{}"
     while True:
         streams[1].write(request * 20)

@@ -66,8 +66,8 @@ def measure(bench: Bench, divide: int) -> list[str]:
 
 def row(found: dict[int, table.Values], workload: str, figure: str) -> str:
     program = "embedded" if workload in table.SECOND else "ctrlruntime"
-    costs = [table.median(found[part], workload, figure, program) for part in PARTS]
-    sizes = [table.median(found[part], workload, "count", program) for part in PARTS]
+    costs = [table.median(found[part], workload, figure, program) or 0.0 for part in PARTS]
+    sizes = [table.median(found[part], workload, "count", program) or 0.0 for part in PARTS]
     if not all(costs) or not all(sizes):
         return ""
     title, digits = table.UNITS[figure]

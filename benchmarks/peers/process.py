@@ -101,11 +101,11 @@ class Peer:
         ):  # the clock of another process, in nanoseconds; its number is made as clock_getcpuclockid(3) does
             return time.clock_gettime(~self._process.pid << 3 | 2)
         used = self._ps.cpu_times()
-        return used.user + used.system
+        return float(used.user + used.system)
 
     def resident(self) -> float:
         """Resident memory in MB."""
-        return self._ps.memory_info().rss / 1e6
+        return float(self._ps.memory_info().rss) / 1e6
 
     def peak(self) -> float | None:
         """The most memory it ever had, in MB, where the system tells."""
@@ -172,4 +172,5 @@ def run(program: Program, job: Job, while_synced: Callable[[], None] | None = No
         peer.tell()
         peer.expect("settled")
         figures |= {"settled": peer.resident(), "peak": peer.peak()}
-    return figures | json.loads(said)
+    answered: dict[str, Any] = json.loads(said)
+    return figures | answered

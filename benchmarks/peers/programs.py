@@ -63,7 +63,8 @@ def profiled() -> Program:
 
 def with_uvloop() -> Program | None:
     if importlib.util.find_spec("uvloop") is None:
-        return left_out("uvloop", "not installed; pip install uvloop")
+        left_out("uvloop", "not installed; pip install uvloop")
+        return None
     version = f"uvloop {importlib.metadata.version('uvloop')}"
     return Program("uvloop", version, module("ctrlruntime.with_uvloop"), INFORMERS)
 
@@ -75,20 +76,25 @@ def floor() -> Program:
 
 def kopf() -> Program | None:
     if importlib.util.find_spec("kopf") is None:
-        return left_out("kopf", "not installed; pip install kopf")
+        left_out("kopf", "not installed; pip install kopf")
+        return None
     return Program("kopf", f"kopf {importlib.metadata.version('kopf')}", module("kopf"), HANDLERS)
 
 
 def go() -> Program | None:
     found = built("go", ["go.mod", "go.sum", "*.go"], "go", "https://go.dev/dl", build_go)
     version = pinned("go/go.mod", r"sigs\.k8s\.io/controller-runtime v(\S+)")
-    return found and Program("go", f"controller-runtime {version}", (str(found),), ALL)
+    return None if found is None else Program("go", f"controller-runtime {version}", (str(found),), ALL)
 
 
 def rust() -> Program | None:
     found = built("rust", ["Cargo.toml", "Cargo.lock", "src/*.rs"], "cargo", "https://rustup.rs", build_rust)
     version = pinned("rust/Cargo.toml", r'kube = \{ version = "=(\S+?)"')
-    return found and Program("rust", f"kube-rs {version}", (str(found),), INFORMERS | {"metadata", "applied"})
+    return (
+        None
+        if found is None
+        else Program("rust", f"kube-rs {version}", (str(found),), INFORMERS | {"metadata", "applied"})
+    )
 
 
 def pinned(path: str, pattern: str) -> str:
@@ -97,6 +103,7 @@ def pinned(path: str, pattern: str) -> str:
 
 
 def left_out(name: str, why: str) -> None:
+    """Say why a program is not compared."""
     print(f"left out: {name}: {why}", file=sys.stderr, flush=True)
 
 
@@ -107,12 +114,14 @@ def built(name: str, sources: list[str], tool: str, where: str, build: Callable[
         CACHE.mkdir(parents=True, exist_ok=True)
         (CACHE / f".{name}.lock").touch()
     except OSError as error:
-        return left_out(name, f"{CACHE} cannot be written: {error.strerror}; set XDG_CACHE_HOME to another folder")
+        left_out(name, f"{CACHE} cannot be written: {error.strerror}; set XDG_CACHE_HOME to another folder")
+        return None
     with (CACHE / f".{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # released with the process, however it ends
         if not (folder / "peer").is_file():
             if shutil.which(tool) is None:
-                return left_out(name, f"{tool} is not installed; get it at {where}")
+                left_out(name, f"{tool} is not installed; get it at {where}")
+                return None
             print(f"building the {name} peer, some minutes the first time", file=sys.stderr, flush=True)
             try:
                 with tempfile.TemporaryDirectory(dir=CACHE, prefix=".build-") as work:
@@ -121,7 +130,8 @@ def built(name: str, sources: list[str], tool: str, where: str, build: Callable[
                     made.replace(folder / "peer")  # at once, so that none is ever half there
             except subprocess.CalledProcessError as error:
                 last = str(error.stdout).strip().splitlines()[-1:] or ["no output"]
-                return left_out(name, f"the build in {HERE / name} failed: {last[0]}")
+                left_out(name, f"the build in {HERE / name} failed: {last[0]}")
+                return None
         folder.touch()
         forget(name)
     return folder / "peer"

@@ -123,11 +123,11 @@ class Bench:
     def idle(self) -> None:
         with self.server() as kubeconfig:
             self.fill(kubeconfig, objects.WIDGETS, self.sizes.idle)
-            job = {"kubeconfig": kubeconfig, "objects": self.sizes.idle, "concurrency": CONCURRENCY}
-            self.turns(Job(workload="idle", linger=LINGER, **job))
-            latency = Job(workload="latency", updates=self.sizes.updates, **job)
+            job = Job(workload="idle", kubeconfig=kubeconfig, objects=self.sizes.idle, concurrency=CONCURRENCY)
+            self.turns(replace(job, linger=LINGER))
+            latency = replace(job, workload="latency", updates=self.sizes.updates)
             self.turns(latency, around=Updates(kubeconfig, self.sizes.updates).around)
-            events = Job(workload="events", updates=self.sizes.idle, limit=120.0, **job)
+            events = replace(job, workload="events", updates=self.sizes.idle, limit=120.0)
             changes = Changes(kubeconfig, self.sizes.idle)
             for width in SUBSCRIBERS:  # the floor has one reader, however many want to know
                 around, but = changes.around(f"event_us_{width}"), {"floor"} if width > 1 else set[str]()
@@ -135,7 +135,7 @@ class Bench:
             self.turns(events, around=changes.around("event_us_rejected"), but={"floor"})
             reconciles = self.sizes.idle * self.sizes.controllers
             width = self.sizes.controllers
-            self.turns(Job(workload="controllers", width=width, **{**job, "objects": reconciles}))
+            self.turns(replace(job, workload="controllers", width=width, objects=reconciles))
 
     def namespaces(self) -> None:
         with self.server() as kubeconfig:

@@ -72,7 +72,7 @@ class Nothing(Predicate[Widget]):
         return False
 
     def update(self, event: ctrl.event.UpdateEvent[Widget]) -> bool:
-        if event.meta.labels["app"]:
+        if (event.meta.labels or {})["app"]:
             self.updated.finish()
         return False
 
@@ -327,7 +327,7 @@ async def take(subscription: Subscription[Widget], updated: Tally) -> None:
     merged = 0
     while await subscription.ready():
         while (event := subscription.pop()) is not None:
-            if isinstance(event, ctrl.event.UpdateEvent) and event.meta.labels["app"]:
+            if isinstance(event, ctrl.event.UpdateEvent) and (event.meta.labels or {})["app"]:
                 updated.finish()
         for _ in range(subscription.coalesced - merged):
             updated.finish()

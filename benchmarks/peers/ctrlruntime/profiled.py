@@ -106,7 +106,7 @@ def main() -> None:
 
         await protocol.obey(profiled())
 
-    program.ready, program.obey = ready, obey
+    vars(program).update(ready=ready, obey=obey)
     asyncio.run(program.main())
 
 

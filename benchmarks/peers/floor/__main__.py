@@ -11,6 +11,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
@@ -145,7 +146,7 @@ async def webhook(given: Asked) -> Figures:
     return {"objects": seen}
 
 
-def child(widget: dict) -> bytes:
+def child(widget: dict[str, Any]) -> bytes:
     metadata = widget["metadata"]
     owner = {"apiVersion": "bench.example.com/v1", "kind": "Widget", "name": metadata["name"], "uid": metadata["uid"]}
     owner |= {"controller": True, "blockOwnerDeletion": True}

@@ -53,7 +53,7 @@ class Operator:
         from kubernetes_asyncio import client
 
         data = {"size": str(spec["size"])}
-        child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-child"}, "data": data}
+        child: Any = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-child"}, "data": data}
         kopf.append_owner_reference(child, owner=body)
         await client.CoreV1Api(self.api).create_namespaced_config_map(namespace, child)
         patch.status["nodes"] = ["one"]
@@ -88,7 +88,8 @@ class Operator:
 
         await config.load_kube_config(self.given.kubeconfig)
         self.api = client.ApiClient()
-        kopf.on.create(*KIND, registry=self.registry)(self.create_child)
+        create: Any = self.create_child  # kopf passes arguments by name; its types want all of them
+        kopf.on.create(*KIND, registry=self.registry)(create)
         kopf.on.event(*KIND, registry=self.registry)(self.written)
         self.start()
         await self.tally.done.wait()
