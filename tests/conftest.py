@@ -67,9 +67,10 @@ def pytest_configure(config):
     config.pluginmanager.register(Scheduling(config))
     config.pluginmanager.register(Measure())
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Table(config.getoption("--usage")))
+        is_rerun = config.getoption("--rerun")  # has the same arguments, and must keep the file of the whole run
+        config.pluginmanager.register(Table(None if is_rerun else config.getoption("--usage")))
         config.pluginmanager.register(FailuresAtOnce(config))
-        if config.getoption("--rerun"):
+        if is_rerun:
             config.pluginmanager.register(Rerun(config))
 
 

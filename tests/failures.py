@@ -1,8 +1,9 @@
 """Failed tests: named at once, and with CI=true run once more, alone (`scripts/test`).
 
 pytest names failures at the end only, and a run that is stopped does not reach its end. So `FailuresAtOnce` prints one line for each
-failure when it happens, and the command that repeats the first of them at the end. It also keeps the failures in pytest's cache for `Rerun`: this plugin (`--rerun`) prints the tests that failed in
-the whole run and pass alone. Such a test is unstable. It does not fail the run, but more than `MOST` of them do.
+failure when it happens, and the command that repeats the first of them at the end. It also keeps the failures in pytest's cache for
+`Rerun`: this plugin (`--rerun`) prints the tests that failed in the whole run and pass alone. Such a test is unstable. It does not fail
+the run, but more than `MOST` of them do.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import shlex
 
 import pytest
 
-MOST = 10
+MOST = 3
 """How many unstable tests a run may have."""
+
+_REPEATED = 10  # tests in the command that repeats the failed ones
 
 _KEY = "ctrlruntime/failures"
 _UNSTABLE = "ctrlruntime/unstable"
@@ -37,7 +40,7 @@ class FailuresAtOnce:
 
     def pytest_terminal_summary(self, terminalreporter):
         if self._messages:
-            terminalreporter.write_line(f"To repeat: scripts/test -n 0 {shlex.join(list(self._messages)[:MOST])}")
+            terminalreporter.write_line(f"To repeat: scripts/test -n 0 {shlex.join(list(self._messages)[:_REPEATED])}")
 
     def pytest_sessionfinish(self):
         cache = getattr(self._config, "cache", None)

@@ -107,16 +107,23 @@ class ByFileAndServer(LoadScopeScheduling):
         super()._assign_work_unit(node)
 
     def _next_unit(self, node) -> str | None:
-        """Return the next unit of the kind the node begins with, then of the other kind."""
-        first = next(each for each in self.nodes if not each.shutting_down)  # when it dies, the next one is the first
-        for is_real in (node is first, node is not first):
-            for unit in self.workqueue:
-                if unit.endswith(_REAL) is is_real and (not is_real or node is first or self._helps(node)):
-                    return unit
+        """Return the next unit of the kind the node starts with, then of the other kind."""
+        is_first = node is self._first
+        for is_real in (is_first, not is_first):
+            unit = next((unit for unit in self.workqueue if unit.endswith(_REAL) is is_real), None)
+            if unit is not None and (not is_real or self._may_have_real_server(node)):
+                return unit
         return None
 
-    def _helps(self, node) -> bool:
-        """Tell whether the node is the one beside the first that may start a real server."""
+    @property
+    def _first(self) -> object:
+        """The node that starts with the tests of the real server. When it dies, the next one takes over."""
+        return next(node for node in self.nodes if not node.shutting_down)
+
+    def _may_have_real_server(self, node) -> bool:
+        """Tell whether the node is one of two: the first, and the one that helps it at the end."""
+        if node is self._first:
+            return True
         if self._helper not in self.nodes:
             self._helper = node
         return node is self._helper

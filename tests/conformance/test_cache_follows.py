@@ -92,8 +92,12 @@ def config_map(namespace, name, **more):
     return core.ConfigMap(metadata=meta.ObjectMeta(name=name, namespace=namespace, labels=labels), **more)
 
 
-async def next_event(subscription):
-    return await asyncio.wait_for(subscription.get(), SOON)
+async def next_event(subscription, name):
+    """Return the next event of the object with this name: kube-controller-manager writes a ConfigMap of its own at any time."""
+    async with asyncio.timeout(SOON):
+        while (event := await subscription.get()).meta.name != name:
+            pass
+    return event
 
 
 async def create_many(api, namespace, count):
@@ -127,22 +131,14 @@ async def test_changes_arrive_in_order_over_several_watches(server, namespace, w
     async with cluster(server, namespaces=[namespace], watch=watch) as made:
         first = await made.api.create(config_map(namespace, "first"))
         subscription = await made.cache.subscribe(core.ConfigMap, name="test")
-        seen = {}
-        while "first" not in seen:
-            event = await next_event(subscription)
-            seen[event.meta.name] = event
-        assert isinstance(seen["first"], CreateEvent)
-        assert seen["first"].is_in_initial_list
-
-        async def mine():
-            while (event := await next_event(subscription)).meta.name != "first":
-                pass
-            return event
+        created = await next_event(subscription, "first")
+        assert isinstance(created, CreateEvent)
+        assert created.is_in_initial_list
 
         for round_ in range(3):
             first.data = {"round": str(round_)}
             await made.api.update(first)
-            event = await mine()
+            event = await next_event(subscription, "first")
             assert isinstance(event, UpdateEvent)
             assert event.new.data == {"round": str(round_)}
             reflector = next(iter(made.informer("ConfigMap")._reflectors.values()))
@@ -153,7 +149,7 @@ async def test_changes_arrive_in_order_over_several_watches(server, namespace, w
 
             await eventually(has_begun_another, timeout=SOON)  # the watch ended; nothing may be lost in between
         await made.api.delete(first)
-        event = await mine()
+        event = await next_event(subscription, "first")
         assert isinstance(event, DeleteEvent)
         assert not event.delete_state_unknown
         with pytest.raises(NotFound):
@@ -235,13 +231,13 @@ async def test_selectors_are_the_servers_and_an_object_that_leaves_them_is_gone(
             await made.api.create(config_map(namespace, name, labels=labels))
         assert [item.name for item in (await made.cache.list(core.ConfigMap)).metadata] == ["one"]
         subscription = await made.cache.subscribe(core.ConfigMap, name="test")
-        assert (await next_event(subscription)).meta.name == "one"
+        assert isinstance(await next_event(subscription, "one"), CreateEvent)
 
         leaver = await made.client.get(core.ConfigMap, NamespacedName(namespace, "one"))
         leaver.metadata.labels = {"app": "c"}
         await made.client.update(leaver)
 
-        assert isinstance(await next_event(subscription), DeleteEvent)
+        assert isinstance(await next_event(subscription, "one"), DeleteEvent)
         with pytest.raises(NotFound, match="which holds only those with labels"):
             await made.client.get(core.ConfigMap, NamespacedName(namespace, "one"))
 
@@ -266,16 +262,16 @@ async def test_metadata_alone_comes_over_the_wire_and_a_wider_reader_makes_it_wh
 
         assert (narrow.kind, narrow.metadata.labels) == ("ConfigMap", {"app": "a"})
         assert b"large" not in made.informer("ConfigMap").store.get(*key).raw
-        while (event := await next_event(subscription)).meta.name != "mine":
-            pass
+        event = await next_event(subscription, "mine")
         assert event.object.to_dict().keys() == {"apiVersion", "kind", "metadata"}
         changed = await made.api.update(config_map(namespace, "mine", data={"large": "y"}))
-        assert int((await next_event(subscription)).meta.resource_version) == int(changed.metadata.resource_version)
+        event = await next_event(subscription, "mine")
+        assert event.meta.resource_version == changed.metadata.resource_version
 
         assert (await made.cache.get(core.ConfigMap, key)).data == {"large": "y"}
         assert (await made.cache.get(Unstructured.of("v1", "ConfigMap"), key))["data"] == {"large": "y"}
         again = await made.api.update(config_map(namespace, "mine", data={"large": "z"}))
-        while (await next_event(subscription)).meta.resource_version != again.metadata.resource_version:
+        while (await next_event(subscription, "mine")).meta.resource_version != again.metadata.resource_version:
             pass  # the wider list may tell the last version once more
 
 
