@@ -103,7 +103,7 @@ class CertWatcher:
                 self._marks = None
                 if str(error) != self._complaint:
                     self._complaint = str(error)
-                    self._log.warning("the certificate stays as it was", error=self._complaint)
+                    self._log.warning("cannot load new certificate, keeping the old one", error=self._complaint)
             else:
                 if is_new:
                     self._log.info("certificate replaced", certificate=str(self.certificate))

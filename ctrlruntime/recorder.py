@@ -394,7 +394,9 @@ class EventRecorder:
             self._metrics.dropped += rest
             self._queue.clear()
         if rest:
-            self._log.warning("events dropped at the end, the API server did not take them in time", count=rest)
+            self._log.warning(
+                "events dropped at shutdown", hint="the API server did not accept them in time", count=rest
+            )
 
 
 def _nothing() -> None:

@@ -372,7 +372,7 @@ class Func(Generic[R]):
                     failures = 0
                 delay = _delay(failures, self._retry_delays)
                 failures += 1
-                _log.error("source function failed; calling it again", source=self.name, retryIn=delay, exc_info=error)
+                _log.error("source function failed, retrying", source=self.name, retryIn=delay, exc_info=error)
                 await asyncio.sleep(delay)
             else:
                 return
@@ -562,19 +562,18 @@ class _Dispatcher(Generic[T, R]):
         if isinstance(error, DecodeError):
             # The same bytes will not decode next time either; the object's repair is an event of its own.
             _log.warning(
-                "object does not fit its model; what it leads to is unknown until it is repaired",
+                "cannot decode object of an event",
+                hint="no request is enqueued until the object is fixed",
                 error=str(error),
                 **fields,
             )
             return
         if call >= RETRY_LIMIT:
-            _log.error("event handler failed too often; giving up on this event", calls=call, exc_info=error, **fields)
+            _log.error("event handler failed too often, event dropped", calls=call, exc_info=error, **fields)
             return
         delay = _delay(call - 1, self._retry_delays)
         if call == 1:
-            _log.error(
-                "event handler failed; it is called again with the same event", retryIn=delay, exc_info=error, **fields
-            )
+            _log.error("event handler failed, retrying", retryIn=delay, exc_info=error, **fields)
         timer: asyncio.TimerHandle
 
         def again() -> None:
@@ -590,7 +589,8 @@ class _Dispatcher(Generic[T, R]):
         if count == 1:
             meta = event.meta
             _log.error(
-                "predicate failed; the event is passed on (later failures of this predicate are counted, not logged)",
+                "predicate failed, event passed on",
+                hint="later failures of this predicate are counted, not logged",
                 source=self._name,
                 predicate=repr(predicate),
                 namespace=meta.namespace,
@@ -622,7 +622,7 @@ def _spawn(take: Callable[[], Coroutine[Any, Any, None]], name: str) -> asyncio.
             try:
                 return await take()
             except Exception as error:  # noqa: BLE001 - user code is guarded below, so this is a bug of ours: a source must not fall silent
-                _log.error("source failed; taking events again", task=name, exc_info=error)
+                _log.error("source failed, restarting", task=name, exc_info=error)
                 await asyncio.sleep(1.0)
 
     return asyncio.create_task(keep_taking(), name=name)

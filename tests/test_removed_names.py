@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -173,15 +174,16 @@ def trees() -> list[tuple[Path, ast.Module]]:
     return [(path, ast.parse(path.read_text())) for path in sorted(package.rglob("*.py"))]
 
 
+def log_calls(tree: ast.Module) -> Iterator[ast.Call]:
+    """Yield calls such as `self._log.info("…", key=…)` and `log.bound(key=…)`."""
+    for call in ast.walk(tree):
+        is_method = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LOG_METHODS
+        if is_method and "log" in ast.unparse(call.func.value):
+            yield call
+
+
 def log_keys(tree: ast.Module) -> set[str]:
-    """The keywords of calls such as `self._log.info("…", key=…)` and `log.bound(key=…)`."""
-    return {
-        keyword.arg
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LOG_METHODS
-        for keyword in call.keywords
-        if keyword.arg is not None and "log" in ast.unparse(call.func.value)
-    }
+    return {keyword.arg for call in log_calls(tree) for keyword in call.keywords if keyword.arg is not None}
 
 
 def test_log_keys_are_todays_and_in_camel_case():
@@ -189,6 +191,18 @@ def test_log_keys_are_todays_and_in_camel_case():
 
     assert len(keys) > 50
     assert {key: file for key, file in keys.items() if key in LOG_KEYS or "_" in key} == {}
+
+
+def test_log_events_are_short_and_leave_advice_to_the_hint():
+    events = [
+        call.args[0].value
+        for _, tree in trees()
+        for call in log_calls(tree)
+        if call.args and isinstance(call.args[0], ast.Constant)
+    ]
+
+    assert len(events) > 100
+    assert [event for event in events if len(event) > 60 or any(mark in event for mark in ";?(.")] == []
 
 
 WORDS = {

@@ -303,7 +303,7 @@ async def test_a_handler_that_always_fails_is_given_up_with_an_error():
             await asyncio.wait_for(given_up.wait(), SOON)
 
     assert calls == 20
-    assert [line["calls"] for line in logs if "giving up" in line["event"]] == [20]
+    assert [line["calls"] for line in logs if "event dropped" in line["event"]] == [20]
 
 
 async def test_an_object_that_does_not_decode_is_not_tried_again_and_is_named():
@@ -511,7 +511,7 @@ async def test_func_runs_until_stopped_and_is_called_again_when_it_fails():
         assert await queue.next() == Request("ns", "tick")
     await source.stop()
 
-    assert [line["event"] for line in logs] == ["source function failed; calling it again"]
+    assert [line["event"] for line in logs] == ["source function failed, retrying"]
 
 
 async def test_a_function_that_ran_for_long_is_called_again_after_the_first_delay():

@@ -393,7 +393,7 @@ class APIServer:
         except asyncio.CancelledError:
             raise
         except Exception:  # noqa: BLE001 - one controller must not take the server with it
-            _log.exception("a simulated controller ended", controller=controller.name)
+            _log.exception("simulated controller failed", controller=controller.name)
 
 
 async def _end(tasks: list[asyncio.Task[None]]) -> None:

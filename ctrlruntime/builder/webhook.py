@@ -173,10 +173,10 @@ class WebhookBuilder(Generic[T]):
         for path, admission, rule in rules:
             if server.serves(path):
                 _log.warning(
-                    "webhook skipped: its path is taken",
+                    "webhook skipped: path is already registered",
                     path=path,
                     kind=kind.__name__,
-                    hint="give it a path of its own",
+                    hint="give it another path",
                 )
                 continue
             server.register(path, admission, webhook=rule, target=kind)

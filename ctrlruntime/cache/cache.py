@@ -288,7 +288,7 @@ class Cache:
         for informer in held.informers():
             informer.expect_scope(namespaced=namespaced)
         if before is not None and self._group is not None:
-            self._log.info("objects of the kind live elsewhere now", kind=_label(gvk), namespaced=namespaced)
+            self._log.info("scope of the kind changed, relisting", kind=_label(gvk), namespaced=namespaced)
             # In a task of its own: whoever found out may be one of those that end.
             self._group.start_soon(self._rescope_kind, gvk, held)
 
@@ -299,7 +299,7 @@ class Cache:
         try:
             scopes = self._scopes(own, namespaced=bool(held.namespaced))
         except ValueError as error:
-            self._log.error("the kind is no longer cached", kind=_label(gvk), error=str(error))
+            self._log.error("kind is no longer cached", kind=_label(gvk), error=str(error))
             scopes = []
         self._follow(gvk, held, scopes)
 
@@ -752,7 +752,7 @@ class Cache:
                 return
             told.add(key)
             self._log.warning(
-                "an index function failed, the object stays readable by key",
+                "index function failed", hint="the object is missing from this index, reads by key return it",
                 index=index, kind=gvk.kind, object=str(entry.meta.key), error=repr(error),
             )  # fmt: skip
 

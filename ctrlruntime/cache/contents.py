@@ -352,11 +352,11 @@ class Contents:
         try:
             cut, envelope = (raw, envelope_of(raw)) if self._keep_managed_fields else cut_with_envelope(raw)
         except ValueError as error:
-            self._skip("an object without readable metadata is skipped", error=str(error), bytes=len(raw))
+            self._skip("object without readable metadata skipped", error=str(error), bytes=len(raw))
             return None
         if (envelope.kind != self._kind.kind or envelope.api_version != self._api_version) and self._is_other(envelope):
             self._skip(
-                "an object of another kind is skipped",
+                "object of another kind skipped",
                 object=str(envelope.metadata.key),
                 found=f"{envelope.api_version}, Kind={envelope.kind}",
                 hint="see which proxy or aggregated API server answers the requests for this kind",
@@ -392,7 +392,7 @@ class Contents:
             if key not in self._bad and len(self._bad) < MAX_LOGGED:
                 self._bad.add(key)
                 self._log.warning(
-                    "the transform failed, the object is kept as it came", object=str(entry.meta.key), error=repr(error)
+                    "transform failed, caching the object unchanged", object=str(entry.meta.key), error=repr(error)
                 )
             return entry
         self._bad.discard(key)

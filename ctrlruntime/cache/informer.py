@@ -377,7 +377,7 @@ class Informer:
                         if self._metrics is not None:
                             self._count(self._metrics, update)
             except Exception as error:  # noqa: BLE001 - whatever it is, it concerns this kind alone: the others go on
-                self._log.exception("following the kind failed, listing again", namespace=scope.namespace or "all")
+                self._log.exception("informer failed, relisting", namespace=scope.namespace or "all")
                 failure = CacheError(f"following {self.name} failed: {error!r}")
                 self._report(scope.namespace, failure, reflector.state)
                 reflector.restart()
@@ -445,31 +445,29 @@ class Informer:
         told = (namespace, type(error).__name__)
         where = f"namespace {namespace}" if namespace else "all namespaces"
         if told in self._reported:
-            self._log.debug("still failing", scope=where, state=state.value, error=str(error))
+            self._log.debug("list-watch still failing", scope=where, state=state.value, error=str(error))
             return
         self._reported.add(told)
         match error:
             case NoMatchError() | NotFound():
                 self._log.warning(
-                    "the kind is not served by the API server; waiting for it",
+                    "kind is not served by the API server, waiting",
                     error=str(error),
                     hint=self._install_hint(),
                 )
             case Forbidden():
                 self._log.error(
-                    "not permitted to list and watch; waiting for the permission",
+                    "forbidden to list and watch, waiting for permission",
                     scope=where,
                     error=str(error),
                     missingRule=_missing_rule(error, namespace),
                 )
             case _:
-                self._log.warning(
-                    "cannot be read at the moment, trying again", scope=where, state=state.value, error=str(error)
-                )
+                self._log.warning("list-watch failed, retrying", scope=where, state=state.value, error=str(error))
 
     def _recovered(self, namespace: str | None) -> None:
         if self._errors.pop(namespace, None) is not None:
-            self._log.info("readable again", namespace=namespace or "all")
+            self._log.info("list-watch recovered", namespace=namespace or "all")
             self._reported = {told for told in self._reported if told[0] != namespace}
 
     def _count(self, metrics: CacheMetrics, update: Update | None = None) -> None:

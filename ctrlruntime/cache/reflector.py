@@ -249,7 +249,7 @@ class Reflector:
                         yield update
             except (Expired, Gone) as error:
                 self._count_end(error)
-                self._log.info("the version to resume from is too old, listing again", error=str(error))
+                self._log.info("resource version expired, relisting", error=str(error))
                 self.version = ""
                 if self._is_repeated_expiry():
                     yield Failed(error, self.state)
@@ -282,7 +282,7 @@ class Reflector:
             except (Invalid, BadRequest, StreamingListEndedError) as error:
                 if self.version:
                     raise
-                self._log.debug("no streaming list here, listing in pages", error=str(error))
+                self._log.debug("streaming list not supported, listing in pages", error=str(error))
                 self._streaming = False
             else:
                 return
@@ -311,7 +311,7 @@ class Reflector:
                 if page is None or size >= 16 * self._options.page_size:
                     raise
                 size *= 2
-                self._log.info("the list expired midway, listing again in larger pages", limit=size, error=str(error))
+                self._log.info("list expired between pages, relisting in larger pages", limit=size, error=str(error))
             else:
                 self._move_to_list(version)
                 yield Replaced(page.items, version, pages=number)
@@ -371,7 +371,7 @@ class Reflector:
             self._behind += 1
             raise ListBehindError(f"a list at version {number} came after version {self._seen} was seen; asking again")
         if 0 < number < self._seen:
-            self._log.warning("the server's history was reset, its list is taken", version=number, seen=self._seen)
+            self._log.warning("resource version of the API server went back, relisted", version=number, seen=self._seen)
             self._seen = 0
         self._behind = 0
         self._move(version)
@@ -417,7 +417,7 @@ class Reflector:
                 self._move(_version_of(frame.object))
                 updates.append(Progressed(self.version))
             else:
-                self._log.warning("a watch frame of unknown type is dropped", type=frame.type)
+                self._log.warning("watch event of unknown type dropped", type=frame.type)
         if changes:
             updates.append(self._changed(changes))
         return updates

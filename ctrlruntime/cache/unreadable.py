@@ -53,7 +53,8 @@ class UnreadableObjects:
         if counter is not None:
             counter.decode_errors += 1
         self._log.warning(
-            "an object does not fit its class; it is left to readers of raw data until it is repaired",
+            "cannot decode object",
+            hint="fix the object, or read it as Unstructured",
             kind=str(kind),
             object=str(meta.key),
             error=str(error),

@@ -178,7 +178,7 @@ class CallObservers:
             try:
                 observe(write)
             except Exception as error:  # noqa: BLE001 - the write succeeded: an observer must not make it look failed
-                self._log.error("looking at a write failed", kind=write.kind.kind, error=repr(error))
+                self._log.error("write observer failed", kind=write.kind.kind, error=repr(error))
 
 
 def _nothing_cached(_kind: GroupVersionKind, _namespace: str, _name: str) -> None:

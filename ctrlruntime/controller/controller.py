@@ -339,7 +339,7 @@ class Controller(Generic[R]):
             if not done and limit is None:
                 sources = [repr(tasks[task]) for task in waiting if not task.done()]
                 self._log.warning(
-                    "waiting for sources to sync; no reconcile before",
+                    "waiting for sources to sync",
                     sources=sources,
                     durationSeconds=round(self._clock() - began),
                 )
@@ -347,7 +347,7 @@ class Controller(Generic[R]):
 
     def _late_watch_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.error("a source added later did not start", task=task.get_name(), exc_info=error)
+            self._log.error("source added at run time did not start", task=task.get_name(), exc_info=error)
 
     # --- workers ---------------------------------------------------------------------------------------------------
 
@@ -382,7 +382,7 @@ class Controller(Generic[R]):
                 if self._is_cut_off:
                     raise
                 await take_back(task)
-                self._log.warning("a worker was cancelled between two reconciles and goes on")
+                self._log.warning("worker cancelled between reconciles, continuing")
 
     async def _process(self, item: Item[R], queue: PriorityQueue[R], task: asyncio.Task[Any]) -> None:
         request = item.key
@@ -477,12 +477,12 @@ class Controller(Generic[R]):
             # Nobody will retry: the next event starts with the first delay again.
             queue.forget(request)
             self._metrics.terminal_errors += 1
-            self._failed(item, error, "reconcile failed for good; it runs again when something changes")
+            self._failed(item, error, "reconcile failed terminally, waiting for a change")
             return "terminal"
         if error is not None:
             queue.add(request, priority=priority, rate_limited=True)
             failures = queue.num_requeues(request)
-            self._failed(item, error, "reconcile failed; it is repeated with back-off", failures=failures)
+            self._failed(item, error, "reconcile failed, retrying with backoff", failures=failures)
             return "timeout" if isinstance(error, ReconcileTimeoutError) else "error"
         # Forget before adding: a delayed run must not count as a failure.
         queue.forget(request)
@@ -564,7 +564,7 @@ class Controller(Generic[R]):
                 if not self._is_log_constructor_reported:
                     self._is_log_constructor_reported = True
                     get_logger("controller").error(
-                        "log_constructor failed; the usual fields are used", controller=self.name, exc_info=error
+                        "log_constructor failed, using the default fields", controller=self.name, exc_info=error
                     )
         fields: dict[str, object] = {"controller": self.name}
         if self.kind:
@@ -606,7 +606,8 @@ class Controller(Generic[R]):
 
     def _ignored(self, run: _Run[R], times: int) -> None:
         self._log.warning(
-            "reconcile ignores its cancellation; its request stays locked until it ends",
+            "reconcile ignores cancellation",
+            hint="its request is not reconciled again until it ends",
             cancelled=times,
             **self._stands(run),
         )
@@ -655,7 +656,7 @@ class Controller(Generic[R]):
         await asyncio.gather(self._drain(), *(self._stop_watch(watch) for watch in tuple(self._watches)))
         self._is_cut_off = True
         for run in self._running.values():
-            self._log.warning("reconcile is cut off by the stop", **self._stands(run))
+            self._log.warning("reconcile cancelled by shutdown", **self._stands(run))
         for _ in range(_ABANDON_AFTER):
             if not (pending := self._unfinished()):
                 break
@@ -664,7 +665,7 @@ class Controller(Generic[R]):
             await asyncio.wait(pending, timeout=min(self.options.cancel_interval, _ABANDON_INTERVAL))
         for run in self._running.values():
             self._left_behind.append(run.request)
-            self._log.warning("reconcile ignores its cancellation and is left behind", **self._stands(run))
+            self._log.warning("reconcile ignores cancellation and is abandoned", **self._stands(run))
         if self._slow_timer is not None:
             self._slow_timer.cancel()
         self._threads.close()
@@ -673,7 +674,7 @@ class Controller(Generic[R]):
         try:
             await watch.stop()
         except Exception as error:  # noqa: BLE001 - the other sources must stop, too
-            self._log.error("a source failed to stop", source=repr(watch.source), exc_info=error)
+            self._log.error("source failed to stop", source=repr(watch.source), exc_info=error)
 
     async def _drain(self) -> None:
         """Wait for running reconciles until the grace ends; the grace may be shortened meanwhile."""

@@ -187,7 +187,7 @@ class Elector:
             return False
         except CtrlError as error:
             if isinstance(error, Conflict) and not self._is_leader:
-                self._log.debug("another candidate was quicker")
+                self._log.debug("another candidate acquired the lease")
             else:
                 self._report(_hint(error, self._lock.name))
             return False
@@ -196,7 +196,7 @@ class Elector:
             return False
         if has_it and self._last_trouble:
             self._last_trouble = ""
-            self._log.info("the lease can be written again")
+            self._log.info("lease reachable again")
         return has_it
 
     async def _get_or_renew(self) -> bool:
@@ -226,7 +226,7 @@ class Elector:
         if record == self._observed:
             return
         if record.holder != self.leader and record.holder not in {"", self.identity}:
-            self._log.info("another process leads", leader=record.holder)
+            self._log.info("another candidate leads", leader=record.holder)
         self._observed = record
         self._observed_at = self._clock()
 
@@ -281,7 +281,9 @@ class Elector:
     def _report(self, trouble: str) -> None:
         if trouble != self._last_trouble:
             self._last_trouble = trouble
-            self._log.warning("cannot renew the lease" if self._is_leader else "cannot get the lease", reason=trouble)
+            self._log.warning(
+                "cannot renew the lease" if self._is_leader else "cannot acquire the lease", reason=trouble
+            )
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
@@ -297,9 +299,9 @@ class Elector:
         try:
             async with asyncio.timeout(self._options.request_timeout):
                 if await self._release(read_first=not was_leader):
-                    self._log.info("gave the lease back")
+                    self._log.info("released the lease")
         except Exception as error:  # noqa: BLE001 - it runs out by itself; the stop goes on
-            self._log.warning("could not give the lease back, it runs out by itself", error=log.describe(error))
+            self._log.warning("cannot release the lease", hint="it expires by itself", error=log.describe(error))
 
     async def _release(self, *, read_first: bool) -> bool:
         """Empty the holder if it is us; say whether it was."""

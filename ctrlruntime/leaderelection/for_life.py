@@ -61,7 +61,7 @@ async def become(
     """
     place = _place(name, namespace, pod, environ, namespace_file)
     if place is None:
-        log.get_logger("leaderelection").info("not in a pod, leads without asking anybody", lock=name)
+        log.get_logger("leaderelection").info("not in a pod, leading without a lock", lock=name)
         return
     if not isinstance(cluster, Config):
         await _Candidate(cluster, name, place, sleep, rng).run()
@@ -150,7 +150,7 @@ class _Candidate:
                     self._log.info("became leader for life")
                     return
             except TRANSIENT_ERRORS as error:
-                self._say("the API server does not answer, trying again", error=log.describe(error))
+                self._say("API server does not respond, retrying", error=log.describe(error))
             # Also when the lock vanished in between: whoever else wants it is asked to be patient, too.
             await self._sleep(wait * (1.0 + JITTER * self._rng()))
             wait = min(LONGEST_WAIT, wait * 2)
@@ -176,10 +176,10 @@ class _Candidate:
         owners = lock.metadata.owner_references
         # By uid: a Pod of a StatefulSet has its predecessor's name, and the predecessor's lock is about to be collected.
         if any(owner.uid == me.metadata.uid for owner in owners):
-            self._log.info("the lock is ours already: this container was restarted")
+            self._log.info("already holds the lock: this container was restarted")
             return True
         if len(owners) != 1 or owners[0].kind != "Pod":
-            self._say("the lock is not owned by exactly one Pod; waiting until somebody deletes it")
+            self._say("lock is not owned by exactly one Pod", hint="delete the lock")
         else:
             await self._look_at(lock, owners[0])
         return False
@@ -205,16 +205,16 @@ class _Candidate:
         try:
             leader = await self._client.get(Pod, NamespacedName(self._key.namespace, owner.name))
         except NotFound:
-            self._say("the leader is gone, waiting for its lock to be collected", leader=owner.name)
+            self._say("leader is gone, waiting for deletion of its lock", leader=owner.name)
             return
         if leader.metadata.uid != owner.uid:
-            self._say("the leader is gone and has a successor, waiting for its lock to be collected", leader=owner.name)
+            self._say("leader was replaced, waiting for deletion of its lock", leader=owner.name)
         elif _is_ended_by_its_node(leader):
             if leader.metadata.deletion_timestamp is None:
-                self._say("the leader was evicted or preempted, deleting it", leader=owner.name)
+                self._say("leader was evicted or preempted, deleting it", leader=owner.name)
                 await self._delete(leader)
         elif await self._is_on_a_lost_node(leader):
-            self._say("the leader's node is not ready, deleting the leader and its lock", leader=owner.name)
+            self._say("node of the leader is not ready, deleting leader and lock", leader=owner.name)
             await self._delete(leader)
             await self._delete(lock)
         else:

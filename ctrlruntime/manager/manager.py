@@ -350,7 +350,7 @@ class Manager:
         self._log.info("stopped")
         if was_cancelled:
             for failure in self._errors:
-                self._log.error("failed while it was cancelled", error=log.describe(failure))
+                self._log.error("failed during cancellation", error=log.describe(failure))
             raise asyncio.CancelledError
         self._raise()
 
@@ -366,7 +366,9 @@ class Manager:
         """Start everything in order; return the election that is under way, if there is one."""
         webhooks = self._webhook_server
         if not self._names and self._leaders.is_empty and self._others.is_empty and webhooks is None:
-            self._log.warning("nothing was added to the manager; was complete() forgotten on a builder?")
+            self._log.warning(
+                "manager has no controllers, webhooks or runnables", hint="call complete() on each builder"
+            )
         elector = self._new_elector()
         await self._start_servers()
         if webhooks is not None:
@@ -423,7 +425,11 @@ class Manager:
             limits=self._server_limits,
         )
         if self._metrics_server is None and self._metrics_handlers:
-            self._log.info("handlers are not served: there is no metrics server", paths=sorted(self._metrics_handlers))
+            self._log.info(
+                "handlers not served: no metrics server",
+                hint="set metrics_bind_address",
+                paths=sorted(self._metrics_handlers),
+            )
         self._debug_server = self._new_debug_server()
         for server in (self._metrics_server, self._health_server, self._debug_server):
             if server is not None:
@@ -577,11 +583,11 @@ class Manager:
                 self._grace.cut()
             if self.is_stopping:
                 # The process was giving the lease up anyway: how that went does not fail the stop.
-                self._log.warning("the lease was lost during the stop", error=log.describe(error))
+                self._log.warning("lease lost during shutdown", error=log.describe(error))
                 return
         self._errors.append(error)
         if not self.is_stopping:
-            self._log.error("the election ended, the manager stops", error=log.describe(error))
+            self._log.error("leader election ended, stopping the manager", error=log.describe(error))
             self._stop.set()
 
     # --- what fails, and the end -----------------------------------------------------------------------------------------------
@@ -606,7 +612,7 @@ class Manager:
 
     def _runnable_failed(self, runnable: object, error: BaseException) -> None:
         if not self.is_stopping:
-            self._log.error("a runnable failed, the manager stops", runnable=repr(runnable), error=log.describe(error))
+            self._log.error("runnable failed, stopping the manager", runnable=repr(runnable), error=log.describe(error))
         self._errors.append(error)
         self._stop.set()
 
@@ -679,7 +685,7 @@ class Manager:
             election.cancel()
         left = grace.left()
         if (await asyncio.wait({election}, timeout=None if left is None else max(left, _RELEASE)))[1]:
-            self._log.warning("the lease was not released within the grace", hint="it runs out by itself")
+            self._log.warning("lease not released before the timeout", hint="it expires by itself")
             election.cancel()
             await asyncio.wait({election}, timeout=_RELEASE)
 

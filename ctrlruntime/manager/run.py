@@ -78,7 +78,7 @@ class _Insistence:
             return
         # A little before the grace is over: whoever sent the signal kills the process then, and nobody would read why.
         if time.monotonic() - self._asked >= max(0.0, self._grace - 1.0):
-            log.get_logger("manager").error("the process ends although its event loop is blocked", reason=where)
+            log.get_logger("manager").error("exiting although the event loop is blocked", reason=where)
             self._exit_now(1)
 
 
@@ -124,7 +124,7 @@ async def _leave_behind(error: BaseException | None) -> None:
         return
     if error is not None:
         _tell(error)
-    log.get_logger("manager").warning("the process ends although tasks still run", tasks=len(rest))
+    log.get_logger("manager").warning("exiting although tasks still run", tasks=len(rest))
     exit_at_once(0 if error is None else 1)
 
 

@@ -208,7 +208,7 @@ class Group:
 
     def _leave_behind(self, runnable: Runnable, grace: Grace) -> None:
         if grace.is_over_early:
-            self._log.warning("a runnable ignores its cancellation and is left behind", runnable=repr(runnable))
+            self._log.warning("runnable ignores cancellation and is abandoned", runnable=repr(runnable))
             return
         raise StopTimeoutError(
             f"{runnable!r} did not end within the {grace.seconds:g} s of graceful_shutdown_timeout and ignores its cancellation"

@@ -62,9 +62,7 @@ class SideLoop:
         if self._ended.done():
             thread.join()
         else:
-            log.get_logger("manager").warning(
-                "the second event loop does not end and is left behind", thread=self._name
-            )
+            log.get_logger("manager").warning("second event loop does not stop and is abandoned", thread=self._name)
 
     def ask_to_end(self) -> None:
         """Ask the loop to end by itself, from any thread; nobody waits for that."""

@@ -160,7 +160,7 @@ class LoopWatch:
         self._metrics.stalled = 0.0
         if self._has_warned:
             self._has_warned = self._has_given_up = False
-            self._log.info("the event loop answers again", blockedFor=round(seconds, 3))
+            self._log.info("event loop responds again", blockedFor=round(seconds, 3))
 
     def _owes(self, beat: _Beat, now: float) -> None:
         seconds = self._metrics.stalled = now - beat.sent
@@ -169,7 +169,8 @@ class LoopWatch:
             self._has_warned = True
             self._metrics.blocked += 1
             self._log.warning(
-                "the event loop is blocked; call what blocks with asyncio.to_thread, or write the reconciler as a plain function",
+                "event loop is blocked",
+                hint="call blocking code with asyncio.to_thread, or write reconcile as a plain function",
                 durationSeconds=round(seconds, 3),
                 at=where(self._frame()),
                 trace=self.stack(),
@@ -179,7 +180,7 @@ class LoopWatch:
         if not self._has_given_up and seconds >= self._options.unhealthy_after:
             self._has_given_up = True
             self._log.error(
-                "the event loop hangs: the lease is not renewed any more and liveness fails",
+                "event loop hangs: lease not renewed, liveness fails",
                 durationSeconds=round(seconds, 3),
                 at=where(self._frame()),
                 trace=self.stack(),
@@ -192,7 +193,8 @@ class LoopWatch:
         if self._beat is not None and self._beat.answered is None:
             self._beat.sent += overslept
         self._log.warning(
-            "the process stood still: it was frozen, had no CPU, or an extension module held the interpreter lock",
+            "process was paused",
+            hint="it was frozen, had no CPU, or an extension module held the interpreter lock",
             durationSeconds=round(overslept, 3),
             at=where(self._frame()),
         )

@@ -34,7 +34,7 @@ def is_paused(snapshot: Snapshot[Any], key: str) -> bool:
     if value and value not in _TRUE | _FALSE:
         meta = snapshot.meta
         log.get_logger("pause").warning(
-            "the annotation says neither true nor false",
+            "annotation is neither true nor false",
             annotation=key,
             value=value,
             namespace=meta.namespace,

@@ -156,7 +156,7 @@ def guarded(reviews: AccessReviews, handler: Handler) -> Handler:
         try:
             user = await reviews.user(token) if token else None
         except CtrlError as error:
-            logger.warning("a caller could not be authenticated", path=request.path, error=log.describe(error))
+            logger.warning("cannot authenticate caller", path=request.path, error=log.describe(error))
             return web.Response(status=500, text="Authentication failed\n")
         if user is None:
             return web.Response(status=401, text="Unauthorized\n", headers={"WWW-Authenticate": "Bearer"})
@@ -165,7 +165,7 @@ def guarded(reviews: AccessReviews, handler: Handler) -> Handler:
             may = await reviews.may(user, verb, request.path)
         except CtrlError as error:
             logger.warning(
-                "a caller's permission is not known", user=user.username, path=request.path, error=log.describe(error)
+                "cannot check permission of caller", user=user.username, path=request.path, error=log.describe(error)
             )
             return web.Response(status=500, text=f"Authorization for user {user.username} failed\n")
         if not may:

@@ -106,7 +106,7 @@ def _handler(page: Page, ask: Ask, stack: Callable[[], list[str]]) -> Handler:
         except EventLoopBlockedError as error:
             shown = page.refuse(str(error), stack())
         except Exception as error:  # noqa: BLE001 - the one who looks should see what is wrong
-            log.get_logger("serving").error("a debug page failed", path=request.path, exc_info=error)
+            log.get_logger("serving").error("debug page failed", path=request.path, exc_info=error)
             shown = Shown(f"this page failed: {error!r}\n".encode(), "text/plain", 500)
         return web.Response(
             body=shown.body, status=shown.status, content_type=shown.content_type, charset="utf-8", headers=_HEADERS

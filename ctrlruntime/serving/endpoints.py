@@ -158,5 +158,5 @@ def _response(answer: Answer, path: str) -> web.Response:
     for check, error in answer.failures.items():
         logger.warning("health check failed", path=path, check=check, error=log.describe(error))
     if answer.unknown:
-        logger.warning("health checks to exclude are not known", path=path, unknown=answer.unknown)
+        logger.warning("unknown health checks in exclude", path=path, unknown=answer.unknown)
     return web.Response(status=answer.status, text=answer.text)

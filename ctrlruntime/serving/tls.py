@@ -59,4 +59,4 @@ class ServingCertificate:
             follower.cancel()
             await asyncio.wait({follower})
             if not follower.cancelled() and (error := follower.exception()) is not None:
-                log.get_logger("serving").error("the certificate was not followed", error=log.describe(error))
+                log.get_logger("serving").error("certificate watcher failed", error=log.describe(error))

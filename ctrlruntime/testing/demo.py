@@ -61,7 +61,7 @@ class Demo:
             async with asyncio.timeout(PATIENCE):
                 if self._install:
                     names = await install_crds(cluster.unfenced_client(), self._crds, wait=PATIENCE)
-                    self._log.info("definitions installed", names=names)
+                    self._log.info("CRDs installed", names=names)
                 else:
                     await self._tell_missing(cluster)
         except TimeoutError as error:
@@ -79,7 +79,7 @@ class Demo:
                 missing.append(str(definition["metadata"]["name"]))
         if missing:
             self._log.warning(
-                "definitions are not installed; the operator waits for them",
+                "CRDs are not installed, waiting",
                 missing=missing,
                 install=f"run with --install, or kubectl apply -f {self._crds}",
             )

@@ -90,7 +90,7 @@ class Admission:
         try:
             review = read_review(body)
         except DecodeError as error:
-            self._log.warning("review cannot be read", error=str(error))
+            self._log.warning("cannot decode review", error=str(error))
             return self.refuse(400, str(error))
         response = await self.respond(review.request, timeout=timeout)
         return write_review(review.api_version, review.request.uid, response, review.request.warnings)
@@ -116,7 +116,7 @@ class Admission:
             raise NotReadyError(str(error)) from error
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is answered
             if isinstance(error, TimeoutError) and deadline.expired():
-                self._log.warning("handler took too long and was cancelled", durationSeconds=timeout)
+                self._log.warning("handler timed out and was cancelled", durationSeconds=timeout)
                 return errored(504, f"the webhook did not decide within the {timeout:g} s the API server waits")
             response = answer_to(error)
             return self._failed(error) if response is None else response
@@ -128,7 +128,7 @@ class Admission:
             self.panics += 1
             if not self._recovers:
                 raise error
-            self._log.error("handler raised what it should not", error=log.describe(error), exc_info=error)
+            self._log.error("handler raised an unexpected exception", error=log.describe(error), exc_info=error)
         # What it raised may hold anything; it is for our log and not for who asked.
         return errored(500, f"the webhook failed on this request ({type(error).__name__}); its log says why")
 

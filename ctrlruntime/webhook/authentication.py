@@ -102,7 +102,7 @@ class TokenAuthentication:
             return _failed(error)
         except Exception as error:  # noqa: BLE001 - a defect of the handler authenticates nobody
             self.panics += 1
-            self._log.error("handler raised what it should not", error=log.describe(error), exc_info=error)
+            self._log.error("handler raised an unexpected exception", error=log.describe(error), exc_info=error)
             return _failed(error)
 
 

@@ -272,7 +272,7 @@ class ConversionEndpoint:
         if isinstance(error, ValidationError):
             return f"the converter made a {error.title} that does not fit its class: {_misfits(error)}"
         self.panics += 1
-        self._log.error("converter raised what it should not", error=log.describe(error), exc_info=error)
+        self._log.error("converter raised an unexpected exception", error=log.describe(error), exc_info=error)
         return f"the converter failed ({type(error).__name__}); the webhook's log says why"
 
 

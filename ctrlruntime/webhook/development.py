@@ -109,7 +109,8 @@ class DevelopmentCertificates:
                 await self._retire()
         except (TimeoutError, CtrlError) as error:
             self._log.warning(
-                "the development registration stays behind; delete it, or requests fail",
+                "cannot delete development webhook configuration",
+                hint="delete it, or API requests fail",
                 name=self._name,
                 error=log.describe(error),
             )

@@ -168,7 +168,7 @@ class SecretStore:
             except CtrlError as error:
                 self.errors += 1
                 if str(error) != self._complaint:
-                    self._log.warning("the certificate's Secret cannot be kept; tried again", error=log.describe(error))
+                    self._log.warning("cannot update the certificate's Secret, retrying", error=log.describe(error))
                 self._complaint = str(error)
 
     async def announce(self, server: Announcement) -> None:
@@ -224,7 +224,7 @@ class SecretStore:
             if found is None:
                 missing.add(name)
                 if name not in self._missing:
-                    self._log.warning("there is nothing to inject the CA into", kind=kind.__name__, name=name)
+                    self._log.warning("no object to inject the CA into", kind=kind.__name__, name=name)
         self._missing = missing
 
     async def _find(self) -> Secret | None:

@@ -149,7 +149,11 @@ class WebhookServer:
         if webhook is not None and endpoint.kind != "admission":
             raise ConfigError(f"{path}: a WebhookRule is for admission, and this is {endpoint.kind}")
         if self._was_started and webhook is not None and self.options.development is not None:
-            self._log.warning("registered after the start: development mode does not tell the cluster of it", path=path)
+            self._log.warning(
+                "webhook registered after start is not in the cluster",
+                hint="register webhooks before start in development mode",
+                path=path,
+            )
         self._endpoints[path] = endpoint
         self._paths[path] = PathMetrics(path)
         info = None if target is None else kind_of(target)
@@ -323,7 +327,7 @@ class WebhookServer:
 
     def _follower_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.error("the certificate is not renewed any more", error=log.describe(error), exc_info=error)
+            self._log.error("certificate renewal stopped", error=log.describe(error), exc_info=error)
 
     # --- reviews --------------------------------------------------------------------------------------------------------
 
@@ -347,7 +351,7 @@ class WebhookServer:
         except NotReadyError as error:
             # Outside of the review: that the webhook cannot decide yet is for the failure policy.
             status = 503
-            self._log.info("not ready for a review", path=request.path, error=str(error))
+            self._log.info("not ready for reviews", path=request.path, error=str(error))
             return web.Response(status=503, body=_unavailable(error), content_type="application/json")
         except BodyRefusedError as error:
             status = error.status
@@ -380,9 +384,7 @@ class WebhookServer:
             try:
                 return await synced(kind)
             except Exception as error:  # noqa: BLE001 - reviews wait meanwhile, and the operator does not end for it
-                self._log.warning(
-                    "what webhooks read is not in the cache", kind=kind.__name__, error=log.describe(error)
-                )
+                self._log.warning("cannot cache kind that webhooks read", kind=kind.__name__, error=log.describe(error))
                 await asyncio.sleep(1.0)
 
     async def _until_synced(self, kinds: Sequence[type[Object]], timeout: float) -> None:

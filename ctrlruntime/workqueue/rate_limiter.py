@@ -76,7 +76,7 @@ class Guarded(Generic[R]):
         # Once for each kind of failure: it may come with each request.
         if (kind := f"{type(error).__name__}: {error}") != self._logged:
             self._logged = kind
-            _log.error("rate limiter failed; the default backoff is used", limiter=repr(self._limiter), exc_info=error)
+            _log.error("rate limiter failed, using the default backoff", limiter=repr(self._limiter), exc_info=error)
 
 
 class ItemExponentialFailureRateLimiter(Generic[R]):

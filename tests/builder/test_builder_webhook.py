@@ -155,7 +155,7 @@ async def test_a_webhook_whose_path_is_taken_is_skipped_with_a_warning(mgr, caps
 
     paths = [one.path for one in mgr.webhook_server.registrations]
     assert paths == ["/mutate-games-example-com-v1-game", "/validate-games-example-com-v1-game"]
-    assert "webhook skipped: its path is taken" in capsys.readouterr().err
+    assert "webhook skipped: path is already registered" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", ["mine", "/mine/", "/a b", "/a?b=c", "//a", "/ä"])

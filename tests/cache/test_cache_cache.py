@@ -375,7 +375,7 @@ async def test_each_version_of_an_object_that_does_not_fit_is_counted_and_told_o
     assert sorted(versions) == ["2", "6"]
     assert all("spec.containers" in str(found.error) for found in told)
     assert metrics.caches[0].decode_errors == len(told)
-    assert sum("does not fit its class" in line["event"] for line in logs) == len(told)
+    assert sum("cannot decode object" in line["event"] for line in logs) == len(told)
 
 
 # --- namespaces -----------------------------------------------------------------------------------------------------------

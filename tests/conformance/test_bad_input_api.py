@@ -148,7 +148,7 @@ async def test_a_right_that_is_missing(server, make, namespace, logs, tmp_path):
     await admin(server, "POST", f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "any"}})
 
     async with running(mgr):
-        line = await eventually(lambda: next((line for line in logs if "not permitted" in line["event"]), None))
+        line = await eventually(lambda: next((line for line in logs if "forbidden to list" in line["event"]), None))
         assert f'User "{name}" cannot list resource "configmaps" in API group ""' in line["error"].replace(
             "watch", "list"
         )
@@ -171,7 +171,7 @@ async def test_a_right_that_is_missing(server, make, namespace, logs, tmp_path):
         )
         await eventually(lambda: "any" in seen.names)
 
-    assert len([line for line in logs if "not permitted" in line["event"]]) == 1
+    assert len([line for line in logs if "forbidden to list" in line["event"]]) == 1
 
 
 async def test_an_object_that_does_not_fit_its_class(server, make, namespace, logs):
@@ -212,7 +212,7 @@ async def test_a_token_the_server_does_not_know(server, make, namespace, logs):
     async with running(mgr):
         with pytest.raises(Unauthorized):
             await mgr.api_reader.get(core.ConfigMap, ctrl.NamespacedName(namespace, "any"))
-        line = await eventually(lambda: next((line for line in logs if "cannot be read" in line["event"]), None))
+        line = await eventually(lambda: next((line for line in logs if "list-watch failed" in line["event"]), None))
         assert "nauthorized" in line["error"]
 
 

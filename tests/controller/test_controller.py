@@ -248,7 +248,7 @@ async def test_terminal_error_is_not_repeated_and_clears_the_failures():
             assert controller.queue.num_requeues(A) == 0
             assert len(controller.queue) == 0
 
-    assert "for good" in [line["event"] for line in logs if line["log_level"] == "error"][-1]
+    assert "terminally" in [line["event"] for line in logs if line["log_level"] == "error"][-1]
 
 
 def raised_from(error, cause):
@@ -307,7 +307,7 @@ async def test_a_rate_limiter_that_fails_is_reported_and_the_default_backoff_use
         async with running(controller) as task:
             assert [await script.next(), await script.next(), await script.next()] == [A, A, A]
             assert not task.done()
-    assert "rate limiter failed; the default backoff is used" in [line["event"] for line in logs]
+    assert "rate limiter failed, using the default backoff" in [line["event"] for line in logs]
     assert metrics.workqueue("test").limiter_failures > 2
 
 
@@ -509,7 +509,7 @@ async def test_a_log_constructor_that_fails_is_reported_once_and_stops_nothing()
         async with running(controller_of(script, Feed(A, B), log_constructor=broken)):
             assert {await script.next(), await script.next()} == {A, B}
     assert [line["event"] for line in logs if line["log_level"] == "error"] == [
-        "log_constructor failed; the usual fields are used"
+        "log_constructor failed, using the default fields"
     ]
 
 
@@ -647,7 +647,7 @@ async def test_a_worker_that_is_cancelled_while_it_waits_goes_on():
             await asyncio.sleep(0)
             feed.add(B)
             await until(lambda: len(workers) == 2)
-    assert "a worker was cancelled between two reconciles and goes on" in [line["event"] for line in logs]
+    assert "worker cancelled between reconciles, continuing" in [line["event"] for line in logs]
 
 
 async def test_a_start_whose_workers_end_without_a_stop_fails():
@@ -682,10 +682,10 @@ async def test_a_reconcile_that_ignores_cancellation_is_cancelled_again_and_keep
         async with running(controller, grace=0):
             await asyncio.wait_for(hanging.entered.wait(), SOON)
             feed.add(A)
-            await until(lambda: any("ignores its cancellation" in line["event"] for line in logs))
+            await until(lambda: any("ignores cancellation" in line["event"] for line in logs))
             assert hanging.calls.qsize() == 1
             await asyncio.wait_for(hanging.cleaned.wait(), SOON)
-    line = next(line for line in logs if "ignores its cancellation" in line["event"])
+    line = next(line for line in logs if "ignores cancellation" in line["event"])
     assert line["request"] == "ns/a"
     assert "in reconcile" in line["waitingAt"]
     assert __file__ in line["waitingAt"]
@@ -761,7 +761,7 @@ async def test_a_plain_reconcile_past_its_deadline_keeps_its_key_until_the_threa
     )
     with capture_logs() as logs:
         async with running(controller):
-            await until(lambda: any("ignores its cancellation" in line["event"] for line in logs))
+            await until(lambda: any("ignores cancellation" in line["event"] for line in logs))
             feed.add(A)
             await asyncio.sleep(0.01)
             assert len(calls) == 1
@@ -955,7 +955,7 @@ async def test_after_the_grace_reconciles_are_cancelled_and_may_clean_up():
             assert hanging.cleaned.is_set()
             await asyncio.wait_for(task, SOON)
     (line,) = [line for line in logs if line["log_level"] in {"warning", "error"}]
-    assert (line["event"], line["request"]) == ("reconcile is cut off by the stop", "ns/a")
+    assert (line["event"], line["request"]) == ("reconcile cancelled by shutdown", "ns/a")
     assert controller.left_behind == ()
 
 
@@ -978,7 +978,7 @@ async def test_a_reconcile_that_ignores_the_stop_is_reported_and_left_behind():
         async with running(controller):
             await asyncio.wait_for(hanging.entered.wait(), SOON)
             await asyncio.wait_for(controller.stop(grace=0), SOON)
-    line = next(line for line in logs if "left behind" in line["event"])
+    line = next(line for line in logs if "abandoned" in line["event"])
     assert line["request"] == "ns/a"
     assert __file__ in line["waitingAt"]
     assert list(controller.running) == [A]
@@ -1021,7 +1021,7 @@ async def test_a_source_that_fails_to_stop_is_logged_and_the_others_stop():
         async with running(controller_of(script, Stubborn(), other)):
             await script.next()
     assert other.stopped.is_set()
-    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["a source failed to stop"]
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["source failed to stop"]
 
 
 async def test_a_stop_leaves_no_task_behind():

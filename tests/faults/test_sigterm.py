@@ -171,7 +171,7 @@ async def test_a_lease_that_is_lost_during_a_planned_stop_does_not_fail_it(serve
 
             # The lease runs out before the grace does, and cuts it short.
             assert await process.ends(within=120) == 0
-    assert "the lease was lost during the stop" in process.text()
+    assert "lease lost during shutdown" in process.text()
     assert complaints(process.text()) == []
 
 

@@ -186,7 +186,7 @@ def written_anew(leases: list[Version]) -> bool:
 
 async def test_a_lease_deleted_by_hand_makes_no_second_leader(pair, server, namespace):
     """A candidate that saw who led leaves it the time; one that comes later knows nothing, and cannot."""
-    await pair.processes[pair.standby].prints("another process leads", within=LONGEST_WAIT)
+    await pair.processes[pair.standby].prints("another candidate leads", within=LONGEST_WAIT)
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/writer"
     for _ in range(5):
         mark = pair.history.mark()

@@ -454,7 +454,7 @@ def _role(world: World, name: str, resource: str) -> dict[str, object]:
 
 @fault("a permission is removed and given back, another kind goes on", kind="kinds", bound=15,
        kinds=(core.ConfigMap, core.Secret),
-       may_log=("not permitted to list and watch; waiting for the permission",))  # fmt: skip
+       may_log=("forbidden to list and watch, waiting for permission",))  # fmt: skip
 async def removed_permission(world: World) -> None:
     await world.prepare()
     await world.prepare(core.Secret)
@@ -498,7 +498,7 @@ async def _refused(world: World, since: float) -> None:
 
 
 @fault("an object that no reader can decode stops only itself", kind="objects", bound=10,
-       may_log=("reconcile failed; it is repeated with back-off",))  # fmt: skip
+       may_log=("reconcile failed, retrying with backoff",))  # fmt: skip
 async def poisoned_object(world: World) -> None:
     def poison(item):
         return item | {"data": ["no", "map"]} if item["metadata"]["name"] == "kept" else item
@@ -516,7 +516,7 @@ async def poisoned_object(world: World) -> None:
 
 
 @fault("an object without metadata is left out", kind="objects", bound=10,
-       may_log=("an object without readable metadata is skipped",))  # fmt: skip
+       may_log=("object without readable metadata skipped",))  # fmt: skip
 async def object_without_metadata(world: World) -> None:
     def behead(item):
         return {"kind": "ConfigMap"} if item["metadata"]["name"] == "new-1" else item
@@ -534,7 +534,7 @@ async def object_without_metadata(world: World) -> None:
 
 
 @fault("an object of another kind is left out", kind="objects", bound=10,
-       may_log=("an object of another kind is skipped",))  # fmt: skip
+       may_log=("object of another kind skipped",))  # fmt: skip
 async def object_of_another_kind(world: World) -> None:
     def swap(item):
         return item | {"kind": "Secret"} if item["metadata"]["name"] == "new-1" else item
@@ -555,7 +555,7 @@ async def object_of_another_kind(world: World) -> None:
 
 
 @fault("the event loop stands still for 90 s", kind="clock", bound=10,
-       may_log=("the event loop hangs: the lease is not renewed any more and liveness fails",))  # fmt: skip
+       may_log=("event loop hangs: lease not renewed, liveness fails",))  # fmt: skip
 async def frozen_loop(world: World) -> None:
     await world.prepare()
     async with world.running():

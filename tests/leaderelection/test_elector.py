@@ -273,7 +273,7 @@ def test_a_denied_election_says_which_right_is_missing(loop, capsys):
             await asyncio.sleep(30)
 
     loop.run_until_complete(scenario())
-    lines = [line for line in capsys.readouterr().err.splitlines() if "cannot get the lease" in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "cannot acquire the lease" in line]
     assert len(lines) == 1
     assert "get, create and update of leases in the group coordination.k8s.io" in lines[0]
 

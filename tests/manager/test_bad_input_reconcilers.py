@@ -49,7 +49,7 @@ async def test_one_that_raises_is_repeated_and_its_traceback_is_logged(make, log
 
     line = await first_line(make, logs, bad)
 
-    assert line["event"] == "reconcile failed; it is repeated with back-off"
+    assert line["event"] == "reconcile failed, retrying with backoff"
     assert (line["error"], line["errorType"]) == ("no luck", "LookupError")
     assert isinstance(line["exc_info"], LookupError)
     assert (line["controller"], line["name"], line["namespace"]) == ("mixed", "bad", "ns")

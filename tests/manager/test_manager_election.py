@@ -217,7 +217,7 @@ async def test_a_lease_lost_during_the_graceful_stop_cuts_the_grace_short_and_is
     )
 
     await asyncio.wait_for(task, SOON)
-    (line,) = [line for line in logs if line["event"] == "the lease was lost during the stop"]
+    (line,) = [line for line in logs if line["event"] == "lease lost during shutdown"]
     assert line["level"] == "warning"
     await mgr.cluster.close()
 
@@ -236,7 +236,7 @@ async def test_a_release_that_gets_no_answer_ends_with_the_grace(make, election,
 
     # The election itself would try for half of its renew deadline.
     await asyncio.wait_for(task, SOON)
-    assert [line["level"] for line in logs if "was not released" in line["event"]] == ["warning"]
+    assert [line["level"] for line in logs if "not released" in line["event"]] == ["warning"]
     await mgr.cluster.close()
 
 

@@ -334,7 +334,7 @@ async def test_a_reconcile_that_outlasts_the_grace_is_cancelled_and_that_is_a_wa
     await asyncio.wait_for(task, SOON)
 
     assert reconciler.was_cancelled
-    (line,) = [line for line in logs if line["event"] == "reconcile is cut off by the stop"]
+    (line,) = [line for line in logs if line["event"] == "reconcile cancelled by shutdown"]
     assert (line["level"], line["request"]) == ("warning", "ns/name")
 
 
@@ -390,7 +390,7 @@ async def test_without_grace_what_does_not_end_is_left_behind_without_error(make
     mgr.stop()
     await asyncio.wait_for(task, SOON)
 
-    assert [line["runnable"] for line in logs if "left behind" in line["event"]] == ["Stubborn"]
+    assert [line["runnable"] for line in logs if "abandoned" in line["event"]] == ["Stubborn"]
     stubborn.release.set()
     await asyncio.sleep(0)
 

@@ -169,7 +169,7 @@ async def test_a_loop_that_blocks_is_one_warning_with_its_stack_and_a_metric(mak
     async with running(mgr):
         user_code()
         async with asyncio.timeout(SOON):
-            while not any("answers again" in line["event"] for line in logs):  # noqa: ASYNC110 - written by another thread
+            while not any("responds again" in line["event"] for line in logs):  # noqa: ASYNC110 - written by another thread
                 await asyncio.sleep(0.01)
         text = mgr.metrics.render()[0].decode()
 

@@ -119,7 +119,7 @@ def test_a_blocked_event_loop_does_not_outlast_the_grace(start):
     assert process.popen.stdout.readline() == "blocks\n"
 
     assert process.end(signal.SIGTERM) == 1
-    assert "the process ends although its event loop is blocked" in process.errors
+    assert "exiting although the event loop is blocked" in process.errors
     assert '<string>"' in process.errors or "<string>:" in process.errors
 
 
@@ -189,7 +189,7 @@ while True:
     process.wait_running()
 
     assert process.end(signal.SIGTERM) == 0
-    assert "the process ends although tasks still run" in process.errors
+    assert "exiting although tasks still run" in process.errors
 
 
 def test_a_lease_that_is_lost_ends_the_process_with_code_1(start, server, tmp_path: Path):

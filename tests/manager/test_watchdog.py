@@ -110,7 +110,7 @@ def test_when_the_loop_comes_back_a_line_says_for_how_long_and_the_next_block_wa
     scene.wait(20)
     scene.loop.answer()
     scene.wait(0.25)
-    assert events(logs, "info") == ["the event loop answers again"]
+    assert events(logs, "info") == ["event loop responds again"]
     assert logs[-1]["blockedFor"] == 20.0
     assert scene.metrics.stalled == 0.0
 
@@ -150,7 +150,7 @@ def test_time_in_which_the_whole_process_stood_still_is_not_held_against_the_loo
     scene.watch.look()
 
     assert scene.watch.trouble() == ""
-    assert [event.split(":")[0] for event in events(logs)] == ["the process stood still"]
+    assert [event.split(":")[0] for event in events(logs)] == ["process was paused"]
     assert logs[0]["durationSeconds"] == pytest.approx(299.75)
     scene.loop.answer()
     scene.wait(1, answers=True)
@@ -183,7 +183,7 @@ async def test_run_sees_a_real_block_and_its_end(logs):
             if watch.trouble():
                 hung.set()
         release.set()
-        await eventually(lambda: any("answers again" in line["event"] for line in logs))
+        await eventually(lambda: any("responds again" in line["event"] for line in logs))
         run.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await run

@@ -296,7 +296,7 @@ async def test_an_api_server_that_does_not_say_is_500_and_told_of(session, revie
     assert await get(session, "Bearer alice") == (500, "Authentication failed\n")
     assert await get(session, "Bearer alice") == (200, "hello")
 
-    assert "could not be authenticated" in capsys.readouterr().err
+    assert "cannot authenticate caller" in capsys.readouterr().err
 
 
 async def test_a_permission_the_api_server_does_not_tell_is_500_and_not_remembered(session, reviews, reviewer, capsys):
@@ -305,4 +305,4 @@ async def test_a_permission_the_api_server_does_not_tell_is_500_and_not_remember
 
     assert await get(session, "Bearer bob") == (500, "Authorization for user bob failed\n")
     assert (await get(session, "Bearer bob"))[0] == 403
-    assert "permission is not known" in capsys.readouterr().err
+    assert "cannot check permission" in capsys.readouterr().err

@@ -191,7 +191,7 @@ def test_definitions_that_are_missing_are_named_and_not_installed(flags, server,
         assert found.is_embedded is False
 
     (line,) = [line for line in logs if line["level"] >= WARN]
-    assert line["event"] == "definitions are not installed; the operator waits for them"
+    assert line["event"] == "CRDs are not installed, waiting"
     assert line["missing"] == ["memcacheds.cache.example.com"]
     assert line["install"] == f"run with --install, or kubectl apply -f {CONFIG / 'crd'}"
 

@@ -123,6 +123,6 @@ async def test_what_cannot_be_taken_back_is_said_and_no_error(environment, capsy
 
     await source.retire()
 
-    assert "the development registration stays behind" in capsys.readouterr().err
+    assert "cannot delete development webhook configuration" in capsys.readouterr().err
     await other.close()
     await cluster.close()

@@ -368,7 +368,7 @@ async def test_a_secret_that_cannot_be_read_is_tried_again(cluster, namespace, c
         await task
 
     assert pair not in seen
-    assert capsys.readouterr().err.count("cannot be kept") == 1
+    assert capsys.readouterr().err.count("cannot update the certificate's Secret") == 1
 
 
 def test_the_variables_of_a_deployment_say_where_the_certificate_is_kept():
@@ -410,4 +410,4 @@ async def test_what_is_missing_is_looked_for_soon_and_named_once(cluster, namesp
         await store.follow(lambda _pair: None)
 
     assert waits == [2.0, 2.0, 2.0, 60.0, 60.0]
-    assert capsys.readouterr().err.count("nothing to inject the CA into") == 1
+    assert capsys.readouterr().err.count("no object to inject the CA into") == 1

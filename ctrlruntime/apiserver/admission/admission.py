@@ -254,7 +254,7 @@ class WebhookAdmission:
     def _tolerate(webhook: Webhook, error: ReviewError) -> bool:
         """Let a failure pass where the webhook's policy says so. Raises: InternalError."""
         if webhook.may_fail:
-            _log.warning("a webhook failed and is ignored", webhook=webhook.name, error=str(error))
+            _log.warning("webhook failed, ignored by its failurePolicy", webhook=webhook.name, error=str(error))
             return False
         raise internal(f'failed calling webhook "{webhook.name}": {error}')
 

@@ -42,7 +42,7 @@ async def keys_of(changes: AsyncIterator[Change], keys: Callable[[Change], Itera
         try:
             found = list(keys(change))
         except Exception:  # noqa: BLE001 - one odd object must not end the watch
-            _log.exception("change not understood", name=change.object.get("metadata", {}).get("name"))
+            _log.exception("cannot decode change", name=change.object.get("metadata", {}).get("name"))
             continue
         for key in found:
             yield key
@@ -86,7 +86,7 @@ class KeyedController:
         match error:
             case Conflict() | NotFound() | AlreadyExists() | Forbidden():
                 # Forbidden: nothing may be created in a namespace that is going; its Pods go with it.
-                log.debug("reconcile overtaken", error=str(error))
+                log.debug("reconcile conflicted, retrying", error=str(error))
             case CtrlError():
                 log.warning("reconcile failed", error=str(error))
             case _:

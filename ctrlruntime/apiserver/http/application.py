@@ -93,7 +93,7 @@ class Application:
         except (ConnectionResetError, web.HTTPException):
             raise
         except Exception as error:  # noqa: BLE001 - a bug of ours must not look like a dead server
-            _log.exception("a request failed", method=request.method, path=request.path)
+            _log.exception("request failed", method=request.method, path=request.path)
             return failure(APIStatusError.from_status(_internal(error)))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:

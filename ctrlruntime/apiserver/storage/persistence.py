@@ -217,13 +217,11 @@ class DataFile:
                 transaction.execute(_REMEMBER, ("revision", str(self._highest).encode()))
         except sqlite3.Error as error:
             if self._failure is None:
-                _log.error(
-                    "writes do not reach the data file, and are tried again", path=str(self.path), error=str(error)
-                )
+                _log.error("cannot write data file, retrying", path=str(self.path), error=str(error))
             self._failure = error
             return False
         if self._failure is not None:
-            _log.info("writes reach the data file again", path=str(self.path))
+            _log.info("data file is writable again", path=str(self.path))
             self._failure = None
         pending.clear()
         return True
