@@ -29,7 +29,7 @@ _BOOKKEEPING: Final = frozenset({"resourceVersion", "generation", "managedFields
 
 def changed_paths(old: bytes, new: bytes, *, limit: int = MAX_PATHS) -> list[str]:
     """Return at most `limit` paths of fields that differ; what the server changes with every write (its version, generation, managed
-    fields) is left out. Of bytes that are no JSON there are none.
+    fields) is left out. Of bytes that are not JSON there are none.
     """
     try:
         before, after = (_without_bookkeeping(msgspec.json.decode(raw)) for raw in (old, new))

@@ -60,7 +60,7 @@ def set_condition(
 
     A new condition and one whose status changes get the present as lastTransitionTime; any other change keeps it.
     `observed_generation` None leaves what is there. Raises: ValueError for a value that the API server would refuse
-    (metav1.Condition): a status that is not True, False or Unknown, a type or reason that is no single word, a text
+    (metav1.Condition): a status that is not True, False or Unknown, a type or reason that is not a single word, a text
     that is too long.
     """
     text = str(status) if isinstance(status, bool) else status

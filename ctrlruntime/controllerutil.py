@@ -84,7 +84,7 @@ def set_controller_reference(owner: Object, obj: Object, *, block_owner_deletion
         if existing.controller and not _is_same_owner(existing, reference):
             raise AlreadyOwnedError(
                 f"{_name(obj)} is controlled by {existing.kind} {existing.name} already, so {_name(owner)} cannot be its controller; "
-                "use set_owner_reference to be an owner beside it, or give the object another name"
+                "use set_owner_reference to add another owner, or give the object another name"
             )
     _put(obj, reference)
 
@@ -144,7 +144,7 @@ def _check_scope(owner: Object, obj: Object) -> None:
         if namespace
         else "is cluster-scoped"
         if kind_of(obj).scope == "Cluster"
-        else f"has no namespace yet (set metadata.namespace to {home} if it shall live there)"
+        else f"has no namespace yet (set metadata.namespace to {home} if it belongs there)"
     )
     raise ValueError(
         f"{_name(owner)} cannot own {_name(obj)}: the owner is in namespace {home} and the object {what}, and the garbage collector would "

@@ -354,8 +354,8 @@ class ConfigError(CtrlError):
 
     @classmethod
     def unreadable(cls, where: object, error: OSError | UnicodeError) -> Self:
-        """Return the error for a file that cannot be read, or is no text; `where` names it."""
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is no text in UTF-8"
+        """Return the error for a file that cannot be read, or is not text; `where` names it."""
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not text in UTF-8"
         return cls(f"{where} cannot be read: {reason}")
 
 

@@ -69,7 +69,7 @@ class Quantity:
     """A number with a unit suffix: ``Quantity("500m")``, ``Quantity("1.5Gi")``, ``Quantity(3)``.
 
     Compares and hashes by amount (``Quantity("1") == Quantity("1000m") == 1``). ``text`` is what was given;
-    ``canonical()`` is the form the API server would write. Raises: ValueError for text that is no quantity.
+    ``canonical()`` is the form the API server would write. Raises: ValueError for text that is not a quantity.
     """
 
     __slots__ = ("_amount", "_format", "_is_number", "_text")
@@ -367,7 +367,7 @@ class Time(datetime):
     It is a datetime in every respect. One that was read with a fraction or another offset is written as it was read.
     Every text is read that kube-apiserver takes for the format date-time, and digits beyond microseconds are cut. A
     moment outside the years 1 to 9999 in UTC, which Python does not have, is the first or last one that it has.
-    Raises: ValueError for text that is no RFC 3339 time, or for a datetime without a time zone.
+    Raises: ValueError for text that is not an RFC 3339 time, or for a datetime without a time zone.
     """
 
     __slots__ = ("_text",)

@@ -111,14 +111,14 @@ class Checks:
             return Answer(status, "ok", failures, unknown)
         lines = [_line(name, name in outcomes, outcomes.get(name)) for name, _ in checks]
         if unknown:
-            lines.append(f"warn: not excluded, as there is no such check: {', '.join(map(repr, unknown))}")
+            lines.append(f"warn: unknown check in exclude: {', '.join(map(repr, unknown))}")
         lines.append(f"{path} check {'failed' if failures else 'passed'}")
         return Answer(status, "\n".join(lines) + "\n", failures, unknown)
 
     async def answer_one(self, name: str) -> Answer:
-        """Run one check: 200, 500, or 404 when there is none of that name."""
+        """Run one check: 200, 500, or 404 for an unknown name."""
         if name not in self._all():
-            return Answer(404, f"there is no check named {name!r}\n")
+            return Answer(404, f"unknown check {name!r}\n")
         error = await self._failure(name)
         return Answer(200, "ok") if error is None else Answer(500, f"{name} failed: {_reason(error)}\n", {name: error})
 

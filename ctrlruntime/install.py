@@ -19,7 +19,7 @@ from ctrlruntime.errors import AlreadyExists, ConfigError, Conflict, CtrlError, 
 CustomResourceDefinition = Unstructured.of("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 Source: TypeAlias = str | Path | Mapping[str, Any] | type[Object]
-"""The class of a kind; a manifest as a tree; or a file or folder of YAML and JSON manifests, where what is no CustomResourceDefinition is
+"""The class of a kind; a manifest as a tree; or a file or folder of YAML and JSON manifests, where what is not a CustomResourceDefinition is
 passed over.
 """
 

@@ -195,7 +195,7 @@ class _Reader:
             raise self._error(f"[{text}] is neither a position nor a name in single quotes")
         digits = [(part or "").removeprefix(":") for part in match.groups()]
         if any(part == "-" or len(part) > _DIGITS for part in digits):
-            raise self._error(f"[{text}] is no position")
+            raise self._error(f"[{text}] is not a position")
         start, stop, step = (int(part) if part else None for part in digits)
         is_one = match[2] is None
         return Slice(start, (start or 0) + 1 if is_one else stop, step, is_one)
@@ -242,7 +242,7 @@ class _Reader:
         try:
             return float(text) if "." in text else int(text)
         except ValueError as error:
-            raise self._error(f"{text!r} is no number") from error
+            raise self._error(f"{text!r} is not a number") from error
 
     def _error(self, problem: str) -> JSONPathError:
         return JSONPathError(f"the JSONPath {self._path!r} cannot be read: {problem}")
@@ -277,7 +277,7 @@ def _follow(step: Step, values: Sequence[Any]) -> list[Any]:
         case Constant(constant):
             return [constant] * len(values)
         case Word(name):
-            raise JSONPathError(f"{name!r} stands alone in the JSONPath")
+            raise JSONPathError(f"{name!r} is unexpected in the JSONPath")
 
 
 def _inside(value: Any) -> list[Any]:
@@ -310,9 +310,9 @@ def _slice(wanted: Slice, value: Any) -> list[Any]:
     if start == stop:
         return []
     if not 0 <= start < stop <= len(items):
-        raise JSONPathError(f"there is no item {wanted.start} to {wanted.stop} in a list of {len(items)}")
+        raise JSONPathError(f"items {wanted.start} to {wanted.stop} are not in a list of {len(items)}")
     if wanted.step is not None and wanted.step <= 0:
-        raise JSONPathError(f"{wanted.step} is no step")
+        raise JSONPathError(f"{wanted.step} is not a step")
     return items[start : stop : wanted.step]
 
 

@@ -83,7 +83,7 @@ class Marker:
         if cls is None:
             return self  # `ListSet()`: those that are no class are forgiven their parentheses
         if not isinstance(cast("object", cls), type):
-            raise TypeError(f"{self!r} stands in Annotated[…] or over a class, and {cls!r} is no class")
+            raise TypeError(f"{self!r} belongs in Annotated[…] or above a class, and {cls!r} is not a class")
         _prepend(cls, _MARKERS, self)
         return cls
 

@@ -33,7 +33,7 @@ class Scheme:
     def register(self, *classes: type[Object]) -> None:
         """Add classes; one that is registered already is no news.
 
-        Raises: TypeError for what is no Object class, NotRegisteredError for a class without group and version,
+        Raises: TypeError for what is not an Object class, NotRegisteredError for a class without group and version,
         ValueError when another class stands for the same kind already.
         """
         for cls in classes:

@@ -233,7 +233,7 @@ def not_exists(key: str) -> LabelSelector:
 
 
 def from_labels(labels: Mapping[str, str]) -> LabelSelector:
-    """Return the selector that asks for every one of these labels. Raises: TypeError for a value that is no text."""
+    """Return the selector that asks for every one of these labels. Raises: TypeError for a value that is not text."""
     _refuse_other_than_text("label", labels)
     return LabelSelector(tuple(Requirement(key, "=", (value,)) for key, value in labels.items()))
 
@@ -272,7 +272,7 @@ def parse_labels(text: str) -> LabelSelector:
     """Return the selector a `labelSelector` query parameter means.
 
     Raises:
-        ValueError: the text is no selector; the message is the API server's.
+        ValueError: the text is not a selector; the message is the API server's.
 
     """
     return LabelSelector(tuple(_Parser(text).requirements())) if text else EVERYTHING
@@ -428,7 +428,7 @@ class FieldSelector:
 
 
 def from_fields(fields: Mapping[str, str]) -> FieldSelector:
-    """Return the selector that asks for every one of these values. Raises: TypeError for a value that is no text."""
+    """Return the selector that asks for every one of these values. Raises: TypeError for a value that is not text."""
     _refuse_other_than_text("field", fields)
     return FieldSelector(tuple(FieldTerm(path, value) for path, value in fields.items()))
 
@@ -437,7 +437,7 @@ def parse_fields(text: str) -> FieldSelector:
     r"""Return the selector a `fieldSelector` query parameter means; a backslash escapes `\`, `,` and `=` in a value.
 
     Raises:
-        ValueError: the text is no selector; the message is the API server's.
+        ValueError: the text is not a selector; the message is the API server's.
 
     """
     terms: list[FieldTerm] = []

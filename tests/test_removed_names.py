@@ -177,7 +177,9 @@ def trees() -> list[tuple[Path, ast.Module]]:
 def log_calls(tree: ast.Module) -> Iterator[ast.Call]:
     """Yield calls such as `self._log.info("…", key=…)` and `log.bound(key=…)`."""
     for call in ast.walk(tree):
-        is_method = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LOG_METHODS
+        is_method = (
+            isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LOG_METHODS
+        )
         if is_method and "log" in ast.unparse(call.func.value):
             yield call
 

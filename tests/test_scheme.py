@@ -67,7 +67,7 @@ def test_two_classes_of_one_kind_are_refused() -> None:
 def test_what_is_no_kind_is_refused() -> None:
     class Mixin(Object): ...
 
-    with pytest.raises(NotRegisteredError, match="no kind"):
+    with pytest.raises(NotRegisteredError, match="is not a kind"):
         Scheme().register(Mixin)
     with pytest.raises(TypeError, match="a subclass of Object is needed"):
         Scheme().register(dict)  # type: ignore[arg-type]

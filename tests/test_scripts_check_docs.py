@@ -33,7 +33,7 @@ def test_a_block_that_fails_is_named_by_the_line_of_the_page(tmp_path):
 
 def test_a_block_after_the_mark_is_compiled_and_not_run(tmp_path):
     assert run(tmp_path, "<!-- compile only -->\n\n```python\nawait nothing()\n```\n").returncode == 0
-    assert run(tmp_path, "<!-- compile only -->\n\n```python\nthis is no Python\n```\n").returncode == 1
+    assert run(tmp_path, "<!-- compile only -->\n\n```python\nthis is not a Python\n```\n").returncode == 1
 
 
 def test_other_languages_are_left_alone(tmp_path):

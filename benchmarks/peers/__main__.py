@@ -189,7 +189,7 @@ def report(bench: Bench, divide: int) -> None:
     print("\n".join(table.tables(found)) + "\n")
     verdicts = table.judge(found, bench.only)
     if verdicts and divide > 1:
-        print(f"The sizes are one {divide}th of the bars': what follows is no verdict.")
+        print(f"The sizes are one {divide}th of the bars': what follows is not a verdict.")
     for line in verdicts:
         print(line.rstrip())
     for failure in bench.failures:

@@ -104,7 +104,7 @@ def _add(result: Annotation, item: Any) -> None:
     elif isinstance(item, IntOrStringMarker):
         result.is_int_or_string = True
     elif isinstance(item, type) and issubclass(item, Marker):
-        result.misused.append(f"{item.__name__} stands there as a class; give its arguments: {item.__name__}(…)")
+        result.misused.append(f"{item.__name__} is used as a class; give its arguments: {item.__name__}(…)")
     else:
         result.limits.extend(_limits(item))
 

@@ -94,7 +94,7 @@ def _without_json(tree: Any, encode: Callable[[Any], bytes], around: tuple[Any, 
         steps = tree.items()
         for key in tree:
             if not isinstance(key, (str, int, float)):
-                return (), f"the key {key!r} is no text"
+                return (), f"the key {key!r} is not text"
     elif isinstance(tree, list):
         steps = enumerate(tree)
     for step, part in steps:
@@ -280,13 +280,13 @@ def _name(cls: type[BaseModel], document: Any) -> str:
 def load_yaml(text: str) -> dict[str, Any]:
     """Return the tree of the one YAML document in `text`, read as kubectl reads it.
 
-    Raises: DecodeError, which names line and path, for what is no YAML, what JSON cannot say (`.nan`, a null as a key),
+    Raises: DecodeError, which names line and path, for what is not YAML, what JSON cannot say (`.nan`, a null as a key),
     and a key that stands twice.
     """
     import yaml
 
     def refuse(key: str, line: int, path: Sequence[str | int]) -> None:
-        raise MeaningError(f"the key {key!r} stands twice", line, tuple(path))
+        raise MeaningError(f"duplicate key {key!r}", line, tuple(path))
 
     raw = text.encode(errors="replace")
     try:

@@ -115,7 +115,7 @@ class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.
     name, for reading and writing. A field with `exclude=True` is never sent.
 
     Objects are mutable and unhashable, and equal when their content is; a field that is absent equals one that holds
-    its default. The constructor and an assignment refuse a name that is no field; `to_dict` and every write refuse a value that does not
+    its default. The constructor and an assignment refuse a name that is not a field; `to_dict` and every write refuse a value that does not
     fit its field. `del part.field` gives a field its default back and leaves it out.
     """
 
@@ -139,7 +139,7 @@ class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.
         __struct_type__: ClassVar[str]
         __plan__: ClassVar[tuple[_Step, ...] | None]
         __defaults__: ClassVar[dict[str, Any] | None]
-        __open__: ClassVar[bool]  # whether the constructor takes names that are no fields
+        __open__: ClassVar[bool]  # whether the constructor takes names that are not fields
     else:  # pydantic would evaluate the annotations again for every subclass: 25 ms for core
         __always_sent__ = frozenset()
         __one_of__ = ()
@@ -162,7 +162,7 @@ class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.
 
         `always_sent`: fields that are written even when they hold their type's zero. The others are for the schema: groups of fields
         of which at most, exactly or at least one is set (`exactly_one_of=[("config_map", "secret")]`), and whether the object is
-        replaced as a whole. Raises: TypeError for a keyword that does not exist, a group that is no sequence of names, or a field named like
+        replaced as a whole. Raises: TypeError for a keyword that does not exist, a group that is not a sequence of names, or a field named like
         a method.
         """
         refuse_keywords(cls, unknown, known=KEYWORDS)
@@ -510,7 +510,7 @@ def _note_zero(part: Model, name: str, old: Any, value: Any) -> Any:
 
 
 def _inside(part: Any, step: int | str) -> Any:
-    if isinstance(part, BaseModel):  # one that is no Model, too
+    if isinstance(part, BaseModel):  # one that is not a Model, too
         return getattr(part, field_named(type(part), str(step)) or "", None)
     return part[step]
 
@@ -893,7 +893,7 @@ def _group(cls: type[Model], keyword: str, names: Iterable[str]) -> tuple[str, .
 def refuse_keywords(cls: type[Any], unknown: Mapping[str, object], *, known: Iterable[str]) -> None:
     """Raise TypeError for class keywords that do not exist, with the nearest one that does."""
     for name in unknown:
-        raise TypeError(f"class {cls.__name__}: there is no class keyword {name!r}{_nearest(name, known)}")
+        raise TypeError(f"class {cls.__name__}: unknown class keyword {name!r}{_nearest(name, known)}")
 
 
 def _refuse_methods_names(cls: type[Model]) -> None:
@@ -919,7 +919,7 @@ def _unknown_arguments(cls: type[Model], extra: Mapping[str, Any]) -> str:
 
 
 def _is_assignable(obj: Model, name: str) -> bool:
-    """Whether a name that is no field may be set: content the server sent, private names, and descriptors of the class."""
+    """Whether a name that is not a field may be set: content the server sent, private names, and descriptors of the class."""
     cls = type(obj)
     if name.startswith("_") or cls.__open__ or name in (obj.__pydantic_extra__ or ()):
         return True
@@ -930,7 +930,7 @@ def _is_assignable(obj: Model, name: str) -> bool:
 def _unknown_attribute(cls: type[Model], name: str) -> str:
     by_alias = {wire: field for field, wire in wire_names(cls).items()}
     near = f"; did you mean {by_alias[name]!r}?" if name in by_alias else _nearest(name, cls.model_fields)
-    return f"cannot set {cls.__name__}.{name}: there is no such field{near or '. Declare it in the class'}"
+    return f"cannot set {cls.__name__}.{name}: unknown field{near or '. Declare it in the class'}"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -376,7 +376,7 @@ def kind_of(kind: type[Object] | Object) -> KindInfo:
         "Unstructured": "use Unstructured.of(api_version, kind)",
         "PartialObjectMetadata": "use PartialObjectMetadata.of(kind)",
     }.get(cls.__name__, f"declare it as class {cls.__name__}(Object, group=…, version=…)")
-    raise NotRegisteredError(f"{cls.__name__} says no group and version, so it is no kind: {advice}")
+    raise NotRegisteredError(f"{cls.__name__} says no group and version, so it is not a kind: {advice}")
 
 
 def gvk_for(kind: type[Object] | Object) -> GroupVersionKind:

@@ -64,7 +64,7 @@ def compose(
     try:
         events = (parser or _fastest())(text)
     except UnicodeEncodeError:
-        raise MeaningError("half of a surrogate pair is no character", 1) from None
+        raise MeaningError("half of a surrogate pair is not a character", 1) from None
     try:
         yield from _Composer(events, bounds, resolve or resolver.resolve).documents()
     finally:

@@ -40,7 +40,7 @@ _WHOLE: Final = re.compile(
 _BASES: Final = {"x": 16, "b": 2, "o": 8, "d": 10}
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _MOST_DIGITS: Final = 100
-"""Digits beyond which a number is no whole one of 64 bits, in any base."""
+"""Digits beyond which a number is not a whole one of 64 bits, in any base."""
 _TYPES: Final[Mapping[str, tuple[type[Any], ...]]] = {
     "bool": (bool,),
     "int": (int,),
@@ -179,7 +179,7 @@ def _name(key: Any, path: Path) -> str:
             shown = (
                 key.value if isinstance(key.value, str) and key.value else f"a {'null' if value is None else key.id}"
             )
-            raise MeaningError(f"{shown} is no key: keys are text; write it in quotes", _line(key), path)
+            raise MeaningError(f"{shown} is not a key: keys are text; write it in quotes", _line(key), path)
 
 
 def _float_name(value: float) -> str:

@@ -43,7 +43,7 @@ def decode(body: bytes) -> Any:
 
 
 def decode_body(body: bytes) -> Any:
-    """Return the tree of a JSON body that a client sent. What is no text in it becomes U+FFFD, as Go reads it.
+    """Return the tree of a JSON body that a client sent. What is not text in it becomes U+FFFD, as Go reads it.
 
     Raises: ValueError, also when it is nested too deep.
     """
@@ -68,7 +68,7 @@ def decode_strictly(body: bytes) -> Any:
 
 
 def _legible(body: bytes) -> bytes:
-    """Return a body with U+FFFD for every byte that is no UTF-8, and for escapes of half a surrogate pair."""
+    """Return a body with U+FFFD for every byte that is not UTF-8, and for escapes of half a surrogate pair."""
     return _ESCAPES.sub(_whole_escape, body.decode(errors=_BY_BYTE)).encode()
 
 

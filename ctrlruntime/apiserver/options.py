@@ -91,11 +91,11 @@ class Options:
         try:
             ipaddress.ip_address(self.address)
         except ValueError:
-            raise ConfigError(f"address {self.address!r} is no IP address; use 127.0.0.1") from None
+            raise ConfigError(f"address {self.address!r} is not an IP address; use 127.0.0.1") from None
         try:
             network = ipaddress.IPv4Network(self.service_network)
         except ValueError as error:
-            raise ConfigError(f"service_network {self.service_network!r} is no IPv4 network: {error}") from None
+            raise ConfigError(f"service_network {self.service_network!r} is not an IPv4 network: {error}") from None
         if not 8 <= network.prefixlen <= 30:
             raise ConfigError(f"service_network {self.service_network} must have a prefix from /8 to /30")
         for service, address in self.webhook_services.items():

@@ -25,7 +25,7 @@ _WORDS: Final = {
 
 
 class YAMLProblem(ValueError):  # noqa: N818 - upstream's word for it is a sentence
-    """A body that is no YAML; the text is go-yaml's."""
+    """A body that is not YAML; the text is go-yaml's."""
 
 
 def read_yaml(body: bytes) -> tuple[Any, list[str]]:
@@ -69,7 +69,7 @@ def _read_yaml(body: bytes) -> tuple[Any, list[str]]:
 
 
 def _unreadable(error: Any) -> str:
-    """Return what go-yaml says of bytes that are no text; libyaml says it in the same words."""
+    """Return what go-yaml says of bytes that are not text; libyaml says it in the same words."""
     if error.encoding == "?":  # so PyYAML marks libyaml's
         return str(error.reason)
     match error.reason, error.character:

@@ -222,7 +222,7 @@ class Builder(Generic[R]):
     def _checked_name(self) -> str:
         if self._is_built:
             raise ConfigError(
-                "this builder has built its controller already; begin anew with new_controller_managed_by"
+                "this builder has built its controller already; create another with new_controller_managed_by"
             )
         if self._for is None and not self._name:
             raise ConfigError("a controller without for_() needs a name: call named()")
@@ -293,7 +293,9 @@ def _watched_kind(kind: type[Object], method: str, only_metadata: bool) -> type[
     if not isinstance(given, type):
         raise ConfigError(f"{method}() takes the class of a kind, got {given!r}; pass {type(given).__name__} itself")
     if not issubclass(given, Object):
-        raise ConfigError(f"{method}() takes the class of a kind, and {given.__name__} is no subclass of ctrl.Object")
+        raise ConfigError(
+            f"{method}() takes the class of a kind, and {given.__name__} is not a subclass of ctrl.Object"
+        )
     if only_metadata and not issubclass(kind, PartialObjectMetadata):
         return PartialObjectMetadata.of(kind)
     return kind

@@ -92,13 +92,13 @@ class WebhookBuilder(Generic[T]):
         self._is_complete = False
 
     def for_(self, kind: type[K]) -> WebhookBuilder[K]:
-        """Say whose webhooks these are. Raises: ConfigError for a second call or what is no kind."""
+        """Say whose webhooks these are. Raises: ConfigError for a second call or what is not a kind."""
         given = cast("object", kind)
         if not isinstance(given, type) or not issubclass(given, Object):
             raise ConfigError(f"for_() takes the class of a kind, got {given!r}")
         if self._kind is not None:
             raise ConfigError(
-                f"for_({kind.__name__}): these are the webhooks of {self._kind.__name__}; begin anew with new_webhook_managed_by"
+                f"for_({kind.__name__}): these are the webhooks of {self._kind.__name__}; create another with new_webhook_managed_by"
             )
         return WebhookBuilder(self._manager, kind)
 
@@ -136,7 +136,7 @@ class WebhookBuilder(Generic[T]):
         """Convert between the versions of the kind, at `/convert`. Raises: ConfigError for the conversion of another kind, or a second one."""
         kind = self._root("with_conversion")
         if kind not in conversion.kinds:
-            raise ConfigError(f"with_conversion({conversion!r}): {kind.__name__} is none of its versions")
+            raise ConfigError(f"with_conversion({conversion!r}): {kind.__name__} is not one of its versions")
         if self._conversion is not None:
             raise ConfigError(f"{kind.__name__} has a conversion already")
         self._conversion = conversion
@@ -161,7 +161,7 @@ class WebhookBuilder(Generic[T]):
         kind = self._root("complete")
         if self._is_complete:
             raise ConfigError(
-                "this builder has registered its webhooks already; begin anew with new_webhook_managed_by"
+                "this builder has registered its webhooks already; create another with new_webhook_managed_by"
             )
         if not self._handlers and self._conversion is None:
             raise ConfigError(
@@ -192,7 +192,7 @@ class WebhookBuilder(Generic[T]):
             path = options.get("path", "")
             if path and not _PATH.fullmatch(path):
                 raise ConfigError(
-                    f"cannot serve a webhook of {kind.__name__} at {path!r}: this is no path. Give '/' or segments of letters, digits, "
+                    f"cannot serve a webhook of {kind.__name__} at {path!r}: this is not a path. Give '/' or segments of letters, digits, "
                     "'-' and '_', as in '/validate-games'"
                 )
             found.append((path or default_path(kind, mutating=mutating), rule, handler, options))
@@ -209,7 +209,7 @@ class WebhookBuilder(Generic[T]):
     def _add(self, mutating: bool, handler: HandlerFunction, options: RuleOptions) -> None:
         if unknown := set(options) - set(RuleOptions.__annotations__):
             known = ", ".join(RuleOptions.__annotations__)
-            raise ConfigError(f"there is no option {', '.join(sorted(unknown))} of a webhook; there are {known}")
+            raise ConfigError(f"unknown webhook option {', '.join(sorted(unknown))}; the options are {known}")
         if any(one is mutating for one, *_ in self._handlers):
             raise ConfigError(f"there is a {'defaulter' if mutating else 'validator'} already; a kind has one of each")
         self._handlers.append((mutating, handler, options))

@@ -210,7 +210,7 @@ class Cache:
             limit = max(self.options.stale_after, 2 * (watch.timeout[1] + watch.timeout_grace))
             if informer is not None and informer.silence > limit:
                 why = f" ({error})" if (error := informer.last_error) is not None else ""
-                found[str(gvk)] = f"no sign of life for {informer.silence:.0f} s{why}"
+                found[str(gvk)] = f"no activity for {informer.silence:.0f} s{why}"
         return found
 
     def informers(self) -> Mapping[GroupVersionKind, Informer]:

@@ -59,7 +59,7 @@ def cut_with_envelope(raw: bytes) -> tuple[bytes, Envelope]:
 def _cut_as_servers_write_it(raw: bytes, start: int) -> bytes | None:
     """Return the JSON without the field that begins at `start`, or None if it is not as API servers write it.
 
-    The answer is no JSON if a text inside the field holds a bracket, and else the right one: it has still to be decoded.
+    The answer is not JSON if a text inside the field holds a bracket, and else the right one: it has still to be decoded.
     To find the field by a decode of its own took a sixth of the CPU time of `pods`.
     """
     value = start + len(_NAME) + 1

@@ -60,7 +60,7 @@ class _Estimate:
     def _at(self, path: Sequence[str]) -> Type | None:
         """Return the type at a path.
 
-        What a path starts with is not looked at, as upstream does it: a name that is no variable, or the items of a list made on the
+        What a path starts with is not looked at, as upstream does it: a name that is not a variable, or the items of a list made on the
         way, count as the first variable itself.
         """
         found = self._variables.get(path[0], self._root)
@@ -79,7 +79,7 @@ class _Estimate:
         return found
 
     def element(self, operand: Operand) -> Operand | None:
-        """Return the items of a list as an operand; None when it is no list."""
+        """Return the items of a list as an operand; None when it is not a list."""
         if operand.type.kind != "list":
             return None
         path = (*operand.path, "@items") if operand.path is not None else None

@@ -76,7 +76,7 @@ class Sizes(Protocol):
         ...
 
     def element(self, operand: Operand) -> Operand | None:
-        """Return the items of a list as an operand; None when it is no list."""
+        """Return the items of a list as an operand; None when it is not a list."""
         ...
 
 
@@ -90,7 +90,7 @@ class Invocation:
     arguments: Sequence[Operand]
 
     def subject(self) -> Operand:
-        """Return the target, or the first argument of a function that is no member."""
+        """Return the target, or the first argument of a function that is not a member."""
         return self.target if self.target is not None else self.arguments[0]
 
     def size(self, index: int, *, scalars: bool = True) -> CostRange:

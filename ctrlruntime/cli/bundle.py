@@ -54,7 +54,7 @@ _BELOW: Final = {
 @click.option("-v", "--version", metavar="VERSION", help="The operator's, like 0.1.0; a new bundle needs it.")
 @click.option(
     "--channels", metavar="NAME[,NAME]", callback=words,
-    help="Where it stands in a catalog.  [default: those it has, or candidate]",
+    help="Its channels in a catalog.  [default: those it has, or candidate]",
 )  # fmt: skip
 @click.option("--default-channel", metavar="NAME", help="The channel people get who name none.")
 @click.option("--package", metavar="NAME", help="Its name in a catalog.  [default: the one it has, or the project's]")
@@ -79,7 +79,7 @@ _BELOW: Final = {
 )  # fmt: skip
 @click.option(
     "--extra-service-accounts", metavar="NAME[,NAME]", callback=words,
-    help="ServiceAccounts that no Deployment runs as, whose permissions OLM shall grant, too.",
+    help="ServiceAccounts that no Deployment runs as, whose permissions OLM also grants.",
 )  # fmt: skip
 @click.option(
     "--image-digests", metavar="FILE", type=click.Path(path_type=Path),
@@ -253,7 +253,7 @@ def _tell(plan: Plan, material: Material, settings: Settings | None) -> None:
     _report(plan.replaced, "was not written by `ctrl bundle`; ours took its place")
     if plan.is_rewritten:
         _report(
-            [plan.refresh.tree.folder / "metadata"], "the annotations were written anew, and comments in them are lost"
+            [plan.refresh.tree.folder / "metadata"], "the annotations were rewritten, and comments in them are lost"
         )
     for line in _unsaid(plan, material, settings):
         _warn(line)

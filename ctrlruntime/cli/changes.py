@@ -58,7 +58,7 @@ def known_codes(given: tuple[str, ...], codes: Iterable[str]) -> tuple[str, ...]
         if code not in codes:
             near = difflib.get_close_matches(code, codes, n=1)
             hint = f"did you mean {near[0]}?" if near else "take one that the command prints, such as field-removed"
-            raise click.BadParameter(f"there is no code {code!r}; {hint}", param_hint="--allow")
+            raise click.BadParameter(f"code {code!r} does not exist; {hint}", param_hint="--allow")
     return given
 
 

@@ -76,7 +76,7 @@ def _read(source: str) -> Sequence[Mapping[str, Any]]:
     where = "the standard input" if source == "-" else source
     found = definitions_in(sys.stdin.read(), where) if source == "-" else read_definitions(Path(source))
     if not found:
-        raise ConfigError(f"there is no CustomResourceDefinition in {where}")
+        raise ConfigError(f"no CustomResourceDefinition in {where}")
     return found
 
 

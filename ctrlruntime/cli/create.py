@@ -170,7 +170,7 @@ def _container(image: str, command: str, port: int | None, user: int | None) -> 
     if not image:
         return None
     try:
-        command.encode()  # an argument may hold bytes that are no text, and no file of the project can
+        command.encode()  # an argument may hold bytes that are not text, and no file of the project can
         words = command.split(",") if "," in command else shlex.split(command)
     except ValueError as error:
         raise ConfigError(f"--image-container-command {command!r} cannot be split into words: {error}") from error

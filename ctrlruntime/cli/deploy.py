@@ -112,7 +112,7 @@ _UNDEPLOY = """Take the project out of a cluster: all that `ctrl deploy` put the
 @_overlay
 @cluster_options
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--ignore-not-found", is_flag=True, help="It is no error when nothing is deployed.")
+@click.option("--ignore-not-found", is_flag=True, help="It is not an error when nothing is deployed.")
 @click.option(
     "--timeout", "wait", default=120.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
     help="How long everything may take to be gone.",
@@ -201,7 +201,7 @@ def _namespace(documents: Sequence[Document], settings: Settings) -> str:
 
 
 def _namespace_to_clear(overlay: Path | None, folder: Path, settings: Settings) -> str:
-    """Return where a deployment was made. A tree that no longer renders is no reason not to remove what it was."""
+    """Return where a deployment was made. A tree that no longer renders is not a reason not to remove what it was."""
     try:
         return _namespace(render(overlay or folder / _DEFAULT), settings)
     except ConfigError:
@@ -236,4 +236,4 @@ def _ask(plan: Plan) -> None:
             say(f"  and {len(objects) - 5} more", err=True)
     if plan.custom:
         sys.stdout.flush()
-        click.confirm("Go on?", abort=True, err=True)
+        click.confirm("Continue?", abort=True, err=True)

@@ -34,7 +34,7 @@ _FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")
 )  # fmt: skip
 @click.option(
     "--multigroup/--no-multigroup", default=None,
-    help="Put classes into api/GROUP/VERSION, or api/VERSION; only while there are none.",
+    help="Put classes into api/GROUP/VERSION, or api/VERSION; only while the project has no classes.",
 )  # fmt: skip
 @click.option(
     "--cert-manager/--no-cert-manager", default=None,
@@ -46,7 +46,7 @@ _FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")
 @click.option("--prometheus/--no-prometheus", default=None, help="A ServiceMonitor for the Prometheus operator.")
 @click.option(
     "--network-policy/--no-network-policy", default=None,
-    help="Let in nobody but readers of metrics (from namespaces labelled metrics: enabled) and callers of webhooks.",
+    help="Allow only metrics readers (from namespaces labelled metrics: enabled) and webhook callers.",
 )  # fmt: skip
 def edit(*, image: str | None, namespaced: bool | None, multigroup: bool | None, **features: bool | None) -> None:
     from ctrlruntime.project.editing import edit as edited

@@ -122,7 +122,7 @@ def kustomize_manifests(
     Tree(base.path.parent).write([base.change])
     say(f"{'created' if base.change.before is None else 'changed'} {base.path}")
     if base.is_rewritten:
-        say(f"warning: {base.path} was written anew, and the comments in it are lost", err=True)
+        say(f"warning: {base.path} was rewritten, and the comments in it are lost", err=True)
 
 
 def _tell_of_categories(text: str) -> None:
@@ -133,7 +133,7 @@ def _tell_of_categories(text: str) -> None:
         return
     for name in words_of(text):
         if name not in CATEGORIES:
-            say(f"warning: {name!r} is no category of the usual catalogs{nearest(name, CATEGORIES)}", err=True)
+            say(f"warning: {name!r} is not a category of the usual catalogs{nearest(name, CATEGORIES)}", err=True)
 
 
 kustomize.add_command(kustomize_manifests, "manifests")

@@ -32,7 +32,7 @@ _HELP = """Write Python classes for the CustomResourceDefinitions in FILE (- rea
     "-o", "--output", metavar="OUT.py", type=click.Path(dir_okay=False, path_type=Path), help="Where the module goes."
 )
 @click.option("--kind", metavar="KIND", help="Import this kind only, of several in the file.")
-@click.option("--class-prefix", default="", metavar="PREFIX", help="Stands before the name of each class.")
+@click.option("--class-prefix", default="", metavar="PREFIX", help="Prefix of each class name.")
 @click.option("--force", is_flag=True, help="Replace OUT.py if it is there.")
 def import_definitions(*, file: str, output: Path | None, kind: str | None, class_prefix: str, force: bool) -> None:
     if class_prefix and not (class_prefix.isidentifier() and class_prefix[0].isupper()):
@@ -58,7 +58,7 @@ def _read(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise ConfigError(f"{file}: there is no such file") from error
+        raise ConfigError(f"{file}: the file does not exist") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError.unreadable(file, error) from error
 

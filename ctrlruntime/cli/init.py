@@ -34,7 +34,7 @@ _HELP = """Begin a project in FOLDER, by default the current one: a package, tes
     "--owner",
     default="",
     metavar="OWNER",
-    help="Who has the rights; stands in pyproject.toml and, with a license, in each file.",
+    help="Copyright holder, written to pyproject.toml and, with a license, to each file.",
 )
 @click.option(
     "--license", type=click.Choice(LICENSES), default="none", show_default=True, help="The license of the project."

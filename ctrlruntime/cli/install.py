@@ -55,7 +55,7 @@ def install(*, module: str | None, kubeconfig: str | None, context: str | None, 
 @click.command(help=_UNINSTALL)
 @_module
 @cluster_options
-@click.confirmation_option("--yes", prompt="Every object of these kinds is deleted, too. Go on?")
+@click.confirmation_option("--yes", prompt="Every object of these kinds is deleted, too. Continue?")
 def uninstall(*, module: str | None, kubeconfig: str | None, context: str | None) -> None:
     definitions = _definitions(module)
     with_client(kubeconfig, context, lambda client: uninstall_crds(client, *definitions))

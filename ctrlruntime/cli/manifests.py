@@ -111,7 +111,7 @@ def manifests(
     changes = tree.changes(files)
     if choice.crd:
         for path in tree.leftovers(files, [CRD_FOLDER]):
-            _warn(f"{path} does not come from {module}; remove it if it is a definition of yours that is gone")
+            _warn(f"{path} does not come from {module}; remove it if its class no longer exists")
     if check or diff:
         _show((change.diff() for change in changes), [change.path for change in changes], fail=check)
         return

@@ -46,7 +46,7 @@ def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -
     """
     namespace, _, last = name.rpartition("/")
     if not last:
-        raise click.BadParameter(f"{name!r} is no name: give NAMESPACE/NAME, or NAME", param_hint="[NAMESPACE/]NAME")
+        raise click.BadParameter(f"{name!r} is not a name: give NAMESPACE/NAME, or NAME", param_hint="[NAMESPACE/]NAME")
     query = {"kind": kind, "namespace": namespace, "name": last, "controller": controller}
     body = fetch(address, f"/debug/ctrlruntime/why?{urlencode(query)}")
     if as_json:
@@ -78,12 +78,12 @@ def fetch(address: str, path: str) -> bytes:
     except urllib.error.URLError as error:
         why = "no answer in time" if isinstance(error.reason, TimeoutError) else error.reason
         raise AnswerError(
-            f"nobody answers at {address} ({why}): does the operator run, and with --debug-bind-address? In a cluster, forward the port: "
+            f"no response from {address} ({why}). Start the operator with --debug-bind-address. In a cluster, forward the port: "
             "kubectl port-forward deployment/NAME PORT"
         ) from error
     except (http.client.HTTPException, OSError) as error:
         raise AnswerError(
-            f"what answers at {address} is no debug page ({error!r}); does it speak TLS, or another protocol?"
+            f"the response from {address} is not a debug page ({error!r}); does it speak TLS, or another protocol?"
         ) from error
 
 
@@ -105,6 +105,6 @@ def _refused(address: str, status: int, body: bytes) -> str:
         refusal = msgspec.json.decode(body, type=facts.Refusal)
     except msgspec.DecodeError:
         if status == 404:
-            return f"there are no debug pages at {address}; give the address of --debug-bind-address, not of metrics or probes"
+            return f"no debug pages at {address}; give the address of --debug-bind-address, not of metrics or probes"
         return f"{address} answers {status}: {body[:200].decode(errors='replace').strip()}"
     return "\n".join([refusal.error, *(f"  {line}" for line in refusal.stack)])

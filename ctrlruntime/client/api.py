@@ -437,7 +437,7 @@ class APIClient:
             except UNREADABLE as error:
                 ticket.lost()
                 raise TransportError(
-                    f"{method} {path}: the answer is no object: {unreadable(error, response.body)}"
+                    f"{method} {path}: the answer is not an object: {unreadable(error, response.body)}"
                 ) from error
             # Of metadata alone nobody can tell what changed.
             if stored is not None and verb != "delete" and accept == JSON:

@@ -104,7 +104,7 @@ class Codecs:
         self._by_class: dict[type[Any], Codec[Any]] = {}
 
     def of(self, kind: type[T]) -> Codec[T]:
-        """Return the codec of a class. Raises: NotRegisteredError, TypeError for what is no kind at all."""
+        """Return the codec of a class. Raises: NotRegisteredError, TypeError for what is not a kind at all."""
         codec = self._by_class.get(kind)
         if codec is None:
             codec = self._make(kind, kind)
@@ -126,14 +126,14 @@ class Codecs:
 
     def _make(self, cls: Any, described_by: Any) -> Codec[Any]:
         if not isinstance(cls, type):
-            raise TypeError(f"{cls!r} is no kind; pass a class such as apps.Deployment")
+            raise TypeError(f"{cls!r} is not a kind; pass a class such as apps.Deployment")
         if issubclass(cls, Object):
             gvk = self._scheme.gvk_for(described_by)
             decode = cast("Callable[[bytes], Any]", cls.from_json)
             return Codec(gvk, issubclass(cls, PartialObjectMetadata), decode)
         if is_kubernetes_asyncio(cls):
             return Codec(_v1_gvk(cls), metadata_only=False, decode=functools.partial(_decode_v1, cls))
-        raise TypeError(f"{cls.__module__}.{cls.__qualname__} is no kind: a subclass of ctrl.Object is needed")
+        raise TypeError(f"{cls.__module__}.{cls.__qualname__} is not a kind: a subclass of ctrl.Object is needed")
 
 
 def refuse_text_key(kind: type[Any], key: object) -> None:
@@ -141,7 +141,7 @@ def refuse_text_key(kind: type[Any], key: object) -> None:
     if isinstance(key, str):
         namespace, _, name = key.rpartition("/")
         raise TypeError(
-            f"{key!r} is no key of a {kind.__name__}: pass the request, ctrl.object_key(obj), "
+            f"{key!r} is not a key of a {kind.__name__}: pass the request, ctrl.object_key(obj), "
             f"or ctrl.NamespacedName({namespace!r}, {name!r})"
         )
 
@@ -186,7 +186,7 @@ def _v1_gvk(cls: type[Any]) -> GroupVersionKind:
             if not prefix or (group or "core").startswith(prefix):
                 return GroupVersionKind(group, version, kind)
     raise NotRegisteredError(
-        f"{cls.__name__} of kubernetes_asyncio is no kind that a Kubernetes 1.36 server has at GA; "
+        f"{cls.__name__} of kubernetes_asyncio is not a kind that a Kubernetes 1.36 server has at GA; "
         "use Unstructured.of(api_version, kind)"
     )
 

@@ -32,7 +32,7 @@ each of them. A mark that is STORED replaces every mark of its key that had ende
 part of what was stored.
 
 Versions are compared as integers of any length. The API promises this order (KEP-5504, resource versions are comparable). For a
-server whose versions are no integers, a version counts as shown only if it is equal.
+server whose versions are not integers, a version counts as shown only if it is equal.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class View(Protocol):
     """The objects of one kind as one informer shows them now."""
 
     def position(self, namespace: str) -> int:
-        """Return the version seen in the namespace: 0 before the first list, -1 if it is no integer, or `NOT_CACHED`."""
+        """Return the version seen in the namespace: 0 before the first list, -1 if it is not an integer, or `NOT_CACHED`."""
         ...
 
     def entry(self, namespace: str, name: str) -> Metadata | None: ...

@@ -295,9 +295,7 @@ class Controller(Generic[R]):
     def _refuse_to_idle(self) -> None:
         """Raise when the workers ended and no stop was asked for: a controller that does nothing must not look healthy."""
         if not self._stop_requested.is_set():
-            raise RuntimeError(
-                f"controller {self.name} cannot go on: its workers ended and no stop was asked for. Stop a controller with stop()"
-            )
+            raise RuntimeError(f"controller {self.name} stopped: its workers ended without a call of stop()")
 
     # --- sources ---------------------------------------------------------------------------------------------------
 
@@ -332,8 +330,8 @@ class Controller(Generic[R]):
             if left <= 0:
                 names = ", ".join(repr(tasks[task]) for task in waiting)
                 raise CacheSyncTimeoutError(
-                    f"controller {self.name}: {names} did not sync within {limit:g} s; the log of the cache says what stands in the way "
-                    "(a missing CRD or right, a server that does not answer)"
+                    f"controller {self.name}: {names} did not sync within {limit:g} s; the log of the cache has the reason "
+                    "(a missing CRD or permission, or a server that does not respond)"
                 )
             done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if not done and limit is None:

@@ -46,7 +46,7 @@ class ControllerOptions(Generic[R]):
     """
 
     recover_panic: bool = True
-    """Retry a reconcile that panics (raises what is no Exception) with backoff; False: the controller fails with it."""
+    """Retry a reconcile that panics (raises what is not an Exception) with backoff; False: the controller fails with it."""
 
     skip_name_validation: bool = False
     """Let another controller of the manager have the same name; both then share metrics, log fields and field owner."""

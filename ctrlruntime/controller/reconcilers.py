@@ -36,7 +36,7 @@ def as_reconciler(
 ) -> Reconciler[Request]:
     """Return a reconciler of requests that reads the object and gives it to `reconciler`; an object that is gone is not reconciled.
 
-    A plain `def` runs in a thread, as it would without. Raises: TypeError for what is no reconciler.
+    A plain `def` runs in a thread, as it would without. Raises: TypeError for what is not a reconciler.
     """
     return _Fetching(client, kind, reconcile_of(reconciler))
 
@@ -76,7 +76,7 @@ def is_terminal(error: BaseException) -> bool:
 
 
 def reconcile_of(reconciler: Any) -> Callable[[Any], Any]:
-    """Return the function to call with a request. Raises: TypeError for what is no reconciler."""
+    """Return the function to call with a request. Raises: TypeError for what is not a reconciler."""
     method = getattr(reconciler, "reconcile", None)
     function = method if callable(method) else reconciler
     if isinstance(reconciler, type) or not callable(function):

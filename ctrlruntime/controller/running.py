@@ -30,7 +30,7 @@ class ReconcileTimeoutError(CtrlError):
 
 
 class ReconcilePanicError(CtrlError):
-    """A reconcile raised what is no Exception, and no request to end the process: `__cause__` is what it raised."""
+    """A reconcile raised what is not an Exception, and no request to end the process: `__cause__` is what it raised."""
 
 
 class ReconcileCancelledError(CtrlError):

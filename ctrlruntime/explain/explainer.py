@@ -183,7 +183,7 @@ class Explainer:
             named = [controller for controller in controllers if controller.name == name]
             if not named:
                 raise QuestionError(
-                    f"there is no controller {name!r}" + nearest(name, [each.name for each in controllers])
+                    f"controller {name!r} does not exist" + nearest(name, [each.name for each in controllers])
                 )
             return named
         found = [controller for controller in controllers if is_kind(kind, controller.kind, controller.group)]

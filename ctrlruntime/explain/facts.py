@@ -25,7 +25,7 @@ class Trigger(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str = ""
     seen_at: float = 0.0
     changed: list[str] | None = None
-    """Paths of the fields an update changed; None: it is no update, or too long ago."""
+    """Paths of the fields an update changed; None: it is not an update, or too long ago."""
 
 
 class Call(msgspec.Struct, kw_only=True):

@@ -114,7 +114,7 @@ def _controllers(controllers: Sequence[facts.Controller]) -> str:
         )
         for each in controllers
     ]
-    return _table(("name", "kind", "state", "workers busy#", "sources"), rows, "there are none")
+    return _table(("name", "kind", "state", "workers busy#", "sources"), rows, "none")
 
 
 def _source(source: facts.Source) -> str:
@@ -150,7 +150,7 @@ def _queues(queues: Sequence[facts.Queue]) -> str:
         for each in queues
     ]
     heads = ("controller", "ready#", "waiting#", "in work#", "oldest ready#", "ready by priority", "first keys")
-    return _table(heads, rows, "there are none")
+    return _table(heads, rows, "none")
 
 
 def _queued(key: facts.Queued) -> str:
@@ -174,13 +174,13 @@ def _watches(watches: Sequence[facts.Watch]) -> str:
         )
         for each in watches
     ]
-    heads = ("kind", "scope", "state", "proof of life#", "objects#", "bytes#", "watches#", "lists#", "trouble")
-    return _table(heads, rows, "there are none")
+    heads = ("kind", "scope", "state", "last activity#", "objects#", "bytes#", "watches#", "lists#", "trouble")
+    return _table(heads, rows, "none")
 
 
 def _loops(loops: Sequence[facts.Loop]) -> str:
     rows = [(escape(each.controller), _mark(in_words(each), is_good=False)) for each in loops]
-    return _table(("controller", "loop"), rows, "there are none")
+    return _table(("controller", "loop"), rows, "none")
 
 
 def _recent(recent: Sequence[facts.Recent], now: float) -> str:

@@ -398,7 +398,7 @@ def _content(raw: bytes, subresource: str) -> bytes:
 
 
 def _cut(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
-    """Return the members of an object, each as JSON; none of what is no object."""
+    """Return the members of an object, each as JSON; none of what is not an object."""
     try:
         return _decode_members(raw)
     except msgspec.ValidationError:

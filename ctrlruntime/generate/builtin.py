@@ -191,7 +191,7 @@ def _messages() -> Mapping[str, Mapping[str, tuple[str, str, str]]]:
 
 
 def _is_always_sent(name: str, key: str) -> bool:
-    """Whether the Go field is no pointer and has no omitempty: OpenAPI gives such fields their zero as a default, which nobody wrote."""
+    """Whether the Go field is not a pointer and has no omitempty: OpenAPI gives such fields their zero as a default, which nobody wrote."""
     return not {"o", "p"} & set(_fields(_message_name(name)).get(key, "o"))
 
 

@@ -52,7 +52,7 @@ def _info(cls: type[Object]) -> KindInfo:
     place = Place(cls)
     if info is None:
         raise place.error(
-            f"the class is no kind; give it a group and a version: class {cls.__name__}(Object, group='…', version='v1')"
+            f"the class is not a kind; give it a group and a version: class {cls.__name__}(Object, group='…', version='v1')"
         )
     if "." not in info.group:
         raise place.error(f"the group of a custom kind is a domain with a dot, like example.com, not {info.group!r}")

@@ -37,7 +37,7 @@ class Defaults:
         self._warn = warn
 
     def apply(self, info: FieldInfo, annotation: Annotation, schema: Document, place: Place) -> None:
-        """Write the default of a field into its schema. Raises: GenerateError for one that is no JSON or does not fit."""
+        """Write the default of a field into its schema. Raises: GenerateError for one that is not JSON or does not fit."""
         given = next((marker for marker in annotation.markers if isinstance(marker, Default)), None)
         if given is not None:
             self._write(self.json(given.value, place), schema, place)
@@ -51,7 +51,7 @@ class Defaults:
             if is_filled:
                 self._warn(
                     f"{place}: fields below it have defaults, and the server fills them in only where the object itself is there; "
-                    f"give it Field(default_factory=…) if they shall always be"
+                    f"give it Field(default_factory=…) if they must always be set"
                 )
             return
         match absence(info):
@@ -92,7 +92,7 @@ class Defaults:
     @staticmethod
     def _write(value: Any, schema: Document, place: Place) -> None:
         if value is None:
-            raise place.error("a null is no default; leave it out")
+            raise place.error("a null is not a default; leave it out")
         if value == {} and schema.get("type") == "array":
             value = []
         problem = misfit(value, schema)

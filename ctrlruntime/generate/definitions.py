@@ -42,7 +42,7 @@ def read_definitions(source: DefinitionSource) -> list[Document]:
         return list(_definitions([source], "a manifest"))
     path = Path(source)
     if not path.exists():
-        raise ConfigError(f"there is no file or folder {path} to read definitions from")
+        raise ConfigError(f"cannot read CRDs from {path}: no such file or folder")
     files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES) if path.is_dir() else [path]
     return [definition for file in files for definition in definitions_in(_text(file), str(file))]
 

@@ -29,7 +29,7 @@ _FLOAT = re.compile(
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d$")
 _LONGEST = 100
-"""Digits beyond which a number is no whole one of 64 bits, in any base."""
+"""Digits beyond which a number is not a whole one of 64 bits, in any base."""
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -46,9 +46,9 @@ def read_documents(text: str, where: str) -> list[Any]:
         raise ConfigError(f"{where}, line {error.line}: {error.problem}") from error
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(f"{where}{line}: {error.problem or 'this is no YAML'}") from error
+        raise ConfigError(f"{where}{line}: {error.problem or 'this is not YAML'}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{where}: this is no YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{where}: this is not YAML: {' '.join(str(error).split())}") from error
 
 
 def read_one(text: str, where: str) -> Any:
@@ -149,7 +149,7 @@ def _mapping(loader: Any, node: Any) -> Document:
         if not isinstance(key.value, str):
             raise yaml.MarkedYAMLError(problem="a key must be a text", problem_mark=key.start_mark)
         if key.value in seen:
-            raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
+            raise yaml.MarkedYAMLError(problem=f"duplicate key {key.value!r}", problem_mark=key.start_mark)
         seen.add(key.value)
     found = cast("dict[Any, Any]", loader.construct_mapping(node, deep=True))
     return {_key(key): value for key, value in found.items()}

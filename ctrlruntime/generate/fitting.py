@@ -20,7 +20,7 @@ def _problems(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[str]
     where = f"{path.removeprefix('.')}: " if path else ""
     if value is None:
         if not schema.get("nullable"):
-            yield f"{where}null is no value here"
+            yield f"{where}null is not a value here"
         return
     kind = schema.get("type")
     is_whole = isinstance(value, float) and value.is_integer()
@@ -82,7 +82,7 @@ def _number(value: float, schema: Mapping[str, Any]) -> Iterator[str]:
     if high is not None and (value > high or (value == high and schema.get("exclusiveMaximum"))):
         yield f"it is above the maximum {high}"
     if step and abs(value / step - round(value / step)) > 1e-9:
-        yield f"it is no multiple of {step}"
+        yield f"it is not a multiple of {step}"
     if schema.get("format") == "int32" and not -(2**31) <= value < 2**31:
         yield "it does not fit into 32 bits"
 

@@ -66,9 +66,9 @@ def _bound(name: str, limit: Limit, schema: Document, place: Place) -> Document:
         raise place.error(f"{limit.kind}={limit.value!r} is for numbers, and the field is of type {_type(schema)}")
     value = limit.value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise place.error(f"{limit.kind}={value!r} is no number")
+        raise place.error(f"{limit.kind}={value!r} is not a number")
     if schema["type"] == "integer" and isinstance(value, float) and not value.is_integer():
-        raise place.error(f"{limit.kind}={value!r} is no whole number, and the field is an int")
+        raise place.error(f"{limit.kind}={value!r} is not a whole number, and the field is an int")
     return {name: _number(value), **({_exclusive(name): True} if limit.kind in {"gt", "lt"} else {})}
 
 

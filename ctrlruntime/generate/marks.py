@@ -101,7 +101,7 @@ def _apply(marker: Marker, schema: Document, place: Place) -> None:
         case SchemaType() | Default() | OLMDescriptor():
             pass  # said before: the type decides what else fits; later: a default is checked against all of it; and elsewhere
         case _:
-            raise place.error(f"{marker!r} is no marker the generator knows")
+            raise place.error(f"{marker!r} is not a marker the generator knows")
 
 
 def _flag(marker: Flag, schema: Document) -> None:
@@ -126,7 +126,7 @@ def _list_type(marker: ListType | ListMap, schema: Document, place: Place) -> No
     for key in marker.keys:
         wire = key if key in known else camel(key)
         if wire not in known:
-            have = ", ".join(sorted(known)) or "none: they are no objects"
+            have = ", ".join(sorted(known)) or "none: they are not objects"
             raise place.error(f"ListMap({key!r}): the items have no such field (they have {have})")
         keys.append(wire)
     schema["x-kubernetes-list-type"] = "map"

@@ -94,7 +94,7 @@ def scale(info: KindInfo, schema: Document, place: Place) -> Document:
             continue
         if not path.startswith(roots) or not _SIMPLE_PATH.fullmatch(path):
             raise place.error(
-                f"scale: {path!r} is no path below {' or '.join(roots).rstrip('.')}, like {roots[0]}replicas"
+                f"scale: {path!r} is not a path below {' or '.join(roots).rstrip('.')}, like {roots[0]}replicas"
             )
         target = _follow(path, schema, place, "scale")
         if target is not None and target.get("type") != wanted_type:
@@ -110,7 +110,7 @@ def selectable_fields(info: KindInfo, schema: Document, place: Place) -> list[Do
         raise place.error(f"selectable_fields: the server allows {_MOST_FIELDS}, not {len(paths)}")
     for path in paths:
         if not _SIMPLE_PATH.fullmatch(path):
-            raise place.error(f"selectable_fields: {path!r} is no path like .spec.color")
+            raise place.error(f"selectable_fields: {path!r} is not a path like .spec.color")
         if path.startswith(".metadata"):
             raise place.error(
                 f"selectable_fields: {path} is metadata, of which the server selects name and namespace by itself"
@@ -119,7 +119,7 @@ def selectable_fields(info: KindInfo, schema: Document, place: Place) -> list[Do
         if target.get("type") not in {"string", "boolean", "integer"}:
             raise place.error(f"selectable_fields: {path} must be text, a boolean or a whole number")
     if len(set(paths)) < len(paths):
-        raise place.error("selectable_fields: a path stands twice")
+        raise place.error("selectable_fields: duplicate path")
     return [{"jsonPath": path} for path in paths]
 
 
@@ -139,7 +139,7 @@ def _follow(path: str, schema: Document, place: Place, what: str) -> Mapping[str
         passed += f".{step.name}" if isinstance(step, Field) else "[]"
         if not node:
             escape = "; a dot in a name is written \\." if "['" in path else ""
-            raise place.error(f"{what}: {path} leads nowhere: there is no {passed} in the schema{escape}")
+            raise place.error(f"{what}: {path} is not in the schema: it has no {passed}{escape}")
     return node
 
 

@@ -68,7 +68,7 @@ _REFUSED: Final[Mapping[Any, str]] = {
     frozenset: "a bare frozenset says nothing of its items; write frozenset[X]",
     Decimal: "a Decimal has no form in JSON that survives; use Quantity, or str with a pattern",
     complex: "a complex number has no form in JSON; use str",
-    type(None): "None alone is no type for a field",
+    type(None): "None alone is not a type for a field",
 }
 
 
@@ -344,7 +344,9 @@ def _complete(cls: type[BaseModel], place: Place) -> None:
         if not cls.__pydantic_complete__:
             cls.model_rebuild()
     except PydanticUndefinedAnnotation as error:
-        raise place.error(f"the annotation {error.name!r} is not defined; import it where the class stands") from error
+        raise place.error(
+            f"the annotation {error.name!r} is not defined; import it in the module of the class"
+        ) from error
     except PydanticUserError as error:
         raise place.error(f"pydantic cannot build the class: {error.message}") from error
     except SchemaError as error:
@@ -365,7 +367,7 @@ def _is_free_object(bare: Any) -> bool:
 
 def _union_advice() -> str:
     return (
-        "a union is no structural schema; write one class with a field for each alternative (`a: A | None = None`) and the class "
+        "a union is not a structural schema; write one class with a field for each alternative (`a: A | None = None`) and the class "
         "keyword exactly_one_of=[('a', 'b')]"
     )
 

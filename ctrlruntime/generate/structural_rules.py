@@ -115,7 +115,7 @@ def _type(schema: Mapping[str, Any], place: Place) -> None:
         if not schema.get(_INT_OR_STRING) and not schema.get(_PRESERVE):
             raise place.error("the server wants a type here; add SchemaType('…') or PreserveUnknownFields")
     elif kind not in _TYPES:
-        raise place.error(f"{kind!r} is no type; it is one of {', '.join(_TYPES)}")
+        raise place.error(f"{kind!r} is not a type; it is one of {', '.join(_TYPES)}")
     if schema.get(_INT_OR_STRING) and kind is not None:
         raise place.error("an int or string has no type of its own")
     if kind == "array" and not isinstance(schema.get("items"), Mapping):
@@ -134,7 +134,7 @@ def _form(schema: Mapping[str, Any], place: Place, warn: Warn) -> None:
         try:
             compile_pattern(pattern)
         except ValueError as error:
-            raise place.error(f"the pattern {pattern!r} is none the server can read: {error}") from error
+            raise place.error(f"the pattern {pattern!r} cannot be read by the server: {error}") from error
         except MissingLibraryError as error:
             warn(f"{place}: the pattern was not checked: {error}")
     for low, high in (("minimum", "maximum"), *((f"min{x}", f"max{x}") for x in ("Length", "Items", "Properties"))):
@@ -151,7 +151,7 @@ def _branches(schema: Mapping[str, Any], place: Place) -> None:
         for branch in branches:
             for word in _NOT_IN_BRANCHES:
                 if word in branch:
-                    raise place.error(f"{word} may not stand inside {key}")
+                    raise place.error(f"{word} is not allowed inside {key}")
             _branches(branch, place)
 
 
@@ -172,7 +172,7 @@ def _list(schema: Mapping[str, Any], place: Place) -> None:
             if _KEYS in schema:
                 raise place.error("only a list of type map has keys")
         case other:
-            raise place.error(f"{other!r} is no list type; it is set, map or atomic")
+            raise place.error(f"{other!r} is not a list type; it is set, map or atomic")
 
 
 def _map_keys(schema: Mapping[str, Any], items: Mapping[str, Any], place: Place) -> None:
@@ -185,7 +185,7 @@ def _map_keys(schema: Mapping[str, Any], items: Mapping[str, Any], place: Place)
             raise place.error(f"the key {key!r} must be a field of the items, of a scalar type")
         if key not in (items.get("required") or ()) and "default" not in child:
             raise place.error(
-                f"the key {key!r} must be required or have a default: items without it could not be told apart"
+                f"the key {key!r} must be required or have a default: items without it could not be distinguished"
             )
         if child.get("nullable"):
             raise place.error(f"the key {key!r} cannot be nullable")

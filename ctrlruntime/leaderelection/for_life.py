@@ -162,7 +162,7 @@ class _Candidate:
             return await self._client.get(Pod, self._pod)
         except NotFound as error:
             raise ConfigError(
-                f"there is no Pod {self._pod}, which this process is said to run in; check POD_NAME and POD_NAMESPACE"
+                f"Pod {self._pod} does not exist, which this process is said to run in; check POD_NAME and POD_NAMESPACE"
             ) from error
 
     async def _attempt(self, me: Pod) -> bool:

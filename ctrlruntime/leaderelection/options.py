@@ -50,7 +50,7 @@ class LeaderElection:
             raise ConfigError("leader election needs an id: the name of the lease, for example 'memcached.example.com'")
         if self.identity is not None and not self.identity:
             raise ConfigError(
-                "identity is empty: an empty holder means that nobody leads; give a text, or None for one of our own"
+                "identity is empty: an empty holder means that no candidate leads; give a text, or None for a generated one"
             )
         for name in ("lease_duration", "renew_deadline", "retry_period"):
             seconds: float = getattr(self, name)

@@ -252,7 +252,7 @@ def _dumps(line: object, **_: object) -> str:
     try:
         return msgspec.json.encode(line).decode()
     except (UnicodeEncodeError, OverflowError, TypeError, msgspec.MsgspecError):
-        # Half a surrogate pair, as in a file name that is no text: escaped, it can be written.
+        # Half a surrogate pair, as in a file name that is not text: escaped, it can be written.
         return json.dumps(line, default=str, separators=(",", ":"))
 
 

@@ -64,7 +64,7 @@ def _imported(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise ConfigError(
-                f"there is no package {name} to discover; give its dotted name, and run from the folder it stands in or install it"
+                f"cannot import package {name}: it does not exist; give its dotted name, and run from its folder or install it"
             ) from error
         raise _import_failed(name, error) from error
     except Exception as error:
@@ -82,7 +82,7 @@ def _setup(module: ModuleType) -> Any:
         return None
     where = f"{module.__name__}.{SETUP}"
     if not callable(function):
-        raise ConfigError(f"{where} is no function: write `def {SETUP}(mgr: ctrl.Manager) -> None`")
+        raise ConfigError(f"{where} is not a function: write `def {SETUP}(mgr: ctrl.Manager) -> None`")
     if inspect.iscoroutinefunction(function):
         raise ConfigError(f"{where} is async, and is called before anything runs: make it a plain function")
     try:

@@ -140,7 +140,7 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
     )  # fmt: skip
     parser.add_argument(
         "--metrics-cert-path", default="", metavar="DIR",
-        help="folder of the metrics server's certificate (default: one is made that nobody can verify)",
+        help="folder of the metrics server's certificate (default: a self-signed certificate)",
     )  # fmt: skip
     parser.add_argument(
         "--metrics-cert-name", default="tls.crt", metavar="FILE", help="the certificate in there (default: tls.crt)"
@@ -185,7 +185,7 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number from 0 (a free one) to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number from 0 (a free one) to 65535")
     return int(text)
 
 

@@ -87,7 +87,7 @@ def run(manager: Manager, *, loop_factory: Callable[[], asyncio.AbstractEventLoo
 
     `loop_factory` makes the main event loop, e.g. `uvloop.new_event_loop`; without one it is asyncio's own. What the process holds now is taken
     from the garbage collector (`gc.freeze`): it stays, and looking at it again stops the loop for a tenth of a second each time. Raises: what
-    is no CtrlError, for a traceback says more of it than a line.
+    is not a CtrlError, for a traceback says more of it than a line.
     """
     gc.collect()
     gc.freeze()

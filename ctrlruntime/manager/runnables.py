@@ -121,7 +121,7 @@ def needs_leader_election(runnable: Runnable) -> bool:
 
 
 class Group:
-    """Runnables of one kind. `failed` is told of what a runnable raised, `ended` of one that ended without; cancellation is no error."""
+    """Runnables of one kind. `failed` is told of what a runnable raised, `ended` of one that ended without; cancellation is not an error."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from ctrlruntime.metrics.histogram import Histogram
 
 Sample: TypeAlias = tuple[Sequence[str], float]
 
-_VERSION: Final = re.compile(r"version\s*=\s*(?![0-9]+(\.[0-9]+)*$)", re.IGNORECASE)  # and then what is no number
+_VERSION: Final = re.compile(r"version\s*=\s*(?![0-9]+(\.[0-9]+)*$)", re.IGNORECASE)  # and then what is not a number
 
 
 def make_registry() -> CollectorRegistry:
@@ -36,7 +36,7 @@ def render(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
 
 
 def _readable(accept: str) -> str:
-    """Return an Accept header without quotes and without formats of a version that is no number: prometheus_client raises for both."""
+    """Return an Accept header without quotes and without formats of a version that is not a number: prometheus_client raises for both."""
     formats = accept.replace('"', "").split(",")
     return ",".join(each for each in formats if not any(_VERSION.match(part.strip()) for part in each.split(";")))
 
@@ -254,7 +254,7 @@ class Collector(PrometheusCollector):
         )
         yield _counter(
             f"{prefix}_watch_restarts_total",
-            "Watches begun anew, by why the one before ended",
+            "Watches restarted, by the reason the previous one ended",
             (*labels, "reason"),
             (((c.kind, c.cluster, reason), n) for c in all_ for reason, n in list(c.watch_restarts.items())),
         )

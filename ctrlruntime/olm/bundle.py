@@ -115,7 +115,7 @@ class BundleObject:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file that is no YAML, or a document in one that is no object."""
+    """A file that is not YAML, or a document in one that is not an object."""
 
     file: str
     text: str
@@ -172,9 +172,9 @@ class Bundle:
 
 
 def read_bundle(folder: Path) -> Bundle:
-    """Return what a folder holds, files and documents in their order. Raises: ConfigError when it is no folder that can be read."""
+    """Return what a folder holds, files and documents in their order. Raises: ConfigError when it is not a folder that can be read."""
     if not folder.is_dir():
-        raise ConfigError(f"there is no folder {folder}; `ctrl bundle` makes one")
+        raise ConfigError(f"folder {folder} does not exist; `ctrl bundle` makes one")
     unreadable: list[Unreadable] = []
     objects = [
         BundleObject(file, _object(tree))
@@ -233,7 +233,7 @@ def _text(path: Path, name: str) -> str:
 def _is_object(file: str, tree: Any, unreadable: list[Unreadable]) -> bool:
     if isinstance(tree, dict):
         return True
-    unreadable.append(Unreadable(file, "a document is no object: it has to be a map with apiVersion and kind"))
+    unreadable.append(Unreadable(file, "a document is not an object: it has to be a map with apiVersion and kind"))
     return False
 
 

@@ -39,14 +39,14 @@ class Example:
 
 
 def examples_of(csv: ClusterServiceVersion) -> tuple[Example, ...]:
-    """Return the examples; there may be none. Raises: ConfigError when the annotation is no JSON list of objects."""
+    """Return the examples; there may be none. Raises: ConfigError when the annotation is not a JSON list of objects."""
     name = next((each for each in EXAMPLES if csv.metadata.annotations.get(each, "").strip()), "")
     if not name:
         return ()
     try:
         trees: Any = json.loads(csv.metadata.annotations[name])
     except ValueError as error:
-        raise ConfigError(f"the annotation {name} is no JSON: {error}") from error
+        raise ConfigError(f"the annotation {name} is not JSON: {error}") from error
     if not isinstance(trees, list) or not all(isinstance(tree, dict) for tree in trees):
-        raise ConfigError(f"the annotation {name} is no list of objects")
+        raise ConfigError(f"the annotation {name} is not a list of objects")
     return tuple(Example(tree) for tree in cast("list[Mapping[str, Any]]", trees))

@@ -46,7 +46,7 @@ class Finding:
     """The path below the bundle's folder; empty when it is about the bundle as a whole."""
 
     object: str = ""
-    """Kind and name: `Deployment/shop-controller-manager`; empty for what is no object."""
+    """Kind and name: `Deployment/shop-controller-manager`; empty for what is not an object."""
 
     path: str = ""
     """The field; empty for the object as a whole."""

@@ -118,9 +118,9 @@ def release_of(bundle: Bundle) -> Release:
         )
     version, release = parse(csv.spec.version), csv.spec.release
     if version is None:
-        raise ConfigError(f"{where}: spec.version {csv.spec.version!r} is no semantic version such as 1.2.3")
+        raise ConfigError(f"{where}: spec.version {csv.spec.version!r} is not a semantic version such as 1.2.3")
     if release and not is_release(release):
-        raise ConfigError(f"{where}: spec.release {release!r} is no release such as 1 or 2.rc-1")
+        raise ConfigError(f"{where}: spec.release {release!r} is not a release such as 1 or 2.rc-1")
     for what, value in (("metadata.name", csv.metadata.name), (PACKAGE, bundle.package), (CHANNELS, bundle.channels)):
         if not value:
             raise ConfigError(f"{where} has no {what}: `ctrl bundle validate {where}` says what else it lacks")

@@ -44,7 +44,7 @@ class OperatorConditionSpec(Model):
         default_factory=list[str], description="ServiceAccounts that may report conditions."
     )
     deployments: list[str] = Field(
-        default_factory=list[str], description="Deployments that are told the name of this object."
+        default_factory=list[str], description="Deployments that get the name of this object."
     )
     conditions: list[Condition] = Field(
         default_factory=list[Condition], description="What the operator says of itself."

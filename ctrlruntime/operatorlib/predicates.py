@@ -21,7 +21,7 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 def check_key(key: str) -> str:
     """Return the key of an annotation. Raises: ValueError for what the API server would not take."""
     if label_key_problems(key.lower()):  # as for labels, but capitals may stand anywhere
-        raise ValueError(f"{key!r} is no key of an annotation: write it like example.com/paused")
+        raise ValueError(f"{key!r} is not a key of an annotation: write it like example.com/paused")
     return key
 
 

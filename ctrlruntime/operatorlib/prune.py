@@ -69,7 +69,7 @@ class Pruner(Generic[T]):
         found = gvk_for(kind)
         if (found.group, found.kind) in _IRREPLACEABLE and not sensitive:
             raise ConfigError(
-                f"pruning {found.kind} objects loses what nobody can make again; say sensitive=True if it is meant"
+                f"pruning {found.kind} objects deletes data that cannot be recreated; pass sensitive=True to allow it"
             )
         self._client = client
         self._kind = kind

@@ -40,5 +40,5 @@ def related_image(name: str, default: str = "", environ: Mapping[str, str] = os.
     variable = "RELATED_IMAGE_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
     image = environ.get(variable) or default
     if not image:
-        raise ConfigError(f"{variable} is not set, and there is no default image for {name}")
+        raise ConfigError(f"{variable} is not set, and no default image is set for {name}")
     return image

@@ -23,7 +23,7 @@ UNKNOWN_FIELD: Final = "unknown field"
 
 _DEFINITION: Final = "CustomResourceDefinition"
 _KUSTOMIZE: Final = "kustomize.config.k8s.io"
-_FOR_KUSTOMIZE: Final = "is for kustomize; `ctrl render` prints what it stands for"
+_FOR_KUSTOMIZE: Final = "is for kustomize; `ctrl render` prints the result"
 _UNKNOWN: Final = f'{UNKNOWN_FIELD} "'
 
 
@@ -33,7 +33,7 @@ class Problem:
 
     file: str
     object: str
-    """Kind and name; empty for what is no object."""
+    """Kind and name; empty for what is not an object."""
 
     path: str
     """The field; empty for the object as a whole."""
@@ -58,7 +58,7 @@ class Checked:
 
 
 def check(texts: Iterable[tuple[str, str]]) -> Checked:
-    """Check manifests, given as pairs of a file's name and its text. Raises: ConfigError for a text that is no YAML."""
+    """Check manifests, given as pairs of a file's name and its text. Raises: ConfigError for a text that is not YAML."""
     registry = Registry(Store())
     registry.extensions.checks_namespaces = False
     checked = Checked()
@@ -82,7 +82,7 @@ def _check(registry: Registry, file: str, tree: Any, seen: dict[tuple[str, ...],
         return Problem(file=file, object=label, path=path, text=text)
 
     if not version or not kind:
-        checked.problems.append(problem("is no object: it has to have apiVersion and kind"))
+        checked.problems.append(problem("is not an object: it has to have apiVersion and kind"))
         return
     group, _, bare = version.rpartition("/")
     resource = registry.find_kind(group, bare, kind)

@@ -62,7 +62,7 @@ def _refuse_moves(present: Settings, wanted: Settings) -> None:
     old, new = places if wanted.multigroup else places[::-1]
     said = str(wanted.multigroup).lower()
     raise ConfigError(
-        f"multigroup decides where classes stand, and {', '.join(kinds)} and what imports them are yours to move: "
+        f"multigroup decides the folders of classes, and {', '.join(kinds)} and their imports are not moved for you: "
         f"move {old} to {new}, then set multigroup = {said} in {PYPROJECT} and run `ctrl manifests`"
     )
 
@@ -71,4 +71,4 @@ def _refuse_contradictions(wanted: Settings) -> None:
     if wanted.features.prometheus and not wanted.features.metrics:
         raise ConfigError("prometheus scrapes the metrics, and they are off: add --metrics, or --no-prometheus")
     if not wanted.image or any(letter.isspace() for letter in wanted.image) or wanted.image.startswith((":", "@")):
-        raise ConfigError(f"{wanted.image!r} is no image: give it as registry/name:tag")
+        raise ConfigError(f"{wanted.image!r} is not an image: give it as registry/name:tag")

@@ -97,10 +97,10 @@ def _find(name: str, kinds: Sequence[type[Object]], api_version: str) -> tuple[G
     versions += builtin
     if versions:
         there = ", ".join(sorted(gvk.api_version for gvk in versions))
-        raise ConfigError(f"there is no {versions[0].kind} of {api_version!r}: give --api-version {there}")
+        raise ConfigError(f"{versions[0].kind} has no version {api_version!r}: give --api-version {there}")
     known = {kind_of(cls).kind for cls in kinds} | {gvk.kind for gvk, _ in _builtin_kinds()}
     own = ", ".join(sorted({kind_of(cls).kind for cls in kinds})) or "only built-in kinds"
-    raise ConfigError(f"there is no kind {name!r}{_near(name, known) or f'; there are {own}'}")
+    raise ConfigError(f"kind {name!r} does not exist{_near(name, known) or f'; there are {own}'}")
 
 
 def _names(info: KindInfo) -> set[str]:
@@ -129,7 +129,7 @@ def _schema_of(cls: type[Object]) -> Schema:
 def _builtin_kinds() -> Iterator[tuple[GroupVersionKind, Schema]]:
     for schema in builtin_schemas().values():
         names = cast("list[Mapping[str, str]]", schema.get(_GVK) or [])
-        # Types of many groups, such as DeleteOptions, and lists are no kinds of their own.
+        # Types of many groups, such as DeleteOptions, and lists are not kinds of their own.
         if len(names) == 1 and "metadata" in (schema.get("properties") or {}) and not names[0]["kind"].endswith("List"):
             yield GroupVersionKind(names[0]["group"], names[0]["version"], names[0]["kind"]), schema
 

@@ -52,11 +52,11 @@ class Build:
     def __post_init__(self) -> None:
         if not _REFERENCE.fullmatch(self.image):
             raise ConfigError(
-                f"{self.image!r} is no name of an image: give [REGISTRY/]NAME[:TAG] in lower case, such as ghcr.io/me/shop:v1"
+                f"{self.image!r} is not a name of an image: give [REGISTRY/]NAME[:TAG] in lower case, such as ghcr.io/me/shop:v1"
             )
         for platform in self.platforms:
             if not _PLATFORM.fullmatch(platform):
-                raise ConfigError(f"{platform!r} is no platform: give linux/amd64, linux/arm64 or the like")
+                raise ConfigError(f"{platform!r} is not a platform: give linux/amd64, linux/arm64 or the like")
         if len(self.platforms) > 1 and not self.push:
             raise ConfigError("an image for several platforms is put together in a registry: add --push")
 

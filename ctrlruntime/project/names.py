@@ -40,7 +40,7 @@ def project_name(name: str) -> str:
         )
     if not _LABEL.fullmatch(name):
         raise ConfigError(
-            f"the project name {name!r} is no DNS label (a-z, 0-9 and dashes inside); give one with --project-name"
+            f"the project name {name!r} is not a DNS label (a-z, 0-9 and dashes inside); give one with --project-name"
         )
     if not name[0].isalpha():  # a Service is named after it
         raise ConfigError(f"the project name {name!r} has to begin with a letter; give one with --project-name")
@@ -55,7 +55,7 @@ def label(text: str) -> str:
 def package(name: str) -> str:
     """Take the name of a Python package that hides no other one."""
     if not name.isidentifier() or not name.isascii():
-        raise ConfigError(f"the package {name!r} is no Python identifier; give one with --package")
+        raise ConfigError(f"the package {name!r} is not a Python identifier; give one with --package")
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         raise ConfigError(f"the package {name!r} is a keyword of Python; give another with --package")
     if name in sys.stdlib_module_names or name in _TAKEN:
@@ -66,14 +66,14 @@ def package(name: str) -> str:
 def domain(name: str) -> str:
     """Take a DNS subdomain with at least one dot, as groups of custom resources need it."""
     if not is_subdomain(name) or "." not in name:
-        raise ConfigError(f"the domain {name!r} is no DNS name with a dot, like example.com; give one with --domain")
+        raise ConfigError(f"the domain {name!r} is not a DNS name with a dot, like example.com; give one with --domain")
     return name
 
 
 def group(name: str) -> str:
     """Take the part of an API group before the domain: lower case, a DNS subdomain."""
     if not is_subdomain(name):
-        raise ConfigError(f"the group {name!r} is no DNS name in lower case, like webapp; give one with --group")
+        raise ConfigError(f"the group {name!r} is not a DNS name in lower case, like webapp; give one with --group")
     return name
 
 
@@ -102,7 +102,7 @@ def kind(name: str) -> str:
 def plural(name: str) -> str:
     """Take a plural: a DNS label that begins with a letter."""
     if not _LABEL.fullmatch(name) or not name[0].isalpha() or len(name) > _LABEL_LENGTH:
-        raise ConfigError(f"the plural {name!r} is no DNS label in lower case, like carts; give one with --plural")
+        raise ConfigError(f"the plural {name!r} is not a DNS label in lower case, like carts; give one with --plural")
     return name
 
 

@@ -52,7 +52,7 @@ class Package:
 
 
 def make_importable(folder: Path, settings: Settings) -> None:
-    """Let the package of the project in `folder` be imported in this process. Raises: ConfigError for a source that is no folder."""
+    """Let the package of the project in `folder` be imported in this process. Raises: ConfigError for a source that is not a folder."""
     source = _source(folder, settings)
     if source not in sys.path:
         sys.path.insert(0, source)
@@ -61,7 +61,7 @@ def make_importable(folder: Path, settings: Settings) -> None:
 def with_source(environ: Mapping[str, str], folder: Path, settings: Settings) -> dict[str, str]:
     """Return the environment of a process that starts in the project's folder and imports its package.
 
-    Raises: ConfigError for a source that is no folder.
+    Raises: ConfigError for a source that is not a folder.
     """
     source = _source(folder, settings)
     if source == str(folder.resolve()):
@@ -74,7 +74,7 @@ def _source(folder: Path, settings: Settings) -> str:
     source = settings.source_in(folder)
     if PurePath(settings.source_dir) != PurePath() and not source.is_dir():
         raise ConfigError(
-            f"{folder / PYPROJECT}: [tool.ctrlruntime] source-dir: there is no folder {settings.source_dir} beside it; "
+            f"{folder / PYPROJECT}: [tool.ctrlruntime] source-dir: the folder {settings.source_dir} does not exist; "
             "give the one that the package is imported from"
         )
     return str(source)
@@ -125,13 +125,15 @@ def _belongs(filename: str, package: str) -> bool:
 def _imported(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
         dotted = ".".join(part for part in name.removesuffix(".py").split("/") if part not in {"", ".", ".."})
-        raise GenerateError(f"{name!r} is no module: give the dotted name of your package, like {dotted or 'shop.api'}")
+        raise GenerateError(
+            f"{name!r} is not a module: give the dotted name of your package, like {dotted or 'shop.api'}"
+        )
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise GenerateError(
-                f"there is no module {error.name}: give the dotted name of your package, and run from the folder it stands in; in a "
+                f"module {error.name} does not exist: give the dotted name of your package, and run from its folder; in a "
                 "project, source of [tool.ctrlruntime] names that folder (src, say)"
             ) from error
         raise what_failed(f"{name} cannot be imported", error, name) from error

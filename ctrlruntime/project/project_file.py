@@ -24,9 +24,9 @@ def table_of(text: str, where: str) -> dict[str, Any]:
     try:
         tree = load(text)
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{where} is no YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(tree, Mapping) or str(tree.get("version")) != "3":
-        raise ConfigError(f"{where} is no PROJECT file of version 3; run `ctrl init` for a project of ours")
+        raise ConfigError(f"{where} is not a PROJECT file of version 3; run `ctrl init` for a project of ours")
     name = str(tree.get("projectName") or "")
     table: dict[str, Any] = {
         "project-name": name,

@@ -32,7 +32,7 @@ def source_folder(package: str) -> Path:
         spec = None
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
     if not folders:
-        raise ConfigError(f"there is no package {package}: give its dotted name, and run from the folder it stands in")
+        raise ConfigError(f"package {package} does not exist: give its dotted name, and run from its folder")
     if not Path(folders[0], "__main__.py").is_file():
         raise ConfigError(f"{package} has no __main__.py, which is what runs")
     return Path(folders[0])

@@ -184,7 +184,7 @@ def read_settings(folder: Path) -> Settings:
         where = str(folder / PROJECT)
         if not (folder / PROJECT).is_file():
             raise ConfigError(
-                f"{folder} is no project: its pyproject.toml has no table [tool.ctrlruntime]; run `ctrl init`"
+                f"{folder} is not a project: its pyproject.toml has no table [tool.ctrlruntime]; run `ctrl init`"
             )
         table = table_of(_text(folder / PROJECT), where)
     settings: Settings = _made(Settings, table, where)
@@ -218,7 +218,7 @@ def write_settings(text: str, settings: Settings) -> str:
     """Return the text of a pyproject.toml with our table set to `settings`; all else is kept, to the byte where it can be.
 
     Inside our table comments and order stay, too; keys are added and set, and taken away when they are back at their default.
-    Raises: ConfigError for a text that is no TOML.
+    Raises: ConfigError for a text that is not TOML.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -226,7 +226,7 @@ def write_settings(text: str, settings: Settings) -> str:
     try:
         document = tomlkit.parse(text)
     except TOMLKitError as error:
-        raise ConfigError(f"{PYPROJECT} is no TOML: {error}") from error
+        raise ConfigError(f"{PYPROJECT} is not TOML: {error}") from error
     tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
     if "ctrlruntime" not in tool:
         tool["ctrlruntime"] = tomlkit.table()
@@ -257,7 +257,7 @@ def _table(folder: Path) -> Mapping[str, Any] | None:
     try:
         document = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is no TOML: {error}") from error
+        raise ConfigError(f"{path} is not TOML: {error}") from error
     table = document.get("tool", {}).get("ctrlruntime")
     if table is not None and not isinstance(table, dict):
         raise ConfigError(f"{path}: tool.ctrlruntime has to be a table")
@@ -294,7 +294,7 @@ def _value(wanted: Any, value: Any, where: str) -> Any:
         if not isinstance(value, dict):
             raise ConfigError(f"{where} has to be a table")
         return _made(wanted, value, where)
-    if type(value) is not wanted:  # a bool is no int here
+    if type(value) is not wanted:  # a bool is not an int here
         word = {str: "a string", bool: "true or false", int: "an integer"}[wanted]
         raise ConfigError(f"{where} has to be {word}, not {value!r}")
     return value

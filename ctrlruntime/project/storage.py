@@ -99,7 +99,7 @@ async def find_definition(client: Client, kind: str) -> Unstructured:
         raise MigrationError(f"{kind} names several kinds ({names}): say which, with its group")
     near = difflib.get_close_matches(kind.lower(), [name for each in definitions for name in _names(each)], n=1)
     hint = f"; did you mean {near[0]}?" if near else "; kubectl get crd lists those that are there"
-    raise NotFound(f"there is no definition of a kind {kind!r} (built-in kinds have none){hint}")
+    raise NotFound(f"no CRD of the kind {kind!r} (built-in kinds have none){hint}")
 
 
 def _names(definition: Unstructured) -> set[str]:
@@ -196,7 +196,7 @@ def _refusal(migration: Migration) -> MigrationError:
     more = f"; and {count - TOLD} more" if count > TOLD else ""
     return MigrationError(
         f"the server refuses {count} of the objects of {migration.definition}, so its storedVersions stay {_list(migration.before)}; "
-        f"mend them and run again ({first}{more})"
+        f"fix them and run again ({first}{more})"
     )
 
 

@@ -15,7 +15,7 @@ __all__ = ["Change", "Tree", "folder_for"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file whose text is not the generated one. `before` is None when there is no such file."""
+    """A file whose text is not the generated one. `before` is None when the file does not exist."""
 
     path: Path
     before: str | None

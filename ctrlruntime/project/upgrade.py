@@ -5,7 +5,7 @@ have to be installed, and run, for every upgrade; and a text that followed from 
 keeps the texts it was given in one file, `.ctrlruntime/scaffold.json`, which belongs into version control: some ten kilobytes that nobody
 edits. `record` makes its text; `plan` merges in memory; `apply` writes what was planned, all of it or nothing.
 
-The files below `config/` that are derived are no part of it: `ctrl manifests` writes them anew.
+The files below `config/` that are derived are not part of it: `ctrl manifests` writes them anew.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Upgrade:
 def record(settings: Settings, files: Mapping[str, str], *, earlier: str = "") -> str:
     """Return the text of `RECORD` for files that were just scaffolded (path below the project's folder -> text).
 
-    `earlier` is the text it has: what is said there of other files stays. Raises: ConfigError when that is no record.
+    `earlier` is the text it has: what is said there of other files stays. Raises: ConfigError when that is not a record.
     """
     known = _texts(earlier, RECORD) if earlier else {}
     return _record(settings.scaffold_version or version("ctrlruntime"), {**known, **files})
@@ -98,7 +98,7 @@ def plan(folder: Path, settings: Settings, files: Mapping[str, str], to: str) ->
         )
     if (known := _read(folder / RECORD)) is None:
         raise ConfigError(
-            f"{folder / RECORD} is not there, and without it nobody knows what was scaffolded; take it from version control"
+            f"{folder / RECORD} is missing, and it records what was scaffolded; restore it from version control"
         )
     given = _texts(known, str(folder / RECORD))
     merge = _Merge(folder, settings, was, to)
@@ -127,7 +127,7 @@ def check_work_tree(folder: Path, *, force: bool = False) -> None:
             raise ConfigError(f"git cannot be asked about {folder}: {said}")
         if not force:
             raise ConfigError(
-                f"{folder} is in no git repository: the upgrade could not be looked at or taken back; --force goes on"
+                f"{folder} is not in a git repository, so you could not review or revert the upgrade; --force continues"
             )
         return
     changed = (_git(folder, "status", "--porcelain", "--", ".") or "").splitlines()
@@ -169,7 +169,7 @@ class _Merge:
         if new in {mine, given}:
             return Step(path, Outcome.UNCHANGED, mine, mine)
         if given is None:
-            return Step(path, Outcome.KEPT, mine, mine, "it is yours, and the scaffold now has a file of that name")
+            return Step(path, Outcome.KEPT, mine, mine, "you created it, and the scaffold now has a file of that name")
         if mine == given:
             return Step(path, Outcome.UPDATED, mine, new)
         text, conflicts = _merged(mine, given, new, self._versions)
@@ -214,10 +214,10 @@ def _recorded(text: str, where: str) -> Mapping[str, Any]:
     try:
         tree: Any = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{where} is no JSON: {error}; take it from version control") from error
+        raise ConfigError(f"{where} is not JSON: {error}; take it from version control") from error
     known = cast("Mapping[str, Any]", tree) if isinstance(tree, dict) else {}
     if not isinstance(known.get("files"), dict):
-        raise ConfigError(f"{where} is no record of a scaffold; take it from version control")
+        raise ConfigError(f"{where} is not a record of a scaffold; take it from version control")
     return known
 
 
@@ -249,7 +249,7 @@ def _read(path: Path) -> str | None:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} cannot be read: it is no text in UTF-8") from error
+        raise ConfigError(f"{path} cannot be read: it is not text in UTF-8") from error
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

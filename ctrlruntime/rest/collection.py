@@ -158,7 +158,7 @@ class Collection:
     ) -> AsyncGenerator[list[Frame], None]:
         """Watch from `resource_version` for `timeout` seconds (whole ones: the API knows no others).
 
-        `timeout_grace` seconds later a watch that has not ended is taken for dead (RequestTimeoutError), and so is one that does
+        `timeout_grace` seconds later a watch that has not ended is treated as dead (RequestTimeoutError), and so is one that does
         not begin within as many. `initial_events`: a streaming list (KEP-3157), which begins with every object as ADDED and
         a marked BOOKMARK.
         """

@@ -300,7 +300,7 @@ def get_config(
     if default.exists():
         return _from_kubeconfig([str(default)], context, proxies, now)
     if context is not None:
-        raise ConfigError(f"context {context!r} is asked for, but there is no kubeconfig; give one or set KUBECONFIG")
+        raise ConfigError(f"context {context!r} was requested without a kubeconfig; give one or set KUBECONFIG")
     raise NoConfigError(
         f"no cluster is configured: no kubeconfig was given, KUBECONFIG is not set, this is not a pod, and {default} "
         "does not exist"

@@ -317,7 +317,7 @@ class Connection(asyncio.BufferedProtocol):
 
         self._is_head = True
         self._framing = 0
-        """Bytes of headers, or of whatever else is no body, since the last that were of one."""
+        """Bytes of headers, or of whatever else is not a body, since the last that were of one."""
 
         self._parser = httptools.HttpResponseParser(self)
 

@@ -368,7 +368,7 @@ class ExecPlugin:
             return (expires if expires.tzinfo else expires.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
             raise CredentialError(
-                f"the exec plugin {self.command} printed an expirationTimestamp that is no time of RFC 3339"
+                f"the exec plugin {self.command} printed an expirationTimestamp that is not a time of RFC 3339"
             ) from None
 
 
@@ -401,9 +401,7 @@ class OIDCProvider:
         if token and (expires is None or expires - self._now() > MAX_MARGIN):
             return Grant(bearer(token), None, expires)
         if not self._refresh_token:
-            raise CredentialError(
-                "the oidc id-token is missing or has ended and there is no refresh-token; log in again"
-            )
+            raise CredentialError("the oidc id-token is missing or expired, and no refresh-token is set; log in again")
         token = self._exchange()
         return Grant(bearer(token), None, _jwt_expiry(token))
 

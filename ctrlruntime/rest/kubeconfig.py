@@ -123,7 +123,7 @@ class _Merged:
         if not (name := name or self.current):
             raise ConfigError(f"{files}: no current-context is set; name one (contexts there: {there})")
         if (context := self.contexts.get(name)) is None:
-            raise ConfigError(f"{files}: there is no context {name!r}; contexts there: {there}")
+            raise ConfigError(f"{files}: context {name!r} does not exist; contexts there: {there}")
         return Context(
             name=name,
             cluster=self._refer(context, "cluster", self.clusters),

@@ -50,7 +50,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Address:
-        """Raises: ConfigError for what is no http:// or https:// URL."""
+        """Raises: ConfigError for what is not http:// or https:// URL."""
         try:
             return cls._parse(url, _PORTS)
         except ValueError:

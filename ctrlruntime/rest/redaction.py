@@ -13,7 +13,7 @@ def shown_url(url: object) -> str:
     """Return a URL, or what is meant as one, without what may be secret in it.
 
     All before the last `@` is left out, for a password that is not escaped may hold any character; so are the query, the fragment and a
-    port that is no number. It never fails, for it is needed where the text is no URL at all.
+    port that is not a number. It never fails, for it is needed where the text is not a URL at all.
     """
     text = str(url).strip()
     scheme = found[0] if (found := _SCHEME.match(text)) else ""

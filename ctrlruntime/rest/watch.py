@@ -85,7 +85,7 @@ async def frames(
     """Open a watch and yield its frames, those that arrive together in one list.
 
     Ends when the server ends the watch cleanly. `begins_within`: seconds until the answer must begin. `ends_within`:
-    seconds, counted from there, after which a watch that the server has not ended is taken for dead; it must be longer
+    seconds, counted from there, after which a watch that the server has not ended is treated as dead; it must be longer
     than the `timeoutSeconds` asked for. Both raise RequestTimeoutError. Frames before a failure are yielded. Raises:
     APIStatusError (also for an ERROR frame), TransportError (AnswerTooLargeError for a frame over `Config.max_frame_size`).
     """
@@ -101,7 +101,7 @@ async def frames(
                 await transport.distrust_connections()
                 raise RequestTimeoutError(
                     f"GET {path}: the watch did not end within {ends_within:g} s; "
-                    f"the connection to {transport.host} is taken for dead"
+                    f"the connection to {transport.host} is treated as dead"
                 ) from error
             if not chunk:
                 break

@@ -483,7 +483,7 @@ class _TLS(SSLProtocol):
 
 
 class _Protocol(web.RequestHandler):
-    """aiohttp's protocol, which does not name versions and does not log what strangers send that is no HTTP."""
+    """aiohttp's protocol, which does not name versions and does not log what strangers send that is not an HTTP."""
 
     __slots__ = ()
 

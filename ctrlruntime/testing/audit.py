@@ -152,7 +152,7 @@ def compare(used: Iterable[Permission], roles: Iterable[Mapping[str, Any]]) -> C
 
 
 def read_roles(paths: Iterable[str | Path]) -> list[Mapping[str, Any]]:
-    """Return the Roles and ClusterRoles in YAML files. Raises: ConfigError for a file that is not there, is no YAML or has none."""
+    """Return the Roles and ClusterRoles in YAML files. Raises: ConfigError for a file that is not there, is not YAML or has none."""
     import yaml
 
     roles: list[Mapping[str, Any]] = []
@@ -160,12 +160,14 @@ def read_roles(paths: Iterable[str | Path]) -> list[Mapping[str, Any]]:
         try:
             documents: list[Any] = list(read_documents(path.read_text(encoding="utf-8"), bounds=FILE))
         except FileNotFoundError as error:
-            raise ConfigError(f"there is no file {path} with roles; make it with: ctrl manifests --module …") from error
+            raise ConfigError(
+                f"cannot read roles from {path}: no such file; create it with: ctrl manifests --module …"
+            ) from error
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
         found = [document for document in documents if _is_role(document)]
         if not found:
-            raise ConfigError(f"there is no Role or ClusterRole in {path}")
+            raise ConfigError(f"no Role or ClusterRole in {path}")
         roles += found
     return roles
 

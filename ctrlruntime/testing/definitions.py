@@ -69,7 +69,7 @@ def install(
 
 
 def uninstall(connection: Connection, names: Iterable[str]) -> None:
-    """Delete the CRDs of these names, and with them their objects; one that is gone already is no error."""
+    """Delete the CRDs of these names, and with them their objects; one that is gone already is not an error."""
     for name in names:
         try:
             connection.request("DELETE", f"{_PATH}/{name}")

@@ -236,7 +236,7 @@ class Environment:
         return name
 
     def delete_namespace(self, name: str) -> None:
-        """Begin to delete a namespace; its controller removes what is in it. One that is gone is no error."""
+        """Begin to delete a namespace; its controller removes what is in it. One that is gone is not an error."""
         from ctrlruntime.errors import Conflict, NotFound
 
         try:
@@ -268,7 +268,7 @@ class Environment:
             programs = replace(programs, kube_controller_manager=None)
         elif self._controller_manager and programs.kube_controller_manager is None:
             raise ConfigError(
-                f"no kube-controller-manager beside {programs.kube_apiserver}; set TEST_ASSET_KUBE_CONTROLLER_MANAGER "
+                f"no kube-controller-manager next to {programs.kube_apiserver}; set TEST_ASSET_KUBE_CONTROLLER_MANAGER "
                 "to its path, or build it with tests/controlplane/build of the ctrlruntime repository"
             )
         attach = self._environ.get("KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT", "").lower() in _TRUE
@@ -377,4 +377,4 @@ def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ConfigError(f"{name}={text!r} is no time; write seconds (30) or a duration (1m30s)") from None
+        raise ConfigError(f"{name}={text!r} is not a time; write seconds (30) or a duration (1m30s)") from None

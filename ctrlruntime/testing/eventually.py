@@ -85,7 +85,7 @@ async def _call(check: Callable[[], Awaitable[T | None]] | Callable[[], T | None
 
 
 def _failures() -> tuple[type[BaseException], ...]:
-    """What means "not yet". The failure of `pytest.raises` and `pytest.fail` is no Exception, and pytest need not be
+    """What means "not yet". The failure of `pytest.raises` and `pytest.fail` is not an Exception, and pytest need not be
     there.
     """
     pytest = sys.modules.get("pytest")

@@ -23,7 +23,7 @@ def load_default(environ: Mapping[str, str]) -> dict[str, Any]:
 
     Relative paths become absolute.
 
-    Raises: ConfigError when there is no such file, or one cannot be read.
+    Raises: ConfigError when the file does not exist, or one cannot be read.
     """
     given = environ.get("KUBECONFIG", "")
     paths = [Path(p) for p in given.split(os.pathsep) if p] or [Path.home() / ".kube" / "config"]
@@ -31,7 +31,7 @@ def load_default(environ: Mapping[str, str]) -> dict[str, Any]:
     found = [_read(path) for path in paths if path.exists()]
     if not found:
         raise ConfigError(
-            f"USE_EXISTING_CLUSTER is set, but there is no kubeconfig at {', '.join(map(str, paths))}; "
+            f"USE_EXISTING_CLUSTER is set, but no kubeconfig exists at {', '.join(map(str, paths))}; "
             "set KUBECONFIG to the file of the cluster to test on"
         )
     for config in found:

@@ -215,11 +215,11 @@ def handler_function(handler: AdmissionHandler | HandlerFunction) -> HandlerFunc
     function: Any = method if callable(method) else given
     if isinstance(given, type) or not callable(function):
         raise ConfigError(
-            f"{given!r} is no admission handler: pass an object with `async def handle(self, request)`, or an async function"
+            f"{given!r} is not an admission handler: pass an object with `async def handle(self, request)`, or an async function"
         )
     if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))):  # noqa: B004 - asked for its kind
         raise ConfigError(
-            f"{given!r} is no admission handler: it must be async, since the API server's other requests wait beside it"
+            f"{given!r} is not an admission handler: it must be async, since other requests of the API server wait for it"
         )
     return cast("HandlerFunction", function)
 

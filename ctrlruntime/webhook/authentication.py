@@ -76,7 +76,7 @@ class TokenAuthentication:
         try:
             review = _decode(body)
         except UNREADABLE:
-            return self.refuse(400, "the body is no TokenReview")  # what is wrong with it might show the token
+            return self.refuse(400, "the body is not a TokenReview")  # what is wrong with it might show the token
         if review.kind != "TokenReview" or review.api_version not in _VERSIONS:
             return self.refuse(
                 400,

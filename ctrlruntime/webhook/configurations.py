@@ -76,7 +76,7 @@ async def put(client: Client, wanted: Unstructured) -> None:
 
 
 async def remove(client: Client, kind: type[Unstructured], name: str) -> None:
-    """Delete the object; one that is gone is no error."""
+    """Delete the object; one that is gone is not an error."""
     try:
         await client.delete(kind.from_dict({"metadata": {"name": name}, "apiVersion": _API, "kind": kind.__name__}))
     except NotFound:

@@ -81,11 +81,13 @@ class Conversion(Generic[H]):
     def spoke(self, kind: type[S], *, to_hub: Callable[[S], H], from_hub: Callable[[H], S]) -> Self:
         """Add a version, with both ways; returns the conversion.
 
-        Raises: ConfigError for a version that is there already, a kind that is another one, or what is no plain function.
+        Raises: ConfigError for a version that is there already, a kind that is another one, or what is not a plain function.
         """
         info = kind_of(kind)
         if (info.group, info.kind) != (self._info.group, self._info.kind):
-            raise ConfigError(f"{_shown(info)} is no version of {_shown(self._info)}: group and kind must be the same")
+            raise ConfigError(
+                f"{_shown(info)} is not a version of {_shown(self._info)}: group and kind must be the same"
+            )
         if info.version in {known.version for known in self.versions}:
             raise ConfigError(
                 f"{_shown(info)} is part of this conversion already; give each version once, and the hub only to Conversion()"
@@ -232,7 +234,7 @@ class ConversionEndpoint:
         try:
             review = _read_review(body)
         except UNREADABLE as error:
-            return self.refuse(400, f"the body is no ConversionReview: {error}")
+            return self.refuse(400, f"the body is not a ConversionReview: {error}")
         if review.kind != "ConversionReview" or review.api_version not in _VERSIONS or review.request is None:
             return self.refuse(
                 400,
@@ -302,7 +304,7 @@ def _read_head(raw: bytes) -> _Head:
     try:
         return _decode_head(raw)
     except UNREADABLE as error:
-        raise DecodeError(f"it is no API object: {error}", raw=raw) from error
+        raise DecodeError(f"it is not an API object: {error}", raw=raw) from error
 
 
 def _named(raw: msgspec.Raw) -> str:

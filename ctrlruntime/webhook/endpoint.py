@@ -26,7 +26,7 @@ class Endpoint(Protocol):
     """Answers reviews. Whatever goes wrong stands in the answer; only NotReadyError is raised."""
 
     panics: int
-    """Handlers that failed with what is no error of theirs to raise."""
+    """Handlers that failed with what is not an error of theirs to raise."""
 
     @property
     def kind(self) -> EndpointKind: ...

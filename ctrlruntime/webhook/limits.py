@@ -113,7 +113,7 @@ def _loosened(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     known = cast("dict[str, Any]", schema)
-    kind = known.get("type")  # of the fields of a model one may have this name: then it is no text
+    kind = known.get("type")  # of the fields of a model one may have this name: then it is not text
     limits: frozenset[str] = _LIMITS.get(kind, frozenset()) if isinstance(kind, str) else frozenset()
     loose = {
         name: value if name in _NOT_SCHEMAS and isinstance(kind, str) else _loosened(value)

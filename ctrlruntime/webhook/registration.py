@@ -96,7 +96,7 @@ class WebhookRule:
         object.__setattr__(self, "match_conditions", tuple(self.match_conditions))
         if unknown := set(self.operations) - _OPERATIONS:
             raise self._error(
-                f"there is no operation {', '.join(sorted(unknown))}; there are {', '.join(sorted(_OPERATIONS))}"
+                f"operation {', '.join(sorted(unknown))} does not exist; there are {', '.join(sorted(_OPERATIONS))}"
             )
         if not _NAME.fullmatch(self.name) or len(self.name) > _LONGEST_NAME:
             raise self._error(
@@ -123,13 +123,13 @@ class WebhookRule:
         for option in ("groups", "versions", "operations"):
             values: Sequence[str] = getattr(self, option)
             if "*" in values and len(values) > 1:
-                yield f"{option} are {values}; '*' stands alone"
+                yield f"{option} are {values}; give '*' alone"
         for option in ("versions", "resources"):
             if "" in getattr(self, option):
                 yield f"{option} are {getattr(self, option)}; none may be empty"
         plain = {resource for resource in self.resources if "/" not in resource}
         if ("*/*" in self.resources and len(self.resources) > 1) or ("*" in plain and len(plain) > 1):
-            yield f"resources are {self.resources}; '*/*' stands alone, and '*' beside subresources only"
+            yield f"resources are {self.resources}; give '*/*' alone, and '*' only with subresources"
         for place, resource in enumerate(self.resources):
             name, _, subresource = resource.partition("/")
             wider = {f"{name}/*", f"*/{subresource}"} & set(self.resources[:place]) if subresource else set[str]()

@@ -99,7 +99,7 @@ def read_review(body: bytes) -> Review:
     try:
         review = _decode(body)
     except UNREADABLE as error:
-        raise DecodeError(f"the body is no AdmissionReview: {error}", raw=body) from error
+        raise DecodeError(f"the body is not an AdmissionReview: {error}", raw=body) from error
     if review.kind != "AdmissionReview" or review.api_version not in VERSIONS:
         raise DecodeError(
             f"the body is a {review.api_version!r} {review.kind!r}, and an AdmissionReview of {' or '.join(VERSIONS)} is needed",

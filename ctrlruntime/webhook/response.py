@@ -52,7 +52,7 @@ _REASONS: Final = {
 }
 
 
-class Denied(CtrlError):  # noqa: N818 - it is no error that a validator says no
+class Denied(CtrlError):  # noqa: N818 - it is not an error that a validator says no
     """Raise it to refuse a request; the message is for who made it. For errors of fields raise `invalid(…)`."""
 
     def __init__(self, message: str, *, warnings: Warnings = ()) -> None:
@@ -88,7 +88,7 @@ def denied(message: str) -> AdmissionResponse:
 def errored(code: int, error: str | BaseException) -> AdmissionResponse:
     """Refuse the request because something went wrong; `code` is an HTTP status of 400 or more."""
     if not 400 <= code < 600:
-        raise ValueError(f"code is {code}: an error has an HTTP status from 400 to 599; use allowed() for what is none")
+        raise ValueError(f"code is {code}: an error has an HTTP status from 400 to 599; use allowed() for a success")
     return _refused(code, str(error))
 
 

@@ -91,7 +91,7 @@ class SecretCertificates:
         for host in self.hosts:
             if not host.isascii():
                 raise ConfigError(
-                    f"SecretCertificates: {host!r} is no name of a certificate; write it in ASCII (xn--…)"
+                    f"SecretCertificates: {host!r} is not a name of a certificate; write it in ASCII (xn--…)"
                 )
 
     @classmethod

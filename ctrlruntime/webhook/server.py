@@ -143,7 +143,7 @@ class WebhookServer:
         from it. `target` is the kind of a typed webhook. Raises: ConfigError for a path that is taken or none.
         """
         if not path.startswith("/") or "?" in path or "#" in path:
-            raise ConfigError(f"{path!r} is no path of a webhook: it begins with '/' and has no query")
+            raise ConfigError(f"{path!r} is not a path of a webhook: it begins with '/' and has no query")
         if path in self._endpoints:
             raise ConfigError(f"a webhook is registered at {path} already; give this one another path")
         if webhook is not None and endpoint.kind != "admission":
@@ -336,7 +336,7 @@ class WebhookServer:
 
         endpoint = self._endpoints.get(request.path)
         if endpoint is None:
-            return web.Response(status=404, text=f"there is no webhook at {request.path}\n")
+            return web.Response(status=404, text=f"no webhook at {request.path}\n")
         if request.method != "POST":
             return web.Response(status=405, text="reviews are posted\n", headers={"Allow": "POST"})
         from ctrlruntime.serving.listener import BodyRefusedError

@@ -166,7 +166,7 @@ class PriorityQueue(Generic[R]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if aging is not None and aging < 0:
-            raise ValueError(f"aging is {aging}: give seconds, or None to let low priorities wait for ever")
+            raise ValueError(f"aging is {aging}: give seconds, or None for no aging")
         self._metrics = metrics or QueueMetrics("")
         self._limiter: RateLimiter[R] = self._guarded(rate_limiter)
         self._observe_latency = self._metrics.latency.observe
@@ -265,9 +265,7 @@ class PriorityQueue(Generic[R]):
     ) -> None:
         """Add a key from another thread. Raises: RuntimeError before the queue has been used on its event loop."""
         if self._loop is None:
-            raise RuntimeError(
-                "the queue does not know its event loop yet: nobody has waited for a key or a delay there"
-            )
+            raise RuntimeError("the queue has no event loop yet: no worker has waited for a key or a delay")
         self._loop.call_soon_threadsafe(
             lambda: self.add(key, priority=priority, after=after, rate_limited=rate_limited, trigger=trigger)
         )

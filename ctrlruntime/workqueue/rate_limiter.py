@@ -38,7 +38,7 @@ class RateLimiter(Protocol[R_contra]):
 class Guarded(Generic[R]):
     """A rate limiter of the user's whose failures are logged and counted; the key then has the default backoff.
 
-    A delay that is no number, below 0 or infinite counts as a failure, too. `failed` is called once for each.
+    A delay that is not a number, below 0 or infinite counts as a failure, too. `failed` is called once for each.
     """
 
     def __init__(self, limiter: RateLimiter[R], failed: Callable[[], None]) -> None:

@@ -1,5 +1,5 @@
 # Written by `ctrl bundle`: change what it is made from, not this file.
-# Its labels are the annotations of bundle/metadata/annotations.yaml. Build it beside bundle:
+# Its labels are the annotations of bundle/metadata/annotations.yaml. Build it next to bundle:
 #   docker build -f bundle.Dockerfile -t IMAGE .
 FROM scratch
 

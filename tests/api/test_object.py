@@ -108,7 +108,7 @@ def test_the_life_of_a_version_is_not_inherited_by_the_next_and_its_shape_is() -
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"gruop": "g"}, "no class keyword 'gruop'; did you mean 'group'"),
+        ({"gruop": "g"}, "unknown class keyword 'gruop'; did you mean 'group'"),
         ({"group": "g", "version": "v1", "scope": "Namespace"}, "scope is 'Namespaced' or 'Cluster'"),
         ({"group": "g/v1", "version": "v1"}, "give group="),
         ({"short_names": "mc"}, r"short_names=\('mc',\)"),

@@ -33,7 +33,7 @@ def test_a_key_is_the_text_of_what_it_means(text: str, name: str):
 
 @pytest.mark.parametrize("text", ["~", "null", "18446744073709551615", "[a]", "{a: 1}"])
 def test_what_has_no_text_is_no_key(text: str):
-    with pytest.raises(MeaningError, match="is no key"):
+    with pytest.raises(MeaningError, match="is not a key"):
         list(read_documents(f"? {text}\n: 1"))
 
 

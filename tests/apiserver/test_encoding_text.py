@@ -1,4 +1,4 @@
-"""Bodies as trees: what is no Unicode, and what is no YAML."""
+"""Bodies as trees: what is not a Unicode, and what is not YAML."""
 
 import pytest
 

@@ -255,7 +255,7 @@ def test_unknown_fields_are_passed_over():
         (base64.b64decode(RECORDED["Deployment"])[:-9], "cut off"),
         (b"k8s\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "too many bytes"),
         (b"k8s\x00\x0b", "wire type 3"),
-        (envelope("v1", "ConfigMap", message((1, 5))), "a number stands where bytes were expected"),
+        (envelope("v1", "ConfigMap", message((1, 5))), "a number where bytes were expected"),
         (envelope("v1", "ConfigMap", message((1, message((7, "x"))))), "a number was expected"),
         (envelope("v1", "ConfigMap", message((1, message((1, b"\xff"))))), "damaged"),
         (envelope("apps/v1", "ControllerRevision", message((2, message((1, b"{"))))), "Expecting"),

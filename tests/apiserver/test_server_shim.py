@@ -215,9 +215,9 @@ def test_further_flags_with_an_effect(files):
         ("--client-ca-file=/nowhere/ca", "--client-ca-file: cannot read /nowhere/ca: No such file or directory"),
         ("--token-auth-file=/nowhere/t", "--token-auth-file: cannot read /nowhere/t"),
         ("--tls-cert-file=x", "go together"),
-        ("--authorization-mode=Rbac", "there is no mode Rbac"),
-        ("--bind-address=localhost", "is no IP address"),
-        ("--service-cluster-ip-range=10.0.0.0/33", "is no IPv4 network"),
+        ("--authorization-mode=Rbac", "mode Rbac does not exist"),
+        ("--bind-address=localhost", "is not an IP address"),
+        ("--service-cluster-ip-range=10.0.0.0/33", "is not an IPv4 network"),
         ("-v=high", 'invalid argument "high"'),
     ],
 )

@@ -264,7 +264,7 @@ def test_a_second_server_on_the_file_is_refused(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    assert "there is no folder" in refusal(tmp_path / "nowhere" / "data")
+    assert "does not exist" in refusal(tmp_path / "nowhere" / "data")
 
 
 def test_a_folder_as_the_file_is_refused(tmp_path):

@@ -289,7 +289,7 @@ def builder():
         (lambda: new_controller_managed_by(None), ConfigError, "for a manager"),
         (lambda: builder().for_(Memcached).for_(core.Pod), ConfigError, "one root kind"),
         (lambda: builder().for_(Memcached()), ConfigError, "class of a kind"),
-        (lambda: builder().owns(int), ConfigError, "no subclass"),
+        (lambda: builder().owns(int), ConfigError, "is not a subclass"),
         (lambda: builder().named("x").build(Reconciler()), ConfigError, "watches nothing"),
         (lambda: builder().named("x").owns(core.Pod).build(Reconciler()), ConfigError, "without for_"),
         (

@@ -134,12 +134,12 @@ async def test_kinds_share_the_conversion_endpoint(mgr):
         (lambda mgr: builder(mgr).complete(), "Game has no webhooks"),
         (lambda mgr: builder(mgr).with_defaulter(Defaulter()).with_defaulter(Defaulter()), "a defaulter already"),
         (lambda mgr: builder(mgr).with_validator(Defaulter()), "validates nothing"),
-        (lambda mgr: builder(mgr).with_defaulter(Defaulter(), policy="Fail"), "no option policy"),
+        (lambda mgr: builder(mgr).with_defaulter(Defaulter(), policy="Fail"), "unknown webhook option policy"),
         (lambda mgr: builder(mgr).with_defaulter(Defaulter(), name="game").complete(), "three lower-case labels"),
         (lambda mgr: builder(mgr).with_conversion(CONVERSION).with_conversion(CONVERSION), "a conversion already"),
         (
             lambda mgr: ctrl.new_webhook_managed_by(mgr).for_(core.Pod).with_conversion(CONVERSION),
-            "none of its versions",
+            "not one of its versions",
         ),
         (lambda mgr: ctrl.new_webhook_managed_by(None), "webhooks are built for a manager"),
     ],
@@ -160,7 +160,7 @@ async def test_a_webhook_whose_path_is_taken_is_skipped_with_a_warning(mgr, caps
 
 @pytest.mark.parametrize("path", ["mine", "/mine/", "/a b", "/a?b=c", "//a", "/ä"])
 async def test_a_custom_path_that_is_none_is_refused(mgr, path):
-    with pytest.raises(ConfigError, match="this is no path"):
+    with pytest.raises(ConfigError, match="this is not a path"):
         builder(mgr).with_validator(Validator(), path=path).complete()
     assert mgr.webhook_server.registrations == ()
 

@@ -317,7 +317,7 @@ async def test_reads_of_kinds_nobody_watches_are_left_to_the_server_where_that_i
         await cache.subscribe(PodMetadata, name="test")
 
         assert not cache.reads_live(PodMetadata)
-        assert cache.reads_live(core.Pod)  # metadata is no whole object
+        assert cache.reads_live(core.Pod)  # metadata is not a whole object
 
 
 async def test_the_namespace_of_a_key_is_ignored_for_a_cluster_scoped_kind(server, make):
@@ -658,9 +658,9 @@ async def test_a_kind_is_stale_when_nothing_was_heard_of_it_for_too_long_and_is_
         server.time.now += 115
         cache.check()  # two watches' time and more: an ordinary reconnect is no silence
         server.time.now += 6
-        with pytest.raises(UnhealthyError, match=r"^v1, Kind=Pod: no sign of life for 121 s$"):
+        with pytest.raises(UnhealthyError, match=r"^v1, Kind=Pod: no activity for 121 s$"):
             cache.check()
-        assert list(cache.stale().values()) == ["no sign of life for 121 s"]
+        assert list(cache.stale().values()) == ["no activity for 121 s"]
 
         silent.set()
         await eventually(lambda: not cache.stale())

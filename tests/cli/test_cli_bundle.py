@@ -123,7 +123,7 @@ def test_a_stale_tree_is_a_warning_and_fails_a_check(bundle):
 
     crd = f"config/crd/bases/{bundle.group}_carts.yaml"
     assert done.stderr.splitlines() == [
-        f"warning: {crd}: stale, and the bundle is made from what stands there; run `ctrl manifests` first",
+        f"warning: {crd}: stale, and the bundle is made from these files; run `ctrl manifests` first",
         f"error: stale: {crd}; run ctrl manifests, then ctrl bundle",
     ]
     assert done.exit_code == 1
@@ -330,17 +330,17 @@ def test_permissions_of_further_accounts_are_granted(project):
     ("arguments", "said"),
     [
         ([], "the bundle has no version yet: give one, as in --version 0.1.0"),
-        (["--version", "v0.1.0"], "the version 'v0.1.0' is no semantic version; give one without its v: 0.1.0"),
-        (["--version", "0.1"], "the version '0.1' is no semantic version"),
+        (["--version", "v0.1.0"], "the version 'v0.1.0' is not a semantic version; give one without its v: 0.1.0"),
+        (["--version", "0.1"], "the version '0.1' is not a semantic version"),
         (["--version", "0.1.0", "--channels", ","], "no channel is named"),
         (["--version", "0.1.0", "--channels", "a b"], "the channel 'a b' has to be"),
         (["--version", "0.1.0", "--package", "My Shop"], "the package 'My Shop' has to be"),
         (["--version", "0.1.0", "--image-digests", "none.json"], "none.json cannot be read"),
         (["--version", "0.1.0", "--output-dir", "."], ". holds the project; give the bundle a folder of its own"),
-        (["--version", "0.1.0", "--output-dir", "config"], "config is no bundle, and holds "),
+        (["--version", "0.1.0", "--output-dir", "config"], "config is not a bundle, and holds "),
         (["--version", "0.1.0+b1"], "the version '0.1.0+b1' has build metadata"),
         (["--version", "0.1.0", "--input-dir", "config/default"], "config/default has no ClusterServiceVersion"),
-        (["--version", "0.1.0", "--input-dir", "none"], "there is no folder none"),
+        (["--version", "0.1.0", "--input-dir", "none"], "folder none does not exist"),
         (["--version", "0.1.0", "--input", "none.yaml"], "none.yaml cannot be read"),
         (["--version", "0.1.0", "--input-dir", "config/crd"], "config/crd has no ClusterServiceVersion to start from"),
     ],
@@ -385,14 +385,14 @@ def test_without_a_base_it_is_said_what_writes_one(bundle):
 
     assert done.exit_code == 1
     assert done.stderr == (
-        f"error: there is no base config/manifests/bases/{bundle.name}.clusterserviceversion.yaml; "
+        f"error: base config/manifests/bases/{bundle.name}.clusterserviceversion.yaml does not exist; "
         "`ctrl generate kustomize-manifests` writes one\n"
     )
 
 
 BROKEN = {
     "no YAML": ("kind: a: b\n", "line 1"),
-    "another kind": ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", "is no ClusterServiceVersion: delete it, and run `ctrl generate kustomize-manifests`"),
+    "another kind": ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", "is not a ClusterServiceVersion: delete it, and run `ctrl generate kustomize-manifests`"),
     "nothing": ("", "is empty: delete it, and run `ctrl generate kustomize-manifests`"),
     "a comment": ("# Mine.\n", "is empty: delete it, and run `ctrl generate kustomize-manifests`"),
     "no spec": ("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: a}\n", "has no spec"),

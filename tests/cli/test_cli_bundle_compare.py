@@ -131,7 +131,7 @@ def test_wrong_usage_is_said(old, new, arguments, told):
     [
         (["{old}", "{new}", "--stored", "v7"], "nothing can be stored in v7"),
         (["{old}", "{new}", "--object", "nothing.yaml"], "nothing.yaml cannot be read"),
-        (["{old}", "nothing"], "there is no folder nothing"),
+        (["{old}", "nothing"], "folder nothing does not exist"),
     ],
 )
 def test_what_cannot_be_read_is_an_error_of_one_line(old, new, arguments, told):

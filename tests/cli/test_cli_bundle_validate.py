@@ -50,7 +50,7 @@ def test_an_error_is_a_line_and_code_1(bundles, tmp_path):
     assert checked.exit_code == 1
     assert checked.stdout == (
         "error: manifests/kettle.clusterserviceversion.yaml: ClusterServiceVersion/kettle.v1.2.0: spec.version: "
-        "'v1' is no semantic version; write three numbers with dots and no v: 1.2.3 [csv-version]\n"
+        "'v1' is not a semantic version; write three numbers with dots and no v: 1.2.3 [csv-version]\n"
     )
     assert checked.stderr == f"{tmp_path}: 1 error, 0 warnings\n"
 
@@ -77,7 +77,7 @@ def test_json_has_the_same(bundles, tmp_path, form):
                 "type": "error",
                 "code": "csv-version",
                 "checkType": "CSVFileNotValid",
-                "message": "'v1' is no semantic version; write three numbers with dots and no v: 1.2.3",
+                "message": "'v1' is not a semantic version; write three numbers with dots and no v: 1.2.3",
                 "file": "manifests/kettle.clusterserviceversion.yaml",
                 "object": "ClusterServiceVersion/kettle.v1.2.0",
                 "path": "spec.version",
@@ -137,7 +137,7 @@ def test_optional_checks_are_listed_without_a_bundle(tmp_path, monkeypatch):
     ("arguments", "text"),
     [
         (("--select-optional", "name=good-practises"), "did you mean good-practices?"),
-        (("--select-optional", "suite=operator"), "there is no optional validator of the suite 'operator'"),
+        (("--select-optional", "suite=operator"), "unknown optional validator: suite 'operator'"),
         (("--select-optional", "good-practices"), "write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"),
         (("--optional-values", "1.36"), "'1.36' is not NAME=VALUE"),
         (("--optional-values", "k8s-versoin=1.36"), "did you mean k8s-version?"),
@@ -156,7 +156,7 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path):
     checked = run(tmp_path / "none")
 
     assert checked.exit_code == 1
-    assert checked.stderr == f"error: there is no folder {tmp_path / 'none'}; `ctrl bundle` makes one\n"
+    assert checked.stderr == f"error: folder {tmp_path / 'none'} does not exist; `ctrl bundle` makes one\n"
 
 
 def test_an_empty_folder_has_findings_and_no_traceback(tmp_path):

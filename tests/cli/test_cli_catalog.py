@@ -113,8 +113,8 @@ def test_warnings_alone_pass(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["nothing"], 1, "error: there is no folder nothing; `ctrl bundle` makes one\n"),
-        (["validate", "nothing"], 1, "error: there is no file or folder nothing;"),
+        (["nothing"], 1, "error: folder nothing does not exist; `ctrl bundle` makes one\n"),
+        (["validate", "nothing"], 1, "error: file or folder nothing does not exist;"),
         (["validate"], 2, "Missing argument 'FILE|DIR'"),
         (["render"], 2, "Missing argument 'BUNDLE...'"),
     ],

@@ -63,10 +63,10 @@ def test_migrating_says_what_it_did(run, server, gauge):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["storage", "migrate", "nonsense"], "error: there is no definition of a kind 'nonsense'"),
+        (["storage", "migrate", "nonsense"], "error: definition of a kind 'nonsense' does not exist"),
         (["install", "--module", "json"], "error: json declares no kinds"),
         (["uninstall", "--module", "json", "--yes"], "error: json declares no kinds"),
-        (["uninstall", "--module", "no_such_package", "--yes"], "error: there is no module no_such_package"),
+        (["uninstall", "--module", "no_such_package", "--yes"], "error: module no_such_package does not exist"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(run, arguments, message):

@@ -121,7 +121,7 @@ def test_a_code_that_is_none_cannot_be_allowed(released, code, told):
     answer = run("crd", "diff", released, released, "--allow", code)
 
     assert answer.exit_code == 2
-    assert f"there is no code '{code}'; {told}" in answer.stderr
+    assert f"code '{code}' does not exist; {told}" in answer.stderr
 
 
 def test_the_old_definition_may_come_from_the_standard_input(released):
@@ -153,6 +153,6 @@ def test_what_is_not_there_is_named(released, package, tmp_path):
     no_kinds = run("crd", "diff", released, "--module", package(api="x = 1"))
 
     assert [answer.exit_code for answer in (nothing, empty, no_kinds)] == [1, 1, 1]
-    assert nothing.stderr == f"error: there is no file or folder {tmp_path}/nothing to read definitions from\n"
-    assert empty.stderr == "error: there is no CustomResourceDefinition in the standard input\n"
+    assert nothing.stderr == f"error: cannot read CRDs from {tmp_path}/nothing: no such file or folder\n"
+    assert empty.stderr == "error: no CustomResourceDefinition in the standard input\n"
     assert no_kinds.stderr.endswith("declares no kinds\n")

@@ -88,15 +88,18 @@ def test_webhooks_are_found_by_being_there_from_below_the_folder_too(shop, monke
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["api", "--group=Webapp", "--version=v1", "--kind=Cart"], "the group 'Webapp' is no DNS name in lower case"),
+        (
+            ["api", "--group=Webapp", "--version=v1", "--kind=Cart"],
+            "the group 'Webapp' is not a DNS name in lower case",
+        ),
         (["api", "--group=webapp", "--version=1", "--kind=Cart"], "the version '1' is not one like v1"),
         (["api", "--group=webapp", "--version=v1", "--kind=cart"], "the kind 'cart' is not in PascalCase"),
         (["api", "--group=webapp", "--version=v1", "--kind=Class"], "'class' is a keyword"),
-        (["api", *CART, "--plural=Carts"], "the plural 'Carts' is no DNS label"),
+        (["api", *CART, "--plural=Carts"], "the plural 'Carts' is not a DNS label"),
         (["api", "--group=apps", "--version=v1", "--kind=Deployment"], "add --external"),
         (["api", "--group=cert-manager.io", "--version=v1", "--kind=Issuer", "--external"], "nor a kind of Kubernetes"),
         (["api", *CART, "--image=nginx", "--cluster-scoped"], "the kind cannot be cluster-scoped"),
-        (["webhook", *CART, "--defaulting"], "there is no Cart webapp/v1 in this project"),
+        (["webhook", *CART, "--defaulting"], "this project has no Cart webapp/v1"),
         (["webhook", *CART], "which webhooks?"),
     ],
 )
@@ -245,7 +248,6 @@ def test_a_package_that_stands_elsewhere_is_not_begun_once_more(shop):
 
     assert done.exit_code == 1
     assert (
-        "has no package shop, to which this would be added; if it stands in another folder, say so with source"
-        in done.stderr
+        "has no package shop, to which this would be added; if it is in another folder, set source-dir" in done.stderr
     )
     assert not (shop / "shop").exists()

@@ -113,7 +113,7 @@ def test_multigroup_waits_for_no_classes(project):
     done = run("edit", "--multigroup")
 
     assert refused.exit_code == 1
-    assert "Game and what imports them are yours to move" in refused.stderr
+    assert "Game and their imports are not moved for you" in refused.stderr
     assert done.exit_code == 0
     assert read_settings(project).multigroup
 
@@ -122,9 +122,9 @@ def test_multigroup_waits_for_no_classes(project):
     ("flags", "message"),
     [
         (["--prometheus", "--no-metrics"], "prometheus scrapes the metrics, and they are off"),
-        (["--image", ""], "'' is no image"),
-        (["--image", "a b"], "'a b' is no image"),
-        (["--image", ":v1"], "':v1' is no image"),
+        (["--image", ""], "'' is not an image"),
+        (["--image", "a b"], "'a b' is not an image"),
+        (["--image", ":v1"], "':v1' is not an image"),
     ],
 )
 def test_what_cannot_be_changes_nothing(project, flags, message):

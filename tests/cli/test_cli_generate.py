@@ -143,7 +143,7 @@ def test_an_answer_that_a_field_cannot_hold_is_asked_again_with_the_reason(base)
     assert done.stderr.splitlines() == [
         "error: it is required; give one",
         "error: it is required; give one",
-        "error: 'x.io' is no URL; give one that begins with https://",
+        "error: 'x.io' is not a URL; give one that begins with https://",
         "error: the maintainer 'Ada' has to be name:email, as in 'Ada:ada@example.com'",
     ]
     spec = spec_of(base)
@@ -161,7 +161,7 @@ def test_text_that_is_not_utf_8_is_refused_and_nothing_is_written(base, encoded,
     done = run("--display-name", encoded.decode("utf-8", "surrogateescape"))
 
     assert (done.exit_code, done.stdout, base.read_text()) == (1, "", before)
-    assert done.stderr == f"error: the display name is no text in UTF-8, near {near}; set the terminal to UTF-8\n"
+    assert done.stderr == f"error: the display name is not text in UTF-8, near {near}; set the terminal to UTF-8\n"
 
 
 def test_a_description_loses_the_mark_of_its_byte_order(base, project):
@@ -194,8 +194,8 @@ def test_an_empty_value_is_refused(base, option, value):
 
 
 PICTURES = {
-    "text": (b"hello\n", "the icon logo.png is no image/png"),
-    "another picture": (b"GIF89a...", "the icon logo.png is no image/png, but image/gif: name it so"),
+    "text": (b"hello\n", "the icon logo.png is not image/png"),
+    "another picture": (b"GIF89a...", "the icon logo.png is not image/png, but image/gif: name it so"),
     "a large one": (b"\x89PNG\r\n\x1a\n" + bytes(524_288), "the icon logo.png has 524,296 bytes, and 524,288 are the most: make it smaller"),
 }  # fmt: skip
 
@@ -214,7 +214,7 @@ def test_a_description_that_is_no_text_is_refused(base, project, content):
     done = run("--description-file", "about.md")
 
     assert done.stderr in {
-        "error: about.md cannot be read: it is no text in UTF-8\n",
+        "error: about.md cannot be read: it is not text in UTF-8\n",
         "error: the description may not be empty; what the base says stays without --description\n",
     }
 
@@ -235,7 +235,7 @@ def test_a_category_that_catalogs_do_not_have_is_a_warning(base, monkeypatch):
     done = run("--categories", "Database, Monitorin")
 
     assert (done.exit_code, done.stdout) == (0, f"changed {BASE}\n")
-    assert done.stderr.startswith("warning: 'Monitorin' is no category of the usual catalogs")
+    assert done.stderr.startswith("warning: 'Monitorin' is not a category of the usual catalogs")
     assert "Monitoring" in done.stderr
     assert done.stderr.count("\n") == 1
     monkeypatch.setenv("OPERATOR_BUNDLE_CATEGORIES", "own.json")
@@ -255,18 +255,18 @@ def test_a_base_that_cannot_be_edited_in_its_place_says_that_comments_go(base):
     done = run("--provider", "Acme")
 
     assert (done.exit_code, spec_of(base)) == (0, {"provider": {"name": "Acme"}})
-    assert done.stderr == f"warning: {BASE} was written anew, and the comments in it are lost\n"
+    assert done.stderr == f"warning: {BASE} was rewritten, and the comments in it are lost\n"
 
 
 WRONG = {
     "a maintainer without an address": (["--maintainer", "Ada"], "has to be name:email"),
     "a maintainer whose address is none": (["--maintainer", "Ada:ada"], "has to be name:email"),
     "a link without a URL": (["--link", "Docs"], "has to be name=url"),
-    "a link to what is no URL": (["--link", "Docs=x.io"], "'x.io' is no URL"),
-    "a provider's URL that is none": (["--provider-url", "x.io"], "'x.io' is no URL"),
+    "a link to what is not a URL": (["--link", "Docs=x.io"], "'x.io' is not a URL"),
+    "a provider's URL that is none": (["--provider-url", "x.io"], "'x.io' is not a URL"),
     "two numbers for Kubernetes": (["--min-kube-version", "1.28"], "as in 1.28.0"),
-    "an image that is none": (["--container-image", "foo bar"], "'foo bar' is no reference to an image"),
-    "a repository that is no URL": (["--repository", "foo"], "'foo' is no URL"),
+    "an image that is none": (["--container-image", "foo bar"], "'foo bar' is not a reference to an image"),
+    "a repository that is not a URL": (["--repository", "foo"], "'foo' is not a URL"),
     "a picture of an unknown sort": (["--icon", "pyproject.toml"], "has to be one of .svg, .png"),
 }
 
@@ -286,7 +286,7 @@ def test_what_a_field_cannot_hold_is_one_line_and_writes_nothing(base, arguments
     ("text", "said"),
     [
         ("kind: a: b\n", f"error: {BASE}, line 1: mapping values are not allowed"),
-        ("kind: Service\n", f"error: {BASE} is no ClusterServiceVersion with a spec; mend it, or delete it to have a new one written\n"),
+        ("kind: Service\n", f"error: {BASE} is not a ClusterServiceVersion with a spec; fix it, or delete it to have a new one written\n"),
     ],
 )  # fmt: skip
 def test_a_broken_base_is_one_line(base, text, said):

@@ -96,13 +96,13 @@ def test_a_kind_is_chosen(crd: Path):
     assert run(crd, "--kind", "Other").stdout.count("(ctrl.Object") == 1
     missing = run(crd, "--kind", "Third")
     assert missing.exit_code == 1
-    assert missing.stderr == "error: there is no definition of the kind 'Third'; the file has CronTab, Other\n"
+    assert missing.stderr == "error: definition of the kind 'Third' does not exist; the file has CronTab, Other\n"
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("kind: Deployment\n", "there is no CustomResourceDefinition in it (only Deployment)"),
+        ("kind: Deployment\n", "it has no CustomResourceDefinition (only Deployment)"),
         (CRONTAB.replace("k8s.io/v1", "k8s.io/v1beta1"), "bring it to apiextensions.k8s.io/v1"),
         (
             CRONTAB.replace("{type: string, ", "{"),
@@ -140,5 +140,5 @@ def test_a_missing_file_and_a_wrong_prefix_are_refused(crd: Path, tmp_path: Path
     missing, prefix = run(tmp_path / "none.yaml"), run(crd, "--class-prefix", "x-")
 
     assert (missing.exit_code, prefix.exit_code) == (1, 2)
-    assert "there is no such file" in missing.stderr
+    assert "the file does not exist" in missing.stderr
     assert "'x-' begins no name of a class" in prefix.stderr

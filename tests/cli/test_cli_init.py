@@ -77,12 +77,12 @@ def test_what_was_chosen_is_kept_in_another_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--domain", "localhost"], "the domain 'localhost' is no DNS name with a dot"),
-        (["--project-name", "My Shop"], "the project name 'My Shop' is no DNS label"),
+        (["--domain", "localhost"], "the domain 'localhost' is not a DNS name with a dot"),
+        (["--project-name", "My Shop"], "the project name 'My Shop' is not a DNS label"),
         (["--project-name", "class"], "the package 'class' is a keyword of Python"),
         (["--package", "json"], "the package 'json' would hide a module of that name"),
         (["--package", "ctrlruntime"], "the package 'ctrlruntime' would hide a module of that name"),
-        (["--image", "a b"], "the image 'a b' is no reference"),
+        (["--image", "a b"], "the image 'a b' is not a reference"),
         (["--license-file", "empty"], "empty is empty, and a license is not"),
         (["empty"], "empty is a file, and a project is a folder"),
     ],

@@ -108,10 +108,7 @@ def test_a_definition_of_a_class_that_is_gone_is_named(game, tmp_path):
     made = run("manifests", "--module", game, "--output-dir", tmp_path)
 
     assert made.exit_code == 0
-    assert (
-        made.stderr
-        == f"warning: {gone} does not come from {game}; remove it if it is a definition of yours that is gone\n"
-    )
+    assert made.stderr == f"warning: {gone} does not come from {game}; remove it if its class no longer exists\n"
 
 
 def test_a_package_without_anything_is_a_warning(package, tmp_path):
@@ -156,9 +153,9 @@ BAD_INPUT = {
         r"bad.Part.part: the class contains itself \(Part -> Part\)",
     ),
     "two storage versions": (f"{VERSIONS}, storage=True): ...", "Game: 2 versions are the one that is stored"),
-    "a version that is no label": (f"{KIND.replace('v1', '1.0')}): ...", "bad.Game: a version is like v1, v1alpha1"),
+    "a version that is not a label": (f"{KIND.replace('v1', '1.0')}): ...", "bad.Game: a version is like v1, v1alpha1"),
     "a path that is none": (f"@ctrl.crd.printcolumn('X', 'spec[')\n{KIND}): ...", r"\(bad.py:2\): .*a path starts with a dot"),
-    "a path that leads nowhere": (f"@ctrl.crd.printcolumn('X', '.spec.x')\n{KIND}): ...", "'X': .spec.x leads nowhere"),
+    "a path that leads nowhere": (f"@ctrl.crd.printcolumn('X', '.spec.x')\n{KIND}): ...", "'X': .spec.x is not in the schema"),
     "CEL that does not compile": (
         f"import typing\n{KIND}):\n    x: typing.Annotated[str, ctrl.crd.CEL('self >')] = ''",
         "bad.Game.x: the rule 'self >' does not compile",
@@ -354,7 +351,7 @@ def test_a_package_is_imported_from_the_folder_the_settings_name(project):
     (project / "src").mkdir()
     (project / name).rename(project / "src" / name)
 
-    assert run("manifests").stderr.startswith(f"error: there is no module {name}: ")
+    assert run("manifests").stderr.startswith(f"error: module {name} does not exist: ")
 
     with (project / "pyproject.toml").open("a") as file:
         file.write('source-dir = "src"\n')
@@ -371,7 +368,7 @@ def test_a_source_that_is_not_there_is_one_line(project):
     refused = run("manifests")
 
     assert refused.exit_code == 1
-    assert "[tool.ctrlruntime] source-dir: there is no folder sources beside it" in refused.stderr
+    assert "[tool.ctrlruntime] source-dir: the folder sources does not exist" in refused.stderr
     assert refused.stderr.count("\n") == 1
 
 

@@ -112,7 +112,7 @@ def test_a_package_without_a_project_is_run_by_its_name(shop, server):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--module", "nonsense_here"], 1, "error: there is no package nonsense_here: "),
+        (["--module", "nonsense_here"], 1, "error: package nonsense_here does not exist: "),
         (["--module", "json"], 1, "error: json has no __main__.py, which is what runs"),
         (["--embedded", "--context", "x"], 2, "--embedded brings its own cluster"),
         (["--kubeconfig-out", "x"], 2, "--kubeconfig-out goes with --embedded"),

@@ -89,7 +89,7 @@ def test_a_conflict_is_written_told_and_fails(project):
 
     assert answer.exit_code == 1
     assert "conflict   main.py (1 place)" in answer.stdout.splitlines()
-    assert "settle what stands between" in answer.stderr
+    assert "resolve the conflicts between" in answer.stderr
     assert "<<<<<<< yours\nmine\n=======\ntheirs\n>>>>>>> scaffold of 0.0.2\n" in (folder / "main.py").read_text()
 
 
@@ -128,7 +128,7 @@ def test_outside_git_it_takes_force(project):
     refused, forced = run(), run("--force")
 
     assert (refused.exit_code, forced.exit_code) == (1, 0)
-    assert "is in no git repository" in refused.stderr
+    assert "is not in a git repository" in refused.stderr
     assert (folder / "main.py").read_text() == "new\n"
 
 

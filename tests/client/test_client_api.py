@@ -358,7 +358,7 @@ async def test_the_answer_to_a_collection_delete_lists_what_it_deleted(client, m
 
 
 async def test_a_name_is_no_key(client):
-    with pytest.raises(TypeError, match=r"'ns/a' is no key of a ConfigMap: .* ctrl.NamespacedName\('ns', 'a'\)"):
+    with pytest.raises(TypeError, match=r"'ns/a' is not a key of a ConfigMap: .* ctrl.NamespacedName\('ns', 'a'\)"):
         await client.get(core.ConfigMap, "ns/a")
 
 
@@ -518,9 +518,9 @@ async def test_no_subresource_is_named(client, memory):
 
 
 async def test_no_kind_at_all(client):
-    with pytest.raises(TypeError, match="is no kind"):
+    with pytest.raises(TypeError, match="is not a kind"):
         await client.get(dict, NamespacedName("ns", "a"))
-    with pytest.raises(TypeError, match="is no kind"):
+    with pytest.raises(TypeError, match="is not a kind"):
         await client.get("ConfigMap", NamespacedName("ns", "a"))
 
 

@@ -24,7 +24,7 @@ class Case:
     changes: Document | None = None
     subresource: str = ""
     is_stored: bool = False
-    """The create is no dry run: for what only a real write is told."""
+    """The create is not a dry run: for what only a real write is told."""
     is_deleted: bool = False
     """What is compared is the answer to the delete."""
 

@@ -155,7 +155,7 @@ class PatchMaker:
             if name == "metadata" and found[name] is None:
                 found[name] = {}
             if name == "metadata" and isinstance(found[name], dict):
-                for directive in ("$patch", "$retainKeys"):  # without its name the object is no object
+                for directive in ("$patch", "$retainKeys"):  # without its name the object is not an object
                     found[name].pop(directive, None)
         return found
 

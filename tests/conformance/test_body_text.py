@@ -1,4 +1,4 @@
-"""What a body may hold as text, on both servers: JSON is lenient about what is no Unicode, YAML is not, and an apply is YAML."""
+"""What a body may hold as text, on both servers: JSON is lenient about what is not a Unicode, YAML is not, and an apply is YAML."""
 
 from __future__ import annotations
 

@@ -44,9 +44,7 @@ async def test_a_kind_that_may_not_be_watched_makes_the_probe_fail_until_it_may(
             return (await readyz())[0] == 500
 
         await eventually(is_unready, timeout=LIMIT)
-        assert re.search(
-            r"\[-\]caches failed: .*ConfigMap: no sign of life for \d+ s \(.*forbidden", (await readyz())[1]
-        )
+        assert re.search(r"\[-\]caches failed: .*ConfigMap: no activity for \d+ s \(.*forbidden", (await readyz())[1])
 
         role = rbac.Role(metadata=meta.ObjectMeta(name="silent", namespace=namespace))
         role.rules = [rbac.PolicyRule(api_groups=[""], resources=["configmaps"], verbs=["get", "list", "watch"])]

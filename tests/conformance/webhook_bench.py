@@ -47,7 +47,7 @@ class Bench:
         self.namespace = server.create_namespace("hooks")
         self.path = f"/api/v1/namespaces/{self.namespace}"
         self._configurations: list[str] = []
-        # What controllers put into a new namespace is no part of a scenario.
+        # What controllers put into a new namespace is not part of a scenario.
         self.wait_for(f"{self.path}/configmaps/kube-root-ca.crt")
         self.wait_for(f"{self.path}/serviceaccounts/default")
 

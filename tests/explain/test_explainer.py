@@ -340,7 +340,7 @@ async def test_a_kind_of_another_group_is_another_kind():
 
 
 async def test_an_unknown_controller_is_refused():
-    with pytest.raises(QuestionError, match=r"no controller 'confimap'; did you mean configmap\?"):
+    with pytest.raises(QuestionError, match=r"controller 'confimap' does not exist; did you mean configmap\?"):
         Setting(nothing).explainer.why("ConfigMap", "ns", "a", "confimap")
 
 

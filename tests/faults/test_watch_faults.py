@@ -379,11 +379,11 @@ for _status in (500, 503, 504):
     fault(f"every request is answered with {_status} for 30 s", kind="throttling", bound=60)(_failing(_status))
 
 
-@fault("an answer that is no JSON", kind="objects", bound=5)
+@fault("an answer that is not JSON", kind="objects", bound=5)
 async def answer_without_sense(world: World) -> None:
     await world.prepare()
     async with world.running():
-        with world.proxy.rewrite(world.watches(), lambda _: b"{this is no JSON"):
+        with world.proxy.rewrite(world.watches(), lambda _: b"{this is not JSON"):
             began = await world.change()
             await world.proxy.wait_for(world.watches(), 1, since=began)
         ended = time.monotonic()

@@ -120,7 +120,7 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "properties of a text": ((Annotated[str, MaxProperties(1)],), "is for an object"),
     "unknown list key": ((Annotated[list[Part], ListMap("nope")],), "no such field"),
     "list key that may be absent": ((Annotated[list[Part], ListMap("name")],), "required or have a default"),
-    "keys of texts": ((Annotated[list[str], ListMap("name")],), "no objects"),
+    "keys of texts": ((Annotated[list[str], ListMap("name")],), "not objects"),
     "set of nulls": (
         (Annotated[list[Annotated[str | None, Nullable]], ListSet],),
         "a set, and of a list with keys, cannot be",
@@ -130,7 +130,7 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
         "a set, and of a list with keys, cannot be",
     ),
     "set of objects": ((Annotated[list[Part], ListSet],), "items of a set are scalars"),
-    "marker as a class": ((Annotated[list[Part], ListMap],), "ListMap stands there as a class"),
+    "marker as a class": ((Annotated[list[Part], ListMap],), "ListMap is used as a class"),
     "rule that does not compile": ((Annotated[str, CEL("self.nope")],), "does not compile"),
     "rule that gives no bool": ((Annotated[str, CEL("self")],), "must give a bool"),
     "old self in a list": ((list[Annotated[int, CEL("self == oldSelf")]],), "no old self"),
@@ -144,10 +144,10 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "default not in the enum": ((Literal["a", "b"], "c"), "not one of"),
     "default of another type": ((int, "five"), "of type string, not integer"),
     "default that does not match": ((Annotated[str, Field(pattern="^a$")], "b"), "does not match"),
-    "default of null": ((Annotated[str, Default(None)],), "null is no default"),
+    "default of null": ((Annotated[str, Default(None)],), "null is not a default"),
     "default that changes": ((int, Field(default_factory=lambda: next(COUNTER) + 1)), "another value each time"),
     "default that cannot be made": ((Needs, Field(default_factory=Needs)), "size is required"),
-    "default that is no JSON": ((Annotated[str, Default(Stranger())],), "no form in JSON"),
+    "default that is not JSON": ((Annotated[str, Default(Stranger())],), "no form in JSON"),
     "bad pattern": ((str, Field(pattern="(?=a)")), "look-around|none the server can read"),
     "bounds that exclude all": ((str, Field(min_length=3, max_length=1)), "nothing fits"),
     "json_schema_extra": ((str, Field(json_schema_extra={"x": 1})), "not read"),
@@ -197,7 +197,7 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     "scopes that differ": ([kind(storage=True), kind("v2", scope="Cluster")], "scope is 'Cluster'"),
     "plurals that differ": ([kind(storage=True), kind("v2", plural="worse")], "plural is 'worse'"),
     "a group without a dot": ([kind(group="bad")], "domain with a dot"),
-    "a version that is no label": ([kind("1.0")], "a version is like v1"),
+    "a version that is not a label": ([kind("1.0")], "a version is like v1"),
     "a plural in capitals": ([kind(plural="Bads")], "lower case"),
     "annotations that differ": (
         [kind(storage=True, annotations={"a": "1"}), kind("v2", annotations={"a": "2"})],
@@ -206,12 +206,15 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     "a warning too long": ([kind(deprecated="x" * 257)], "at most 256"),
     "a scale path outside spec": (
         [kind(scale=ctrl.crd.ScalePaths(".metadata.replicas", ".status.replicas"))],
-        "no path below .spec",
+        "not a path below .spec",
     ),
-    "a scale path that leads nowhere": ([kind(scale=ctrl.crd.ScalePaths(".spec.n", ".status.n"))], "leads nowhere"),
-    "a selectable field that leads nowhere": ([kind(selectable_fields=[".spec.color"])], "leads nowhere"),
+    "a scale path that leads nowhere": (
+        [kind(scale=ctrl.crd.ScalePaths(".spec.n", ".status.n"))],
+        "is not in the schema",
+    ),
+    "a selectable field that leads nowhere": ([kind(selectable_fields=[".spec.color"])], "is not in the schema"),
     "a selectable field of metadata": ([kind(selectable_fields=[".metadata.name"])], "is metadata"),
-    "a selectable field in a list": ([kind(selectable_fields=[".spec.a[0]"])], "no path like"),
+    "a selectable field in a list": ([kind(selectable_fields=[".spec.a[0]"])], "not a path like"),
     "too many selectable fields": ([kind(selectable_fields=[f".spec.a{n}" for n in range(9)])], "allows 8"),
     "a group of fields with a dot": ([kind(exactly_one_of=[("a.b",)])], "field of another object"),
     "a group of unknown fields": ([kind(exactly_one_of=[("a", "b")])], "has no field 'a'"),
@@ -219,15 +222,15 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
         [kind(body={"__annotations__": {"a": str}}, at_most_one_of=[("a",)])],
         "is required",
     ),
-    "a column that leads nowhere": ([printcolumn("X", ".spec.x")(kind())], "leads nowhere"),
+    "a column that leads nowhere": ([printcolumn("X", ".spec.x")(kind())], "is not in the schema"),
     "a column without a type": ([printcolumn("X", ".metadata.labels")(kind())], "no type follows"),
-    "a column that is no path": ([printcolumn("X", ".metadata.[")(kind())], "a bracket is not closed"),
+    "a column that is not a path": ([printcolumn("X", ".metadata.[")(kind())], "a bracket is not closed"),
     "a column of a key with dots": (
         [printcolumn("X", ".metadata.labels['example.com/x']")(kind())],
-        r"no \.metadata\.labels\.example\.com/x in the schema; a dot in a name is written \\\.",
+        r"it has no \.metadata\.labels\.example\.com/x; a dot in a name is written \\\.",
     ),
     "a column of a key in double quotes": ([printcolumn("X", '.metadata.labels["x"]')(kind())], "in single quotes"),
-    "a column of a word": ([printcolumn("X", ".metadata name", type="string")(kind())], "leads nowhere"),
+    "a column of a word": ([printcolumn("X", ".metadata name", type="string")(kind())], "is not in the schema"),
     "a marker for fields on a class": ([Nullable(kind())], "Nullable is for fields"),
     "a descriptor on a class": ([OLMDescriptor("Size")(kind())], "OLMDescriptor is for fields"),
     "a default on a class": ([Default(1)(kind())], "Default is for fields"),
@@ -265,7 +268,7 @@ def test_a_hook_that_gives_no_structural_schema_is_refused():
         def __ctrl_schema__(cls) -> dict[str, Any]:
             return {"anyOf": [{"type": "string"}], "type": "object"}
 
-    with pytest.raises(GenerateError, match="type may not stand inside anyOf"):
+    with pytest.raises(GenerateError, match="type is not allowed inside anyOf"):
         crds([kind_with(Hooked)])
 
 

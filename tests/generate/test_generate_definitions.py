@@ -133,5 +133,5 @@ def test_what_is_not_whole_is_named_in_one_line(tmp_path, text, says):
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ConfigError, match=f"there is no file or folder {tmp_path}/none to read definitions from"):
+    with pytest.raises(ConfigError, match=f"cannot read CRDs from {tmp_path}/none: no such file or folder"):
         read_definitions(tmp_path / "none")

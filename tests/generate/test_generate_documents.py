@@ -45,7 +45,7 @@ def test_a_number_that_none_can_hold_is_written_as_the_text_it_was():
     ("text", "says"),
     [
         ("a: [", "x, line 2: "),
-        ("a: 1\na: 2", "x, line 2: the key 'a' stands twice"),
+        ("a: 1\na: 2", "x, line 2: duplicate key 'a'"),
         ("? [a]\n: 1", "a key must be a text"),
     ],
 )

@@ -107,7 +107,7 @@ def test_a_marker_without_arguments_may_have_parentheses():
 
 
 def test_a_marker_over_something_else_than_a_class_is_refused():
-    with pytest.raises(TypeError, match="is no class"):
+    with pytest.raises(TypeError, match="is not a class"):
         Title("x")(3)
 
 

@@ -101,7 +101,7 @@ def test_two_classes_for_one_kind_are_refused(package, mgr):
         ("async def setup_with_manager(mgr): ...", r"\.bad\.setup_with_manager is async"),
         ("def setup_with_manager(): ...", r"\.bad\.setup_with_manager has to take the manager and nothing else"),
         ("def setup_with_manager(mgr, client): ...", r"has to take the manager and nothing else"),
-        ("setup_with_manager = 5", r"\.bad\.setup_with_manager is no function"),
+        ("setup_with_manager = 5", r"\.bad\.setup_with_manager is not a function"),
     ],
 )
 def test_what_cannot_take_part_is_named_and_nothing_is_set_up(package, mgr, text, message):
@@ -115,7 +115,7 @@ def test_what_cannot_take_part_is_named_and_nothing_is_set_up(package, mgr, text
 
 
 def test_a_package_that_is_not_there_is_named(mgr):
-    with pytest.raises(ConfigError, match=r"there is no package no_such_package\.controllers to discover"):
+    with pytest.raises(ConfigError, match=r"cannot import package no_such_package\.controllers: it does not exist"):
         mgr.discover("no_such_package.controllers")
 
 

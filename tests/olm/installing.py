@@ -237,7 +237,7 @@ def _refuse(webhooks: list[Document]) -> None:
             if not entry.get("conversionCRDs"):
                 raise InstallationError(f"{name} converts nothing")
         elif len(name) > LONGEST_LABEL:
-            raise InstallationError(f"{name} is no value of a label")
+            raise InstallationError(f"{name} is not a value of a label")
 
 
 def _service(deployment: str) -> str:

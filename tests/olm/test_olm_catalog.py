@@ -265,16 +265,16 @@ def test_a_single_channel_is_the_default(tmp_path):
 
 REFUSED = [
     (csv("spec.install", 1), "has no ClusterServiceVersion that can be read: `ctrl bundle validate "),
-    (csv("spec.version", "v1"), "spec.version 'v1' is no semantic version such as 1.2.3"),
-    (csv("spec.release", "a b"), "spec.release 'a b' is no release such as 1 or 2.rc-1"),
-    (csv_annotation("containerImage", "Kettle:v1"), "'Kettle:v1' is no reference to an image"),
+    (csv("spec.version", "v1"), "spec.version 'v1' is not a semantic version such as 1.2.3"),
+    (csv("spec.release", "a b"), "spec.release 'a b' is not a release such as 1 or 2.rc-1"),
+    (csv_annotation("containerImage", "Kettle:v1"), "'Kettle:v1' is not a reference to an image"),
     (remove(ANNOTATIONS), "has no operators.operatorframework.io.bundle.package.v1: `ctrl bundle validate "),
     (annotation("channels.v1", ","), "has no operators.operatorframework.io.bundle.channels.v1"),
     (
         annotation("channel.default.v1"),
         "no bundle of kettle names its default channel: give --default-channel with one of candidate, stable",
     ),
-    (csv_annotation("olm.properties", "["), "the annotation olm.properties is no JSON: "),
+    (csv_annotation("olm.properties", "["), "the annotation olm.properties is not JSON: "),
     (csv_annotation("olm.properties", "[1]"), "the annotation olm.properties: a property has to have type and value"),
     (add("metadata/properties.yaml", {"properties": 1}), "metadata/properties.yaml has no list of properties"),
     (
@@ -600,5 +600,5 @@ def test_what_is_no_catalog_is_said(tmp_path, text, told):
 
 
 def test_what_is_not_there_is_said(tmp_path):
-    with pytest.raises(ConfigError, match=r"there is no file or folder .*/no.yaml; `ctrl catalog BUNDLE"):
+    with pytest.raises(ConfigError, match=r"file or folder .*/no.yaml does not exist; `ctrl catalog BUNDLE"):
         read_catalog(tmp_path / "no.yaml")

@@ -321,7 +321,7 @@ def test_a_projects_kinds_are_told_by_their_classes_and_samples(project):
 
 
 def test_without_a_deployment_there_is_no_operator():
-    with pytest.raises(GenerateError, match="there is no Deployment among the objects"):
+    with pytest.raises(GenerateError, match="no Deployment among the objects"):
         made([definition()])
 
 
@@ -419,7 +419,7 @@ def test_a_release_is_in_the_name(release, name):
 
 @pytest.mark.parametrize("release", [1, 0, "a b", "1+2", "01", ["1"], {"a": "b"}])
 def test_what_is_no_release_is_refused(release):
-    with pytest.raises(GenerateError, match=r"spec\.release .* is no release: in the base, write a text"):
+    with pytest.raises(GenerateError, match=r"spec\.release .* is not a release: in the base, write a text"):
         made([deployment()], base={"metadata": {}, "spec": {"displayName": "Shop", "release": release}})
 
 

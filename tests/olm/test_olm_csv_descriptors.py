@@ -255,7 +255,7 @@ def test_short_hints_stand_for_urns(hint, urn):
         ("feildGroup:a", "did you mean 'fieldGroup'?"),
         ("fieldGroup", "the hint fieldGroup needs to say which: fieldGroup:NAME"),
         ("select:", "the hint select needs to say which: select:NAME"),
-        ("podCount:a", "the hint podCount stands alone, without :a"),
+        ("podCount:a", "write the hint podCount without :a"),
         ("zzz", "it is one of advanced, "),
         ("", "no console knows the hint ''"),
     ],

@@ -54,7 +54,9 @@ def test_what_is_no_bundle_is_refused(tmp_path, names, told):
     with pytest.raises(ConfigError) as caught:
         refuse(with_files(tmp_path, *names))
 
-    assert str(caught.value).startswith(f"{tmp_path} is no bundle, and holds {told}; give the bundle an empty folder")
+    assert str(caught.value).startswith(
+        f"{tmp_path} is not a bundle, and holds {told}; give the bundle an empty folder"
+    )
 
 
 def test_a_name_that_breaks_the_line_is_refused(tmp_path):

@@ -77,7 +77,7 @@ CSV = (
 )
 UNKNOWN = {
     "two": ({"a.yaml": CSV % "1.0.0", "b.yaml": CSV % "2.0.0"}, "{}/a.yaml and {}/b.yaml hold ClusterServiceVersions"),
-    "a wrong version": ({"a.yaml": CSV % "one"}, "{}/a.yaml: spec.version 'one' is no version"),
+    "a wrong version": ({"a.yaml": CSV % "one"}, "{}/a.yaml: spec.version 'one' is not a version"),
     "an empty one": (
         {"a.clusterserviceversion.yaml": ""},
         "{}/a.clusterserviceversion.yaml holds no ClusterServiceVersion",
@@ -108,9 +108,9 @@ def test_a_version_that_cannot_be_told_is_said_with_the_file(tmp_path, files, sa
     ("given", "said"),
     [
         ({}, "give one, as in --version 0.1.0"),
-        ({"version": "v1.2.3"}, "'v1.2.3' is no semantic version; give one without its v: 1.2.3"),
-        ({"version": "1.2"}, "'1.2' is no semantic version; give one three numbers, as in 0.1.0"),
-        ({"version": ""}, "'' is no semantic version"),
+        ({"version": "v1.2.3"}, "'v1.2.3' is not a semantic version; give one without its v: 1.2.3"),
+        ({"version": "1.2"}, "'1.2' is not a semantic version; give one three numbers, as in 0.1.0"),
+        ({"version": ""}, "'' is not a semantic version"),
         ({"version": "1.0.0", "channels": []}, "no channel is named"),
         ({"version": "1.0.0", "channels": ["a b"]}, "the channel 'a b' has to be letters, digits"),
         ({"version": "1.0.0", "default_channel": ""}, "the channel '' has to be letters"),
@@ -124,7 +124,7 @@ def test_a_version_that_cannot_be_told_is_said_with_the_file(tmp_path, files, sa
         ({"version": "1.0.0-18446744073709551616"}, "has a number that 64 bits do not hold"),
         ({"version": f"1.0.0-{'a' * 52}"}, f"shop.v1.0.0-{'a' * 52}, which are 64 characters of 63 at most"),
         ({"version": f"{'9' * 5000}.0.0"}, "the version has 5004 characters, and a name has 63 at most"),
-        ({"version": "1.0.0-a.-"}, "shop.v1.0.0-a.-, which is no DNS name"),
+        ({"version": "1.0.0-a.-"}, "shop.v1.0.0-a.-, which is not a DNS name"),
     ],
 )
 def test_what_no_catalog_takes_is_refused(given, said):

@@ -104,9 +104,9 @@ def test_a_login_does_not_show_its_secrets(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "config.json is no JSON, so no registry's login can be read from it: "),
-        ({"auths": {"quay.io": {"auth": "ann:secret"}}}, "auth of quay.io is no NAME:PASSWORD in base64; log in to quay.io again"),
-        ({"auths": {"quay.io": {"auth": "YW5u"}}}, "auth of quay.io is no NAME:PASSWORD in base64"),
+        ("{", "config.json is not JSON, so no registry's login can be read from it: "),
+        ({"auths": {"quay.io": {"auth": "ann:secret"}}}, "auth of quay.io is not a NAME:PASSWORD in base64; log in to quay.io again"),
+        ({"auths": {"quay.io": {"auth": "YW5u"}}}, "auth of quay.io is not a NAME:PASSWORD in base64"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path, content, said):

@@ -80,7 +80,7 @@ def test_images_without_a_digest_are_all_named_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ([], "has to be a map"),
         ({"x.io/db:16": "16"}, "x.io/db:16 has to have a digest, sha256: and 64 hexadecimal digits"),
         ({"x.io/db:16": f"@{DIGEST}"}, "x.io/db:16 has to have a digest"),

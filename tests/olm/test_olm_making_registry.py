@@ -379,7 +379,7 @@ def test_no_login_is_read_when_none_is_wanted(registry, environ, tmp_path):
     assert registry.image() in Registries(environ).digests_of([registry.image()])
     by_basic(registry)
     assert refusal(environ, registry.image()).startswith(
-        f"{registry.image()}: {tmp_path}/.docker/config.json is no JSON"
+        f"{registry.image()}: {tmp_path}/.docker/config.json is not JSON"
     )
 
 
@@ -466,9 +466,9 @@ def test_a_circle_of_redirects_ends(registry, environ):
         (Reply(500), "{host} answers 500 (Internal Server Error): try again later, or give the digests in a file"),
         (Reply(599), "{host} answers 599: try again later, or give the digests in a file"),
         (Reply(418), "{host} answers 418 (I'm a Teapot) for shop: is it a registry? Check the name"),
-        (Reply(200, b"<html>"), "what {host} answers is no manifest; is it a registry?"),
-        (Reply(200, b"[]"), "what {host} answers is no manifest; is it a registry?"),
-        (Reply(200, b'{"schemaVersion": 2}' + b" " * 4 * 1024 * 1024), "what {host} answers is no manifest"),
+        (Reply(200, b"<html>"), "what {host} answers is not a manifest; is it a registry?"),
+        (Reply(200, b"[]"), "what {host} answers is not a manifest; is it a registry?"),
+        (Reply(200, b'{"schemaVersion": 2}' + b" " * 4 * 1024 * 1024), "what {host} answers is not a manifest"),
     ],
 )  # fmt: skip
 def test_an_answer_that_tells_no_digest_is_one_line(registry, environ, reply, said):
@@ -490,8 +490,8 @@ def test_without_a_login_that_is_wanted_the_places_for_one_are_named(registry, e
     guard(registry)
 
     assert refusal(environ, registry.image()) == (
-        f"{registry.image()}: {registry.host} shows nobody shop without a login, and there is none in "
-        f"{tmp_path}/.docker/config.json: `docker login {registry.host}`, or correct the name"
+        f"{registry.image()}: {registry.host} requires a login for shop, and "
+        f"{tmp_path}/.docker/config.json has none: `docker login {registry.host}`, or correct the name"
     )
 
 
@@ -500,7 +500,7 @@ def test_without_a_login_that_is_wanted_the_places_for_one_are_named(registry, e
 def test_a_registry_that_only_refuses_is_asked_once(registry, environ, status, headers):
     registry.answer = lambda _: Reply(status, b"", headers)
 
-    assert "shows nobody shop without a login" in refusal(environ, registry.image())
+    assert "requires a login for shop" in refusal(environ, registry.image())
     assert len(registry.asked) == 1
 
 
@@ -521,7 +521,7 @@ def test_a_token_that_does_not_help_is_a_refusal(registry, environ):
         service(asked) if asked.path.startswith("/token") else service(Asked("HEAD", asked.path))
     )
 
-    assert "shows nobody shop without a login" in refusal(environ, registry.image())
+    assert "requires a login for shop" in refusal(environ, registry.image())
     assert len(registry.asked) == 3
 
 
@@ -564,7 +564,7 @@ def test_a_login_goes_to_no_token_service_that_is_not_safe(registry, environ, lo
     said = refusal(environ, registry.image())
 
     assert said.startswith(f"{registry.image()}: {registry.host} wants a token: '{realm}?")
-    assert said.endswith(" is no https, and nothing else is asked; ask who runs it")
+    assert said.endswith(" is not https, and nothing else is asked; ask who runs it")
     assert {asked.authorization for asked in registry.asked} == {""}
 
 
@@ -578,7 +578,7 @@ def test_all_images_that_fail_are_named(registry, environ):
 
 
 def test_what_is_no_reference_is_refused_before_anything_is_asked(registry, environ):
-    assert "'$(IMAGE)' is no reference to an image" in refusal(environ, registry.image(), "$(IMAGE)")
+    assert "'$(IMAGE)' is not a reference to an image" in refusal(environ, registry.image(), "$(IMAGE)")
     assert registry.asked == []
 
 
@@ -613,7 +613,8 @@ def talking(said: bytes | None) -> Iterator[str]:
 def test_what_is_no_http_is_one_line(environ, said):
     with talking(said) as host:
         assert (
-            refusal(environ, f"{host}/shop") == f"{host}/shop: what answers at {host} speaks no HTTP; is it a registry?"
+            refusal(environ, f"{host}/shop")
+            == f"{host}/shop: the response from {host} speaks no HTTP; is it a registry?"
         )
 
 
@@ -722,7 +723,7 @@ def test_a_login_of_docker_hub_serves_where_it_answers(names, secure, environ, m
     found = Registries(environ).digests_of(["memcached:1.6"])
 
     assert re.match(
-        r"memcached:1.6: docker.io shows nobody library/memcached without a login \(a name without a registry is of docker.io\), and",
+        r"memcached:1.6: docker.io requires a login for library/memcached \(a name without a registry is of docker.io\), and",
         said,
     )
     assert found == {"memcached:1.6": f"memcached@{digest_of(MANIFEST)}"}

@@ -78,14 +78,14 @@ def test_findings_tell_file_object_and_field(tmp_path: Path) -> None:
 
     assert str(finding) == (
         f"{CSV}: ClusterServiceVersion/kettle.v1.2.0: spec.links[0].url:"
-        " 'kettle' is no URL: write it in full, with https://"
+        " 'kettle' is not a URL: write it in full, with https://"
     )
 
 
 def test_a_level_that_is_nearly_right_is_named(tmp_path: Path) -> None:
     (finding,) = found(BY_NAME["capabilities"], tmp_path, csv_annotation("capabilities", "autopilot"))
 
-    assert finding.text == "'autopilot' is no capability level; did you mean Auto Pilot?"
+    assert finding.text == "'autopilot' is not a capability level; did you mean Auto Pilot?"
 
 
 # What nobody wrote cannot be wrong.

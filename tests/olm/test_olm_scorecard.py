@@ -156,7 +156,7 @@ def test_an_example_without_a_spec_is_a_suggestion_only(tmp_path):
 
     assert found["basic-check-spec"].state is State.PASS
     assert found["basic-check-spec"].suggestions == (
-        "Kettle/breakfast has no spec: what somebody wishes for is written there",
+        "Kettle/breakfast has no spec: users write the desired state there",
     )
     assert found["olm-spec-descriptors"].state is State.PASS
 
@@ -174,9 +174,9 @@ def test_fields_that_no_example_shows_are_suggested_a_descriptor(tmp_path):
     ("change", "told"),
     [
         (examples(), "the annotation alm-examples has no object, so there is nothing to look at"),
-        (csv_annotation("alm-examples", "[{"), "the annotation alm-examples is no JSON: "),
-        (csv_annotation("alm-examples", '{"kind": "Kettle"}'), "the annotation alm-examples is no list of objects"),
-        (csv("spec.install", 1), "there is no ClusterServiceVersion that can be read: `ctrl bundle validate` says why"),
+        (csv_annotation("alm-examples", "[{"), "the annotation alm-examples is not JSON: "),
+        (csv_annotation("alm-examples", '{"kind": "Kettle"}'), "the annotation alm-examples is not a list of objects"),
+        (csv("spec.install", 1), "no ClusterServiceVersion can be read: `ctrl bundle validate` says why"),
     ],
     ids=["none", "no-json", "no-list", "no-csv"],
 )
@@ -258,8 +258,8 @@ def test_labels_select_tests_in_the_order_of_the_stages(tmp_path, labels, names)
 BROKEN = [
     (remove(SCORECARD), "it is not there; `ctrl bundle` makes it of the Configuration in config/scorecard or"),
     (add(SCORECARD, "a: [b"), "line 2: "),
-    (put(SCORECARD, "kind", "Config"), "it is no Configuration of scorecard.operatorframework.io/v1alpha3"),
-    (put(SCORECARD, "apiVersion", "v1"), "it is no Configuration of scorecard.operatorframework.io/v1alpha3"),
+    (put(SCORECARD, "kind", "Config"), ": not a Configuration of scorecard.operatorframework.io/v1alpha3"),
+    (put(SCORECARD, "apiVersion", "v1"), ": not a Configuration of scorecard.operatorframework.io/v1alpha3"),
     (put(SCORECARD, "stages", []), "its stages have no tests"),
     (put(SCORECARD, "stages", 3), "stages"),
     (drop(SCORECARD, "stages.0.tests.1.entrypoint"), "test 2 has no entrypoint: it says which test it is"),

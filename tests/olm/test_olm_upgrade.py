@@ -419,14 +419,16 @@ def test_objects_are_read_from_lists_and_documents():
 
 @pytest.mark.parametrize("text", ["3", "a: 1", '{"kind": "List", "items": [1]}'])
 def test_what_is_no_object_is_said(text):
-    with pytest.raises(ConfigError, match="b: a document is no object: it has to be a map with apiVersion and kind"):
+    with pytest.raises(
+        ConfigError, match="b: a document is not an object: it has to be a map with apiVersion and kind"
+    ):
         given_objects([("b", text)])
 
 
 def test_a_bundle_that_cannot_be_read_is_said(tmp_path):
     good, bad = read_bundle(write(tmp_path / "a")), read_bundle(write(tmp_path / "b", csv("spec.version", "1")))
 
-    with pytest.raises(ConfigError, match=r"spec\.version '1' is no semantic version"):
+    with pytest.raises(ConfigError, match=r"spec\.version '1' is not a semantic version"):
         compare(good, bad)
 
 

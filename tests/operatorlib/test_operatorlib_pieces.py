@@ -68,9 +68,9 @@ def test_what_is_not_true_does_not_pause_and_what_is_neither_is_told(value, told
 
 @pytest.mark.parametrize("key", ["", "a b", "/x", "a..b/x", "a/b/x", "x/", "a/" + "x" * 64])
 def test_a_key_that_no_annotation_has_is_refused(key):
-    with pytest.raises(ValueError, match="is no key of an annotation"):
+    with pytest.raises(ValueError, match="is not a key of an annotation"):
         PausePredicate(key)
-    with pytest.raises(ValueError, match="is no key of an annotation"):
+    with pytest.raises(ValueError, match="is not a key of an annotation"):
         pausable(EnqueueRequestForObject(), key)
 
 

@@ -52,8 +52,8 @@ def said(*texts: str) -> list[str]:
             "ConfigMp/a: v1 has no kind ConfigMp in Kubernetes 1.36",
         ),
         ("{apiVersion: policy/v1beta1, kind: PodDisruptionBudget}", "policy/v1beta1 has no kind PodDisruptionBudget"),
-        ("{kind: ConfigMap}", "is no object: it has to have apiVersion and kind"),
-        ("- a", "is no object"),
+        ("{kind: ConfigMap}", "is not an object: it has to have apiVersion and kind"),
+        ("- a", "is not an object"),
         (
             "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 70000, targetPort: 80}]}}",
             "Service/a: spec.ports[0].port: Invalid value: 70000",
@@ -131,7 +131,7 @@ def test_kinds_of_others_are_named_as_skipped():
     assert (found.objects, found.problems) == (0, [])
     assert [str(each) for each in found.skipped] == [
         "a.yaml: Issuer/a: cert-manager.io/v1 is not known here; give its definition, too",
-        "b.yaml: Kustomization: kustomize.config.k8s.io/v1beta1 is for kustomize; `ctrl render` prints what it stands for",
+        "b.yaml: Kustomization: kustomize.config.k8s.io/v1beta1 is for kustomize; `ctrl render` prints the result",
     ]
 
 

@@ -211,9 +211,7 @@ def test_kubectl_renders_the_same(hooked, tmp_path, features, name):
 def test_a_policy_says_who_may_connect_and_why(hooked, tmp_path):
     folder = tree(tmp_path, settings(hooked)).parent / "network-policy"
 
-    assert (
-        "# Who may call the webhooks: everybody. The API server" in (folder / "allow-webhook-traffic.yaml").read_text()
-    )
+    assert "# Any client may call the webhooks. The API server" in (folder / "allow-webhook-traffic.yaml").read_text()
     assert "label namespace monitoring metrics=enabled" in (folder / "allow-metrics-traffic.yaml").read_text()
 
 

@@ -75,7 +75,7 @@ def test_several_platforms_without_a_push_are_refused(project):
 
 @pytest.mark.parametrize("platform", ["arm64", "linux/", "Linux/arm64", "linux/arm64/8", "linux/arm64 --x"])
 def test_a_platform_there_is_none_of_is_refused(project, platform):
-    with pytest.raises(ConfigError, match="is no platform"):
+    with pytest.raises(ConfigError, match="is not a platform"):
         Build(image="shop", folder=project, platforms=(platform,))
 
 
@@ -91,7 +91,7 @@ def test_names_of_images(project, image):
     "image", ["", "Shop", "shop:", "shop:v 1", "-shop", "ghcr.io/Me/shop", "shop@sha256:00", "--push"]
 )
 def test_a_name_of_no_image_is_refused(project, image):
-    with pytest.raises(ConfigError, match="is no name of an image"):
+    with pytest.raises(ConfigError, match="is not a name of an image"):
         Build(image=image, folder=project)
 
 

@@ -482,7 +482,7 @@ def test_columns_metadata_and_conversion_that_cannot_be_said_are_told():
     ("change", "told"),
     [
         ({"apiVersion": "apiextensions.k8s.io/v1beta1"}, "bring it to apiextensions.k8s.io/v1"),
-        ({"kind": "Deployment"}, "there is no CustomResourceDefinition in it (only Deployment)"),
+        ({"kind": "Deployment"}, "it has no CustomResourceDefinition (only Deployment)"),
         ({"spec": {"group": "a.b"}}, "has no spec.names.kind"),
     ],
 )
@@ -524,7 +524,7 @@ def test_a_list_of_definitions_is_opened_and_a_kind_chosen():
     found = importable(text, "a")
 
     assert [one["spec"]["names"]["kind"] for one in chosen(found, "Other")] == ["Other"]
-    with pytest.raises(ConfigError, match="no definition of the kind 'Third'; the file has CronTab, Other"):
+    with pytest.raises(ConfigError, match="no CRD of the kind 'Third'; the file has CronTab, Other"):
         chosen(found, "Third")
 
 

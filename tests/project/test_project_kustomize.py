@@ -191,7 +191,7 @@ TREES = {
         "kustomization.yaml": "resources: [a.yaml]",
         "a.yaml": CUSTOM + "x: {a: yes, b: 0644, c: 1e3, d: 1.50, e: ~, f: 2020-01-01, g: 0x1f, h: 12:30, i: '1', j: .5, k: True, l: on, m: 1_000, n: 12345678901234567890, o: \"a\\tb\", p: '', q: [], r: {}, s: 1.0, t: 0o17}\nlong: " + "word " * 40 + "\ntext: |\n  two\n  lines\n",
     },
-    "annotations and labels that are no texts": {
+    "annotations and labels that are not texts": {
         "kustomization.yaml": "resources: [a.yaml]\nlabels: [{pairs: {d: e}}]",
         "a.yaml": "apiVersion: v1\nkind: A\nmetadata: {name: a, labels: {b: 1}, annotations: {b: 1, c: true}}",
     },
@@ -249,12 +249,12 @@ REFUSED = {
     "a name that is a map": ({"bad.yaml": "apiVersion: v1\nkind: A\nmetadata: {name: {a: b}}"}, "resources: [bad.yaml]", "no metadata.name"),
     "a text for a list": ({}, "resources: ''\nnamePrefix: a", "resources must be a list"),
     "a map for a list": ({}, RESOURCES + "patches: {}", "patches must be a list"),
-    "a kind that is no text": ({"bad.yaml": "apiVersion: v1\nkind: [A]\nmetadata: {name: a}"}, "resources: [bad.yaml]", "has no kind"),
+    "a kind that is not text": ({"bad.yaml": "apiVersion: v1\nkind: [A]\nmetadata: {name: a}"}, "resources: [bad.yaml]", "has no kind"),
     "a deprecated JSON patch without a name": ({}, RESOURCES + "patchesJson6902: [{path: p.json, target: {kind: Cart, version: v1}}]", "needs a name"),
     "JSON without quotes": ({}, RESOURCES + "patches: [{patch: '[{op: remove, path: /spec}]', target: {kind: Cart}}]", "must be JSON"),
     "a suffix that is a number": ({}, "resources: [d.yaml]\nnameSuffix: -1", "nameSuffix must be a text"),
     "a missing file": ({}, "resources: [gone.yaml]", "gone.yaml does not exist"),
-    "an object twice": ({}, "resources: [d.yaml, a.yaml, ./d.yaml]", "take it into the kustomization once"),
+    "an object twice": ({}, "resources: [d.yaml, a.yaml, ./d.yaml]", "include it in the kustomization once"),
     "a cycle": ({"x/kustomization.yaml": "resources: [..]"}, "resources: [x]", "cycle"),
     "an unknown field": ({}, "resources: [a.yaml]\nnamePrefx: a", "unknown field 'namePrefx'"),
     "an unknown field of a patch": ({}, "resources: [a.yaml]\npatches: [{paht: x}]", "unknown field 'paht'"),
@@ -264,7 +264,7 @@ REFUSED = {
     "a JSON patch that does not apply": ({}, RESOURCES + "patches: [{path: p.json, target: {kind: Deployment}}]", "/spec/owner"),
     "a patch that is neither": ({}, RESOURCES + "patches: [{patch: 'a: b', target: {kind: Cart}}]", "neither a list"),
     "a missing patch file": ({}, RESOURCES + "patches: [{path: no.yaml}]", "no.yaml does not exist"),
-    "replicas of nobody": ({}, RESOURCES + "replicas: [{name: no, count: 1}]", "there is no 'no'"),
+    "replicas of nobody": ({}, RESOURCES + "replicas: [{name: no, count: 1}]", "no object 'no'"),
     "a replacement without its source": ({}, RESOURCES + "replacements: [{source: {kind: No}, targets: [{select: {kind: Cart}}]}]", "must be one object, and 0"),
     "a replacement of several sources": ({}, RESOURCES + "replacements: [{source: {name: web}, targets: [{select: {kind: Cart}}]}]", "must be one object, and"),
     "a replacement without its field": ({}, RESOURCES + "replacements: [{source: {kind: Cart}, targets: [{select: {kind: Service}, fieldPaths: [spec.no]}]}]", "has no field spec.no"),
@@ -272,7 +272,7 @@ REFUSED = {
     "generating twice": ({}, "configMapGenerator: [{name: s}, {name: s}]", "is there already"),
     "a literal without a sign": ({}, "configMapGenerator: [{name: s, literals: [a]}]", "must be KEY=VALUE"),
     "no YAML": ({"bad.yaml": "a: [b"}, "resources: [bad.yaml]", "bad.yaml"),
-    "a key twice": ({"bad.yaml": "apiVersion: v1\nkind: A\nkind: B\nmetadata: {name: a}"}, "resources: [bad.yaml]", "stands twice"),
+    "a key twice": ({"bad.yaml": "apiVersion: v1\nkind: A\nkind: B\nmetadata: {name: a}"}, "resources: [bad.yaml]", "duplicate key"),
     "an object without a kind": ({"bad.yaml": "metadata: {name: a}"}, "resources: [bad.yaml]", "has no kind"),
     "an object without a name": ({"bad.yaml": "apiVersion: v1\nkind: A"}, "resources: [bad.yaml]", "no metadata.name"),
     "a folder without a kustomization": ({"x/a.yaml": CUSTOM}, "resources: [x]", "has no kustomization.yaml"),
@@ -401,7 +401,7 @@ def test_a_port_that_may_be_another_is_refused(tmp_path):
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         render(tmp_path / "gone")
 
 

@@ -149,10 +149,12 @@ def test_what_cannot_be_used_is_one_line_with_its_place(package, modules, messag
 
 @pytest.mark.parametrize("path", ["./nowhere/api.py", "nowhere/api/", "nowhere/api"])
 def test_a_path_in_place_of_a_name_is_said_with_the_name(path):
-    with pytest.raises(GenerateError, match=r"is no module: give the dotted name of your package, like nowhere\.api$"):
+    with pytest.raises(
+        GenerateError, match=r"is not a module: give the dotted name of your package, like nowhere\.api$"
+    ):
         load(path)
 
 
 def test_a_package_that_is_not_there_is_said_with_advice():
-    with pytest.raises(GenerateError, match="there is no module nowhere_at_all: give the dotted name"):
+    with pytest.raises(GenerateError, match="module nowhere_at_all does not exist: give the dotted name"):
         load("nowhere_at_all.operator")

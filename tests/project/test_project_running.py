@@ -117,7 +117,7 @@ def test_what_cannot_be_prepared_is_raised_and_with_watched_files_said(script, t
 
 
 def test_definitions_that_cannot_be_installed_are_one_line(tmp_path):
-    with pytest.raises(CtrlError, match=r"^there is no module nonsense_here"):
+    with pytest.raises(CtrlError, match=r"^module nonsense_here does not exist"):
         install_definitions("nonsense_here", [], folder=tmp_path, environ=os.environ)
 
 
@@ -130,7 +130,7 @@ def test_a_package_is_found_where_it_stands(package):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("nonsense_here", "there is no package"), ("json.decoder", "there is no package"), ("json", "no __main__.py")],
+    [("nonsense_here", "does not exist"), ("json.decoder", "does not exist"), ("json", "no __main__.py")],
 )
 def test_what_cannot_be_run_is_refused(name, message):
     with pytest.raises(ConfigError, match=message):

@@ -271,9 +271,9 @@ def test_a_kind_of_kubernetes_has_the_plural_and_scope_it_has():
         (lambda: with_api(SHOP, "apps", "v1", "Deployment", is_external=True, container=IMAGE), "a kind of the project's own"),
         (lambda: carts(container=IMAGE, controller=False), "leave --no-controller out"),
         (lambda: carts(container=IMAGE, namespaced=False), "cannot be cluster-scoped"),
-        (lambda: carts(container=Container(image="UPPER CASE")), "is no reference of an image"),
+        (lambda: carts(container=Container(image="UPPER CASE")), "is not a reference of an image"),
         (lambda: with_webhook(carts(), "webapp", "v1", "Cart"), "which webhooks"),
-        (lambda: with_webhook(carts(), "webapp", "v2", "Cart", defaulting=True), "there is no Cart webapp/v2 in this project"),
+        (lambda: with_webhook(carts(), "webapp", "v2", "Cart", defaulting=True), "this project has no Cart webapp/v2"),
         (lambda: with_webhook(carts(), "webapp", "v1", "Cart", conversion=True), "nothing to convert"),
         (lambda: with_webhook(full(SHOP), "webapp", "v1", "ShopCart", conversion=True), "add --spoke v1alpha1,v2"),
         (lambda: with_webhook(full(SHOP), "webapp", "v1", "ShopCart", conversion=True, spokes=["v3"]), "has no version v3"),
@@ -281,7 +281,7 @@ def test_a_kind_of_kubernetes_has_the_plural_and_scope_it_has():
         (lambda: with_webhook(full(SHOP), "webapp", "v2", "ShopCart", conversion=True, spokes=["v1"]), "through v1 already"),
         (lambda: with_webhook(SHOP, "core", "v1", "Pod", conversion=True), "not this project's to convert"),
         (lambda: new_project(Path("/x/2048"), domain="x.io"), "has to begin with a letter"),
-        (lambda: new_project(Path("/x/shop"), domain="x.io", image="a b"), "is no reference of an image"),
+        (lambda: new_project(Path("/x/shop"), domain="x.io", image="a b"), "is not a reference of an image"),
         (lambda: new_project(Path("/x/json"), domain="x.io"), "would hide a module"),
         (lambda: new_project(Path("/x/shop"), domain="x.io", owner="a\nb"), "the owner"),
     ],
@@ -427,7 +427,7 @@ def test_the_program_has_the_flags_of_every_operator(main, monkeypatch, capsys):
 def test_nothing_is_scaffolded_for_a_package_that_stands_elsewhere():
     elsewhere = replace(full(SHOP), source_dir="src")
 
-    with pytest.raises(ConfigError, match=r"beside pyproject.toml, and the source-dir of this one is 'src'"):
+    with pytest.raises(ConfigError, match=r"next to pyproject.toml, and the source-dir of this one is 'src'"):
         scaffold_files(elsewhere)
     with pytest.raises(ConfigError, match=r"write classes by hand"):
         kind_files(elsewhere, elsewhere.resources[0], ["api"])

@@ -80,10 +80,10 @@ def test_what_is_written_is_read_again(tmp_path):
         (TABLE + "source-dir = ''", "source-dir has to be a folder relative to the project's, like src, not ''"),
         (TABLE + "source-dir = '/src'", "source-dir has to be a folder relative to the project's, like src, not '/src'"),
         (TABLE + "source-dir = ['src']", "source-dir has to be a string"),
-        (TABLE.replace('"shop"', '"Shop"', 1), "the project name 'Shop' is no DNS label"),
+        (TABLE.replace('"shop"', '"Shop"', 1), "the project name 'Shop' is not a DNS label"),
         (TABLE.replace('package = "shop"', 'package = "class"'), "the package 'class' is a keyword of Python"),
         ("[tool]\nctrlruntime = 1", "tool.ctrlruntime has to be a table"),
-        ("[tool", "is no TOML"),
+        ("[tool", "is not TOML"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_one_line_that_names_it(tmp_path, text, message):
@@ -119,7 +119,7 @@ def test_the_nearest_project_upwards_is_found(tmp_path):
 def test_outside_a_project_the_advice_is_init(tmp_path):
     with pytest.raises(ConfigError, match=r"is in no project.*run `ctrl init`"):
         find_project(tmp_path)
-    with pytest.raises(ConfigError, match="is no project"):
+    with pytest.raises(ConfigError, match="is not a project"):
         read_settings(tmp_path)
 
 
@@ -177,7 +177,7 @@ def test_comments_stay_with_their_resource_and_one_empty_line_is_between():
 
 
 def test_a_text_that_is_no_toml_is_not_written_over():
-    with pytest.raises(ConfigError, match="is no TOML"):
+    with pytest.raises(ConfigError, match="is not TOML"):
         write_settings("[project", SHOP)
 
 
@@ -229,11 +229,11 @@ def test_a_project_file_is_read_where_there_is_no_table(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("version: '2'", "no PROJECT file of version 3"),
-        ("[", "is no YAML"),
+        ("version: '2'", "is not a PROJECT file of version 3"),
+        ("[", "is not YAML"),
         ("version: '3'\nprojectName: shop\nresources: 1", "resources has to be a list"),
         ("version: '3'\nprojectName: shop\nresources: [{kind: Cart}]", "resources[0] has to have a version and a kind"),
-        ("version: '3'", "no DNS label"),
+        ("version: '3'", "is not a DNS label"),
     ],
 )
 def test_a_project_file_that_cannot_be_used_is_one_line(tmp_path, text, message):

@@ -252,9 +252,9 @@ def test_a_file_where_a_folder_should_be_stops_it_before_anything_is_written(pro
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (None, "is not there"),
-        ("{", "is no JSON"),
-        ("[]", "is no record of a scaffold"),
+        (None, "is missing"),
+        ("{", "is not JSON"),
+        ("[]", "is not a record of a scaffold"),
         ('{"files": {"../x": ["a"]}}', "says of ../x what no record says"),
         ('{"files": {"/etc/x": ["a"]}}', "says of /etc/x what no record says"),
         ('{"files": {"x": "a"}}', "says of x what no record says"),
@@ -287,7 +287,7 @@ def test_a_file_that_is_no_text_is_named(project):
     folder = project({"file": TEN})
     (folder / "file").write_bytes(b"\xff\xfe")
 
-    with pytest.raises(ConfigError, match="file cannot be read: it is no text in UTF-8"):
+    with pytest.raises(ConfigError, match="file cannot be read: it is not text in UTF-8"):
         plan(folder, OLD, {"file": "new\n"}, "0.2.0")
 
 
@@ -371,7 +371,7 @@ def test_a_repository_that_git_refuses_is_not_taken_for_none(repository):
 
 
 def test_outside_git_it_takes_force(tmp_path):
-    with pytest.raises(ConfigError, match="in no git repository"):
+    with pytest.raises(ConfigError, match="not in a git repository"):
         check_work_tree(tmp_path)
 
     assert check_work_tree(tmp_path, force=True) is None

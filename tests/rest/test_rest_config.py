@@ -120,7 +120,7 @@ def test_a_variable_that_names_only_missing_files_is_an_error(world):
 def test_a_context_means_a_kubeconfig_also_in_a_pod(world, authority):
     world.be_pod(authority)
 
-    with pytest.raises(ConfigError, match="context 'c' is asked for, but there is no kubeconfig") as caught:
+    with pytest.raises(ConfigError, match="context 'c' was requested without a kubeconfig") as caught:
         world.get(context="c")
     assert not isinstance(caught.value, NoConfigError)
     world.write("home/.kube/config", kubeconfig())
@@ -292,7 +292,7 @@ def test_a_context_without_a_user_is_anonymous(world):
         ("- a", "holds a list; a kubeconfig is a mapping"),
         ("", "no current-context is set; name one \\(contexts there: none\\)"),
         (kubeconfig(current=""), "no current-context is set; name one \\(contexts there: c\\)"),
-        (kubeconfig(current="gone"), "there is no context 'gone'; contexts there: c"),
+        (kubeconfig(current="gone"), "context 'gone' does not exist; contexts there: c"),
         (kubeconfig(clusters=[]), "context 'c' names the cluster 'k', which is not defined; clusters there: none"),
         (kubeconfig(users=[]), "context 'c' names the user 'u', which is not defined; users there: none"),
         (kubeconfig(clusters={"k": 1}), "clusters of 'the file' must be a list, not dict"),
@@ -339,7 +339,7 @@ def test_a_file_of_any_size_is_not_read(world):
 
 
 def test_an_unknown_context_lists_those_there_are(world):
-    with pytest.raises(ConfigError, match="no context 'prod'; contexts there: c"):
+    with pytest.raises(ConfigError, match="context 'prod' does not exist; contexts there: c"):
         world.get(world.write("config", kubeconfig()), "prod")
 
 

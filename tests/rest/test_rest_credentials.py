@@ -296,7 +296,7 @@ def test_a_plugin_is_told_what_is_asked_of_it_and_has_its_own_environment():
         (printing({"token": "t"}, version=V1BETA1), "make the two agree"),
         (printing({}), "neither a token nor a client certificate"),
         (printing({"clientCertificateData": "x"}), "only one of clientCertificateData, clientKeyData"),
-        (printing({"token": "t", "expirationTimestamp": "soon"}), "expirationTimestamp that is no time"),
+        (printing({"token": "t", "expirationTimestamp": "soon"}), "expirationTimestamp that is not a time"),
     ],
 )
 def test_what_a_plugin_did_wrong_is_said(code, message):

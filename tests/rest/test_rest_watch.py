@@ -250,7 +250,7 @@ async def test_a_watch_that_does_not_end_in_time_is_taken_for_dead(server):
     seen: list[Frame] = []
 
     async with connected(server.url) as transport:
-        with pytest.raises(RequestTimeoutError, match=r"did not end within 1.05 s.*taken for dead"):
+        with pytest.raises(RequestTimeoutError, match=r"did not end within 1.05 s.*treated as dead"):
             await frames_of(Collection(transport, PODS), seen, timeout=1.0, timeout_grace=0.05)
     hold.set()
 

@@ -289,7 +289,11 @@ def test_roles_are_read_from_files_and_other_documents_passed_over(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(None, "there is no file .* ctrl manifests"), ("a: [", "cannot be read"), ("kind: Pod", "no Role or ClusterRole")],
+    [
+        (None, "cannot read roles from .*: no such file; create it with: ctrl manifests"),
+        ("a: [", "cannot be read"),
+        ("kind: Pod", "no Role or ClusterRole"),
+    ],
 )
 def test_a_file_without_roles_is_named(tmp_path, text, message):
     if text is not None:
@@ -362,7 +366,7 @@ def test_a_file_that_is_not_there_is_wrong_usage(pytester):
     result = run(pytester, "--rbac-audit=nowhere.yaml")
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--rbac-audit: there is no file *nowhere.yaml*"])
+    result.stderr.fnmatch_lines(["*--rbac-audit: cannot read roles from *nowhere.yaml: no such file*"])
 
 
 def test_without_it_nothing_is_recorded_and_nothing_printed(pytester):

@@ -90,7 +90,7 @@ async def test_the_controller_manager_ends_namespaces(real_server):
     name = real_server.create_namespace()
 
     real_server.delete_namespace(name)
-    real_server.delete_namespace(name)  # a second time is no error
+    real_server.delete_namespace(name)  # a second time is not an error
 
     def gone() -> bool:
         with pytest.raises(NotFound):

@@ -106,7 +106,7 @@ def test_crds_come_from_folders_and_other_documents_are_left_out(environment, tm
 
 
 def test_a_path_that_is_not_there_is_named(environment, tmp_path):
-    with pytest.raises(ConfigError, match=f"there is no file or folder {tmp_path}/none"):
+    with pytest.raises(ConfigError, match=f"cannot read CRDs from {tmp_path}/none: no such file or folder"):
         environment.install_crds([tmp_path / "none"])
 
 

@@ -110,7 +110,7 @@ def test_time_limits_are_seconds_or_durations(text, seconds):
 
 
 def test_a_time_limit_that_is_none_is_named():
-    with pytest.raises(ConfigError, match="KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT='soon' is no time"):
+    with pytest.raises(ConfigError, match="KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT='soon' is not a time"):
         Environment(environ={"KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT": "soon"})
 
 

@@ -58,7 +58,7 @@ def test_options_are_overridden_in_a_conftest(pytester):
     result = run(pytester)
 
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*no kubeconfig at /nowhere*"])
+    result.stdout.fnmatch_lines(["*no kubeconfig exists at /nowhere*"])
 
 
 def test_the_option_says_which_server(pytester):

@@ -66,8 +66,8 @@ async def test_a_review_is_answered_in_its_own_version(version):
     ("body", "content_type", "message"),
     [
         (b"", "application/json", "the body is empty"),
-        (b"{", "application/json", "the body is no AdmissionReview"),
-        (b"[]", "application/json", "the body is no AdmissionReview"),
+        (b"{", "application/json", "the body is not an AdmissionReview"),
+        (b"[]", "application/json", "the body is not an AdmissionReview"),
         (b'{"kind":"Pod","apiVersion":"v1"}', "application/json", "the body is a 'v1' 'Pod'"),
         (b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}', "application/json", "has no request"),
         (b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v2","request":{}}', "application/json", "v2"),
@@ -263,7 +263,7 @@ async def test_log_lines_carry_the_request(capsys):
 
 @pytest.mark.parametrize("handler", [None, 1, lambda request: None, type("Handler", (), {"handle": lambda s, r: None})])
 def test_what_is_no_handler_is_refused(handler):
-    with pytest.raises(ConfigError, match="is no admission handler"):
+    with pytest.raises(ConfigError, match="is not an admission handler"):
         ctrl.webhook.Admission(handler)
 
 

@@ -288,8 +288,8 @@ async def test_an_unexpected_exception_is_hidden_counted_and_logged(capsys):
         ),
         (review("v1", {**wire("v1", {}), "apiVersion": "other.example.com/v2"}), "stays in its group"),
         (review("v1", wire("v1alpha1", {"size": "many"})), "spec.size"),
-        (review("v1", 1), "it is no API object"),
-        (b"", "the body is no ConversionReview"),
+        (review("v1", 1), "it is not an API object"),
+        (b"", "the body is not a ConversionReview"),
         (b"{}", "a ConversionReview of apiextensions.k8s.io/v1 is needed"),
     ],
 )

@@ -438,7 +438,7 @@ def test_a_path_is_registered_once_and_is_one():
     with pytest.raises(ConfigError, match="registered at /a already"):
         webhooks.register("/a", ctrl.webhook.Admission(allow))
     for path in ("a", "", "/a?b"):
-        with pytest.raises(ConfigError, match="is no path"):
+        with pytest.raises(ConfigError, match="is not a path"):
             webhooks.register(path, ctrl.webhook.Admission(allow))
 
 

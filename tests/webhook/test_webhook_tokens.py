@@ -46,8 +46,8 @@ async def test_a_token_is_nobodys():
     ("body", "message"),
     [
         (review(""), "the token is empty"),
-        (b"", "the body is no TokenReview"),
-        (b'{"spec":{"token":5}}', "the body is no TokenReview"),
+        (b"", "the body is not a TokenReview"),
+        (b'{"spec":{"token":5}}', "the body is not a TokenReview"),
         (b'{"kind":"Pod","apiVersion":"v1"}', "the body is a 'v1' 'Pod'"),
     ],
 )

@@ -24,7 +24,7 @@ def account_groups(namespace: str) -> tuple[str, str]:
 
 
 def account_of(user: str) -> tuple[str, str] | None:
-    """Return (namespace, name) of the service account that a user name stands for; None when it is no account's."""
+    """Return (namespace, name) of the service account that a user name stands for; None when it is not an account's."""
     if not user.startswith(_ACCOUNT):
         return None
     namespace, _, name = user[len(_ACCOUNT) :].partition(":")

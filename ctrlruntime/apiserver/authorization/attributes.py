@@ -37,7 +37,7 @@ def user_info(user: UserIdentity) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationAttributes:
-    """What is asked: a verb on a resource, or (when `path` is set) on a path that is no resource.
+    """What is asked: a verb on a resource, or (when `path` is set) on a path that is not a resource.
 
     As on the real server, a request for one Namespace object has that name as `namespace` too.
     """

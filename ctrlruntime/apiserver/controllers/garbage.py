@@ -1,7 +1,7 @@
 """Garbage collection by owner references: background, foreground and orphan.
 
 Every object is known by its uid and its owners' uids, learned from one watch over all resources. Whether an owner is
-alive is asked of the store, not of that memory: an owner of another uid, or of another namespace, is no owner.
+alive is asked of the store, not of that memory: an owner of another uid, or of another namespace, is not an owner.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Owner(Enum):
     SOLID = "alive"
     WAITING = "in foreground deletion"
     ABSENT = "gone"
-    UNKNOWN = "of a kind nobody can judge"
+    UNKNOWN = "of a kind that cannot be resolved"
 
 
 _Refs: TypeAlias = dict[_Owner, list[Document]]

@@ -70,7 +70,7 @@ def index_of(pod: Document) -> int | None:
 
 
 def parse_indexes(text: str) -> set[int]:
-    """Read `0,2-4`; parts that are no numbers are passed over."""
+    """Read `0,2-4`; parts that are not numbers are passed over."""
     found: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")

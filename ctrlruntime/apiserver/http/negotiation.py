@@ -118,7 +118,7 @@ def body_type(content_type: str) -> Literal["json", "yaml", "protobuf"]:
 
 def patch_type(content_type: str, *, is_custom: bool) -> Literal["json", "merge", "strategic", "apply"]:
     """Return which kind of patch a body is. Raises: UnsupportedMediaType."""
-    match content_type.partition(";")[0].strip():  # in capitals it is no type, other than of other bodies
+    match content_type.partition(";")[0].strip():  # in capitals it is not a type, other than of other bodies
         case "application/json-patch+json":
             return "json"
         case "application/merge-patch+json":

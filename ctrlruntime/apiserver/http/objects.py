@@ -269,7 +269,7 @@ class Objects:
 
 
 def is_apply(call: Call, resource: Resource) -> bool:
-    """Tell whether the patch is an apply. Raises: UnsupportedMediaType when it is no patch at all."""
+    """Tell whether the patch is an apply. Raises: UnsupportedMediaType when it is not a patch at all."""
     return patch_type(call.headers.get("Content-Type", ""), is_custom=resource.is_custom) == "apply"
 
 

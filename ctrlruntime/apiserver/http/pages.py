@@ -1,4 +1,4 @@
-"""Paths that are no resources: health, version, discovery, OpenAPI, the keys of tokens, metrics."""
+"""Paths that are not resources: health, version, discovery, OpenAPI, the keys of tokens, metrics."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Pages:
         self._started = formatdate(usegmt=True)
 
     def answer(self, call: Call) -> web.Response:
-        """Answer a request for a path that is no resource's. Raises: MethodNotAllowed, NotFound."""
+        """Answer a request for a path that is not a resource's. Raises: MethodNotAllowed, NotFound."""
         path = call.path
         first = path.split("/")[1]
         if first in {"healthz", "livez", "readyz"}:

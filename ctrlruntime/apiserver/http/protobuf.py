@@ -36,7 +36,7 @@ _DEEPEST: Final = 100
 
 
 class PrefixError(ValueError):
-    """A body that is no protobuf at all: it lacks the four bytes that such bodies begin with."""
+    """A body that is not protobuf at all: it lacks the four bytes that such bodies begin with."""
 
 
 def decode(body: bytes) -> Document:
@@ -257,7 +257,7 @@ def _number(value: int | memoryview) -> int:
 
 def _view(value: int | memoryview) -> memoryview:
     if isinstance(value, int):
-        text = "the protobuf body is damaged: a number stands where bytes were expected"
+        text = "the protobuf body is damaged: a number where bytes were expected"
         raise ValueError(text)  # noqa: TRY004 - the sender's error
     return value
 

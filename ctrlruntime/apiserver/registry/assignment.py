@@ -103,7 +103,7 @@ def _priority_class_of(name: str, api: API) -> Document | None:
     if name:
         return api.get("scheduling.k8s.io", "priorityclasses", "", name)
     classes = api.list("scheduling.k8s.io", "priorityclasses")
-    if len(classes) <= 2:  # the two that every cluster has are no defaults
+    if len(classes) <= 2:  # the two that every cluster has are not defaults
         return None
     defaults = [found for found in classes if found.get("globalDefault")]
     return min(defaults, key=lambda found: int(found["value"]), default=None)

@@ -94,7 +94,7 @@ class Creation:
         self._check_namespace(resource, metadata)
         key = (metadata.get("namespace", ""), metadata["name"])
         version = str(metadata.get("resourceVersion", ""))
-        if version.isdigit() and int(version) and not is_dry:  # what is no number is passed over
+        if version.isdigit() and int(version) and not is_dry:  # what is not a number is passed over
             raise failures.plain_internal("resourceVersion should not be set on objects to be created")
         present = table.records.get(key)
         if present is not None:

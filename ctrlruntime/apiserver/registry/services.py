@@ -142,7 +142,7 @@ class ServiceAddresses:
 
     def __init__(self, network: ipaddress.IPv4Network = DEFAULT_NETWORK, *, rng: random.Random | None = None) -> None:
         self.network = network
-        self._rng = rng or random.Random()  # noqa: S311 - addresses and ports are no secrets
+        self._rng = rng or random.Random()  # noqa: S311 - addresses and ports are not secrets
         self._holdings: dict[Key, _Holding] = {}
 
     def allocate(

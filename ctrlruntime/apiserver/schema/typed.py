@@ -291,7 +291,7 @@ _PARTS = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"
 
 
 def _not_a_time(value: str, layout: str) -> str:
-    """Return the message for a text that is no time: where it leaves the layout."""
+    """Return the message for a text that is not a time: where it leaves the layout."""
     fraction = ((".000000", r"\.\d{6}"),) if "." in layout else (("", r"(?:\.\d+)?"),)
     rest = value
     for part, pattern in (*_PARTS, *fraction, ("Z07:00", r"Z|[-+]\d\d:\d\d")):

@@ -97,7 +97,7 @@ def listen(url: str) -> tuple[socket.socket, bool]:
     scheme, _, rest = url.partition("://")
     host, _, port = rest.split("/")[0].rpartition(":")
     if scheme not in {"http", "https"} or not port.isdigit():
-        raise UsageError(f'"{url}" is no client URL; write http://127.0.0.1:PORT or https://127.0.0.1:PORT')
+        raise UsageError(f'"{url}" is not a client URL; write http://127.0.0.1:PORT or https://127.0.0.1:PORT')
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             host.strip("[]") or "0.0.0.0",  # noqa: S104 - as etcd does for an empty host

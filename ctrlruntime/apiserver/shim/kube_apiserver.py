@@ -26,7 +26,7 @@ USED: Mapping[str, tuple[str, str]] = {
     "service-account-issuer": ("stringArray", "the issuer of service account tokens"),
     "service-account-key-file": (
         "stringArray",
-        "keys whose service account tokens are believed, beside the signing key (PEM)",
+        "keys whose service account tokens are accepted, in addition to the signing key (PEM)",
     ),
     "service-account-signing-key-file": ("string", "the key that signs service account tokens (RSA or EC, PEM)"),
     "service-cluster-ip-range": ("string", "network of the Services' cluster IPs. Default 10.0.0.0/24"),

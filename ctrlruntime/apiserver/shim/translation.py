@@ -143,7 +143,7 @@ def _authorization(flags: Flags, warnings: list[str]) -> Mode:
     modes = flags.listed("authorization-mode") or ["AlwaysAllow"]
     for mode in modes:
         if mode not in _MODES:
-            raise ConfigError(f"--authorization-mode: there is no mode {mode}; take RBAC or AlwaysAllow")
+            raise ConfigError(f"--authorization-mode: mode {mode} does not exist; take RBAC or AlwaysAllow")
         if mode not in {"RBAC", "AlwaysAllow", "Node"}:
             warnings.append(f"--authorization-mode: {mode} has no effect on this server")
     return "always-allow" if "AlwaysAllow" in modes else "rbac"

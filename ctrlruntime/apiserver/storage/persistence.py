@@ -114,7 +114,7 @@ class DataFile:
         return None if row is None else bytes(row[0])
 
     def remember(self, name: str, value: bytes) -> None:
-        """Keep a value that is no object (a key, a token), at once. Blocks. Raises: ConfigError."""
+        """Keep a value that is not an object (a key, a token), at once. Blocks. Raises: ConfigError."""
         with self._lock, self._writable():
             self._connection.execute(_REMEMBER, (name, value))
 
@@ -247,7 +247,9 @@ class DataFile:
         if self.path.is_dir():
             raise ConfigError(f"the data file {self.path} is a folder; name a file in it")
         if not folder.is_dir():
-            raise ConfigError(f"there is no folder {folder} for the data file; make it, or choose another place")
+            raise ConfigError(
+                f"the folder of the data file, {folder}, does not exist; create it, or choose another path"
+            )
         if not os.access(folder, os.W_OK | os.X_OK):
             raise ConfigError(f"the data file {self.path} needs a folder that can be written to; {folder} cannot")
         if not self.path.exists():
@@ -273,7 +275,7 @@ class DataFile:
             except OSError as error:
                 raise ConfigError(
                     f"others can read the data file {path}, which holds keys and Secrets, and its mode cannot be changed "
-                    f"({error.strerror}); make it yours with: chown and chmod 600"
+                    f"({error.strerror}); change its owner and mode: chown and chmod 600"
                 ) from error
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -306,7 +308,7 @@ class DataFile:
         match getattr(error, "sqlite_errorname", ""):
             case "SQLITE_NOTADB":
                 return ConfigError(
-                    f"the data file {self.path} is not ours: it is no SQLite database; choose another file"
+                    f"the data file {self.path} is not ours: it is not a SQLite database; choose another file"
                 )
             case "SQLITE_BUSY" | "SQLITE_LOCKED":
                 return ConfigError(

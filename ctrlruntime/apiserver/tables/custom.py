@@ -86,7 +86,7 @@ def _typed(kind: str, value: Any, now: datetime) -> Any:
 
 
 def _text(value: Any) -> str:
-    """The text of a value, as Go's `%v` has it for what is no object or list, and its JSON for these."""
+    """The text of a value, as Go's `%v` has it for what is not an object or list, and its JSON for these."""
     match value:
         case None:
             return "<no value>"

@@ -85,7 +85,7 @@ def _others(bundle: Bundle, csv: ClusterServiceVersion) -> Iterator[Document]:
     try:
         listed: Any = json.loads(text or "[]")
     except ValueError as error:
-        raise ConfigError(f"{bundle.folder}: the annotation {_ANNOTATION} is no JSON: {error}") from error
+        raise ConfigError(f"{bundle.folder}: the annotation {_ANNOTATION} is not JSON: {error}") from error
     yield from _listed(listed, bundle, f"the annotation {_ANNOTATION}")
     file = bundle.folder / _FILE
     if file.is_file():

@@ -33,7 +33,7 @@ class Blob:
         return value if isinstance(value, str) else ""
 
     def maps(self, field: str) -> list[Mapping[str, Any]]:
-        """Return the maps in a list; what is no map becomes an empty one, so that places stay."""
+        """Return the maps in a list; what is not a map becomes an empty one, so that places stay."""
         value = self.document.get(field)
         items: list[Any] = value if isinstance(value, list) else []
         return [cast("Mapping[str, Any]", item) if isinstance(item, dict) else {} for item in items]
@@ -71,7 +71,7 @@ def read_catalog(path: Path) -> Catalog:
     Raises: ConfigError for a path that is not there, a file that is neither, or a catalog without a blob.
     """
     if not path.exists():
-        raise ConfigError(f"there is no file or folder {path}; `ctrl catalog BUNDLE... > {path}` writes a catalog")
+        raise ConfigError(f"file or folder {path} does not exist; `ctrl catalog BUNDLE... > {path}` writes a catalog")
     files = sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES) if path.is_dir() else [path]
     return blobs_in((str(each), _text(each)) for each in files)
 

@@ -48,7 +48,7 @@ def _blobs(catalog: Catalog) -> Iterator[Finding]:
             continue
         if blob.package not in packages:
             named = repr(blob.package) if blob.package else "without a name"
-            yield _finding("package-missing", blob, f"there is no {PACKAGE} {named}", "package")
+            yield _finding("package-missing", blob, f"the {PACKAGE} {named} is missing", "package")
         key = (blob.schema, blob.package, blob.name)
         seen[key] += 1
         if seen[key] == 2:
@@ -72,7 +72,7 @@ def _package(catalog: Catalog, package: Blob) -> Iterator[Finding]:
     listed = [entry.get("name") for channel in channels for entry in channel.maps("entries")]
     for name, blob in bundles.items():
         if name not in listed:
-            yield _finding("bundle-without-channel", blob, "no channel has an entry for it, so nobody can install it")
+            yield _finding("bundle-without-channel", blob, "no channel has an entry for it, so it cannot be installed")
     for blob in catalog.of_schema(DEPRECATIONS, package.name):
         yield from _deprecations(blob, {each.name for each in channels}, bundles.keys())
 
@@ -82,7 +82,7 @@ def _default_channel(package: Blob, channels: Sequence[Blob]) -> Iterator[Findin
     if not default:
         yield _finding("default-channel-missing", package, "name the channel of those who name none", "defaultChannel")
     elif default not in names:
-        there = f"the channels are {', '.join(names)}" if names else "there is no channel"
+        there = f"the channels are {', '.join(names)}" if names else "the package has no channel"
         yield _finding("default-channel-unknown", package, f"{default} does not exist: {there}", "defaultChannel")
     if not channels:
         yield _finding("package-without-channels", package, f"it needs an {CHANNEL} to be installed from")
@@ -104,7 +104,7 @@ def _bundle(bundle: Blob) -> Iterator[Finding]:
         )  # fmt: skip
     elif _version(bundle) is None:
         found = _values(bundle, PACKAGE)[0].get("version")
-        yield _finding("version-invalid", bundle, f"{found!r} is no semantic version such as 1.2.3", "properties")
+        yield _finding("version-invalid", bundle, f"{found!r} is not a semantic version such as 1.2.3", "properties")
     else:
         yield from _released(bundle)
     if not _METADATA & {str(item.get("type")) for item in items}:
@@ -117,9 +117,9 @@ def _released(bundle: Blob) -> Iterator[Finding]:
         return
     expected = name_for(bundle.package, version, str(release))
     if not is_release(release):
-        yield _finding("version-invalid", bundle, f"the release {release!r} is none such as 1 or 2.rc-1", "properties")
+        yield _finding("version-invalid", bundle, f"the release {release!r} is not like 1 or 2.rc-1", "properties")
     elif "+" in version:
-        yield _finding("version-invalid", bundle, f"{version} has build metadata beside a release", "properties")
+        yield _finding("version-invalid", bundle, f"{version} has build metadata and a release", "properties")
     elif bundle.name != expected:
         yield _finding("release-name", bundle, f"it has the release {release}; name it {expected}", "name")
 
@@ -131,7 +131,7 @@ def _property(bundle: Blob, item: Mapping[str, Any], path: str) -> Iterator[Find
     elif word == "olm.package.required":
         given = cast("Mapping[str, Any]", value).get("versionRange") if isinstance(value, dict) else None
         if not isinstance(given, str) or parse_range(given) is None:
-            yield _finding("range-invalid", bundle, f"{given!r} is no range such as >=1.0.0 <2.0.0", f"{path}.value")
+            yield _finding("range-invalid", bundle, f"{given!r} is not a range such as >=1.0.0 <2.0.0", f"{path}.value")
 
 
 def _values(bundle: Blob, type: str) -> list[Mapping[str, Any]]:
@@ -176,9 +176,9 @@ def _channel(channel: Blob, bundles: Container[str], versions: Mapping[str, Orde
             continue
         entries[entry.name] = entry
         if entry.name not in bundles:
-            yield _finding("entry-without-bundle", channel, f"there is no {BUNDLE} {entry.name} in the package", path)
+            yield _finding("entry-without-bundle", channel, f"the package has no {BUNDLE} {entry.name}", path)
         if entry.skip_range and parse_range(entry.skip_range) is None:
-            text = f"{entry.skip_range!r} is no range such as >=1.0.0 <2.0.0"
+            text = f"{entry.skip_range!r} is not a range such as >=1.0.0 <2.0.0"
             yield _finding("range-invalid", channel, text, f"{path}.skipRange")
     if entries:
         yield from _graph(channel, entries, versions)

@@ -160,7 +160,7 @@ def _release(base: Document) -> str:
         return ""
     if not is_release(release):
         raise GenerateError(
-            f"spec.release {release!r} is no release: in the base, write a text of identifiers with dots between them, "
+            f"spec.release {release!r} is not a release: in the base, write a text of identifiers with dots between them, "
             f'such as "1" or "2.rc-1"'
         )
     return str(release)

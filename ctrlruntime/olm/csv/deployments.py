@@ -24,7 +24,7 @@ def deployments(objects: Objects) -> list[Document]:
     found = objects.deployments
     if not found:
         raise GenerateError(
-            "there is no Deployment among the objects, and the Operator Lifecycle Manager starts an operator by its Deployment; "
+            "no Deployment among the objects, and the Operator Lifecycle Manager starts an operator by its Deployment; "
             "see config/manager, or give the whole tree"
         )
     objects.take(found)

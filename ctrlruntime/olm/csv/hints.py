@@ -108,7 +108,7 @@ def _urn(name: str, place: Place) -> str:
     if word in _WITH_ARGUMENT:
         raise place.error(f"the hint {word} needs to say which: {word}:NAME")
     if colon and word in _PLAIN:
-        raise place.error(f"the hint {word} stands alone, without {colon}{argument}")
+        raise place.error(f"write the hint {word} without {colon}{argument}")
     known = (*_PLAIN, *_WITH_ARGUMENT, *_ELSEWHERE, *_KINDS)
     by_lower = {each.lower(): each for each in known}
     near = difflib.get_close_matches(word.lower(), by_lower, n=1)

@@ -111,7 +111,7 @@ class BaseFile:
 def base_of(folder: Path, settings: Settings, answers: Answers) -> BaseFile:
     """Return the base of the project in `folder` with these answers; nothing is written.
 
-    Raises: ConfigError for an answer that its field cannot hold, and for a base that is no ClusterServiceVersion.
+    Raises: ConfigError for an answer that its field cannot hold, and for a base that is not a ClusterServiceVersion.
     """
     path, before = _text(folder, settings)
     edited = with_values(before or base_text(settings), answers.values(), str(path))
@@ -157,7 +157,7 @@ def _read(text: str, path: Path) -> Document:
         or not isinstance(tree.get("spec"), dict)
     ):
         raise ConfigError(
-            f"{path} is no ClusterServiceVersion with a spec; mend it, or delete it to have a new one written"
+            f"{path} is not a ClusterServiceVersion with a spec; fix it, or delete it to have a new one written"
         )
     return cast("Document", tree)
 
@@ -183,7 +183,7 @@ def _refuse_text(name: str, value: Any) -> None:
             text.encode()
         except UnicodeEncodeError as error:
             wrong = text[max(error.start - 10, 0) : error.start + 10]
-            raise ConfigError(f"the {what} is no text in UTF-8, near {wrong!a}; set the terminal to UTF-8") from error
+            raise ConfigError(f"the {what} is not text in UTF-8, near {wrong!a}; set the terminal to UTF-8") from error
 
 
 def _image(text: str) -> str:
@@ -207,7 +207,7 @@ def _link(text: str) -> Document:
 
 def _url(text: str) -> str:
     if not _URL.fullmatch(text):
-        raise ConfigError(f"{text!r} is no URL; give one that begins with https://")
+        raise ConfigError(f"{text!r} is not a URL; give one that begins with https://")
     return text
 
 
@@ -231,5 +231,5 @@ def _icon(path: Path) -> Document:
         raise ConfigError(f"the icon {path} has {len(content):,} bytes, and {_MOST:,} are the most: make it smaller")
     if not is_picture(content, mediatype):
         other = media_type_of(content)
-        raise ConfigError(f"the icon {path} is no {mediatype}" + (f", but {other}: name it so" if other else ""))
+        raise ConfigError(f"the icon {path} is not {mediatype}" + (f", but {other}: name it so" if other else ""))
     return {"base64data": base64.b64encode(content).decode("ascii"), "mediatype": mediatype}

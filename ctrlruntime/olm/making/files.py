@@ -137,7 +137,7 @@ def dockerfile(name: str, annotations: Mapping[str, Any], *, with_tests: bool) -
     tests = Path(CONFIG_FILE).parent.as_posix()
     copied = (MANIFESTS, METADATA, *((tests,) if with_tests else ()))
     return (
-        f"{MARK}# Its labels are the annotations of {name}/{ANNOTATIONS_FILE}. Build it beside {name}:\n"
+        f"{MARK}# Its labels are the annotations of {name}/{ANNOTATIONS_FILE}. Build it next to {name}:\n"
         f"#   docker build -f {shlex.quote(f'{name}.Dockerfile')} -t IMAGE .\n"
         f"FROM scratch\n\n{labels}\n" + "".join(_copy(f"{name}/{each}", f"/{each}/") for each in copied)
     )

@@ -24,12 +24,12 @@ def refuse_foreign(folder: Path, existing: Bundle | None) -> None:
     found = _foreign(folder)
     if found:
         raise ConfigError(
-            f"{folder} is no bundle, and holds {found}; give the bundle an empty folder, or one that is not there yet"
+            f"{folder} is not a bundle, and holds {found}; give the bundle an empty folder, or one that is not there yet"
         )
 
 
 def _foreign(folder: Path) -> str:
-    """Return the first name in the folder that is no part of a bundle; empty when there is none."""
+    """Return the first name in the folder that is not part of a bundle; empty when there is none."""
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     trees = [f"{MANIFESTS}/{name}" for name in KUSTOMIZATIONS if (folder / MANIFESTS / name).exists()]
     return next(iter([*(name for name in names if name not in _PARTS), *trees]), "")

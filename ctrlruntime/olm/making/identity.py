@@ -73,7 +73,7 @@ def _version(given: Given, existing: Bundle | None) -> str:
         return given.version
     bare = given.version.lstrip("vV")
     hint = f"without its v: {bare}" if semver.parse(bare) is not None else "three numbers, as in 0.1.0 or 1.2.0-rc.1"
-    raise ConfigError(f"the version {given.version!r} is no semantic version; give one {hint}")
+    raise ConfigError(f"the version {given.version!r} is not a semantic version; give one {hint}")
 
 
 def _fitting(version: str, package: str) -> str:
@@ -95,7 +95,7 @@ def _fitting(version: str, package: str) -> str:
         )
     if not is_subdomain(name):
         raise ConfigError(
-            f"the ClusterServiceVersion would be named {name}, which is no DNS name: "
+            f"the ClusterServiceVersion would be named {name}, which is not a DNS name: "
             "let each part between dots begin and end with a letter or a digit"
         )
     return version
@@ -111,7 +111,7 @@ def _why_unknown(existing: Bundle | None) -> str:
         files = " and ".join(str(folder / each.file) for each in csvs)
         return f"{files} hold ClusterServiceVersions, {unknown}: a bundle has one; delete the others"
     for csv in csvs:
-        return f"{folder / csv.file}: spec.version {csv.spec.get('version')!r} is no version: {advice}"
+        return f"{folder / csv.file}: spec.version {csv.spec.get('version')!r} is not a version: {advice}"
     for each in existing.unreadable if existing else ():
         if each.file.startswith(f"{MANIFESTS}/"):
             return f"{folder / each.file} cannot be read ({each.text}), {unknown}: {advice}"

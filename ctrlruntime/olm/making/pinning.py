@@ -31,7 +31,7 @@ def read_digests(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is no JSON: {error}") from error
+        raise ConfigError(f"{path} is not JSON: {error}") from error
     if not isinstance(tree, dict):
         raise ConfigError(f'{path} has to be a map, as in {{"quay.io/me/shop:v1": "sha256:…"}}')
     return {image: _reference(image, value, path) for image, value in tree.items()}

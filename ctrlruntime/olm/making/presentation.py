@@ -40,7 +40,7 @@ def _has_version(spec: _Spec) -> bool:
 _SPEC: Final[Mapping[str, tuple[Callable[[_Spec], bool], str]]] = {
     "displayName": (_has("displayName"), "the operator's name for people"),
     "description": (_has("description"), "what it does, in Markdown; people read it before they install"),
-    "version": (_has_version, "0.0.0 is no release; give one with --version"),
+    "version": (_has_version, "0.0.0 is not a release; give one with --version"),
     "maintainers": (_has("maintainers"), "who answers questions: a name and an email address each"),
     "provider": (_has_provider, "the name of who publishes it"),
     "icon": (_has_icon, "a picture; `ctrl generate kustomize-manifests --icon logo.svg` sets it in a project"),
@@ -86,7 +86,7 @@ def _of_modes(spec: _Spec, origin: str, *, is_namespaced: bool) -> Iterator[str]
     if is_namespaced and supported == {"AllNamespaces"}:
         yield (
             f"{origin}: spec.installModes: the project is namespaced, and only AllNamespaces is supported; support OwnNamespace, and "
-            "SingleNamespace and MultiNamespace as well if it shall watch others"
+            "SingleNamespace and MultiNamespace as well if it watches others"
         )
     if not is_namespaced and supported and "AllNamespaces" not in supported:
         yield (

@@ -56,7 +56,7 @@ class Registries:
     def digests_of(self, images: Iterable[str]) -> dict[str, str]:
         """Return the reference with a digest for each image, as `read_digests` does; those that have a digest are left out.
 
-        Raises: ConfigError for what is no reference, and for images whose digest no registry tells: why for the first, names for the rest.
+        Raises: ConfigError for what is not a reference, and for images whose digest no registry tells: why for the first, names for the rest.
         """
         references = {image: Reference.of(image) for image in images}
         wanted = list(dict.fromkeys(each for each in references.values() if not each.digest))
@@ -103,7 +103,7 @@ class _Question:
         if answer.status != 200:
             raise self._failure(answer)
         if len(answer.body) > MOST or _tree(answer.body).get("schemaVersion") != 2:
-            raise ConfigError(f"what {self._reference.registry} answers is no manifest; is it a registry?")
+            raise ConfigError(f"what {self._reference.registry} answers is not a manifest; is it a registry?")
         digest = f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
         said = answer.headers.get(_DIGEST, "")
         if DIGEST.fullmatch(said) and said != digest:
@@ -192,7 +192,7 @@ class _Question:
             return ConfigError(
                 f"{registry} refuses the login in {self._login.file} for {path}: log in again, or ask for the right to pull"
             )
-        what = f"{registry} shows nobody {path} without a login{self._whose()}"
+        what = f"{registry} requires a login for {path}{self._whose()}"
         logins = self._logins()
         helper = logins.helper_of(self._reference)
         if helper:
@@ -201,7 +201,7 @@ class _Question:
                 "that in REGISTRY_AUTH_FILE, or give the digests in a file"
             )
         places = " or ".join(map(str, logins.places))
-        return ConfigError(f"{what}, and there is none in {places}: `docker login {registry}`, or correct the name")
+        return ConfigError(f"{what}, and {places} has none: `docker login {registry}`, or correct the name")
 
     def _whose(self) -> str:
         is_short = self._reference.registry == DOCKER_HUB and DOCKER_HUB not in self._reference.name

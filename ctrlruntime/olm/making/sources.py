@@ -70,11 +70,11 @@ def of_project(folder: Path, settings: Settings, *, warn: Warn) -> Material:
     stale = refresh(folder, settings, warn=_ignore).stale
     base = folder / MANIFESTS_FOLDER / base_file(settings)
     if not base.is_file():
-        raise ConfigError(f"there is no base {base}; `ctrl generate kustomize-manifests` writes one")
+        raise ConfigError(f"base {base} does not exist; `ctrl generate kustomize-manifests` writes one")
     _refuse_base(base)
     if stale:
         names = ", ".join(str(path) for path in stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
-        warn(f"{names}: stale, and the bundle is made from what stands there; run `ctrl manifests` first")
+        warn(f"{names}: stale, and the bundle is made from these files; run `ctrl manifests` first")
     found = _material(render(folder / MANIFESTS_FOLDER), MANIFESTS_FOLDER, None)
     _tell_of_scorecard(folder, found, warn)
     return with_classes(replace(found, origin=str(base), stale=tuple(stale), is_given=False), folder, settings)
@@ -84,7 +84,7 @@ def _refuse_base(base: Path) -> None:
     """Raise ConfigError for a base that starts nothing."""
     found = [each for each in opened(_read(base)) if isinstance(each, dict)]
     if not any(cast("Document", each).get("kind") == _CSV[1] for each in found):
-        what = "is no ClusterServiceVersion" if found else "is empty"
+        what = "is not a ClusterServiceVersion" if found else "is empty"
         raise ConfigError(f"{base} {what}: delete it, and run `ctrl generate kustomize-manifests`")
 
 
@@ -102,7 +102,7 @@ def of_folder(folder: Path, *, base: Document | None = None, origin: str = "") -
     `base` stands in for one that is not there, and `origin` says where it is from. Raises: ConfigError.
     """
     if not folder.is_dir():
-        raise ConfigError(f"there is no folder {folder}; name one with the operator's manifests")
+        raise ConfigError(f"folder {folder} does not exist; name one with the operator's manifests")
     if any((folder / name).is_file() for name in KUSTOMIZATIONS):
         return _material(render(folder), str(folder), base, origin)
     files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
@@ -171,7 +171,7 @@ def _objects(trees: Iterable[Any], where: str) -> list[Document]:
         )
         if not all(isinstance(text, str) and text for text in texts):
             raise ConfigError(
-                f"{where} holds a document that is no object: it has no apiVersion, kind or metadata.name"
+                f"{where} holds a document that is not an object: it has no apiVersion, kind or metadata.name"
             )
         found.append(cast("Document", tree))
     return found

@@ -96,7 +96,7 @@ class Transport:
         except urllib.error.URLError as error:
             raise ConfigError(self._unreached(host, error.reason)) from error
         except (HTTPException, ValueError, OverflowError) as error:
-            raise ConfigError(f"what answers at {host} speaks no HTTP; is it a registry?") from error
+            raise ConfigError(f"the response from {host} speaks no HTTP; is it a registry?") from error
         except OSError as error:
             raise ConfigError(self._unreached(host, error)) from error
 
@@ -155,7 +155,7 @@ def _host_of(url: str) -> str:
     except ValueError:
         parts, is_good = None, False
     if parts is None or not is_good or not parts.hostname:
-        raise ConfigError(f"{shown_url(url)!r} is no https, and nothing else is asked; ask who runs it")
+        raise ConfigError(f"{shown_url(url)!r} is not https, and nothing else is asked; ask who runs it")
     return parts.netloc
 
 

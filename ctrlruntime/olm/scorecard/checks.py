@@ -33,7 +33,7 @@ def _spec(bundle: Bundle) -> Iterator[Note]:
     for example in specimen.examples:
         if example.part("spec") is None:
             # Upstream does not fail it: there are kinds that hold data, and wish for nothing.
-            yield "suggestion", f"{example} has no spec: what somebody wishes for is written there"
+            yield "suggestion", f"{example} has no spec: users write the desired state there"
 
 
 def _bundle_validation(bundle: Bundle) -> Iterator[Note]:

@@ -78,7 +78,7 @@ def read_configuration(file: Path) -> Configuration:
 
 def _decoded(document: Any, file: Path) -> Configuration:
     if not isinstance(document, dict) or (document.get("apiVersion"), document.get("kind")) != (API_VERSION, _KIND):
-        raise ConfigError(f"{file}: it is no {_KIND} of {API_VERSION}")
+        raise ConfigError(f"{file}: not a {_KIND} of {API_VERSION}")
     try:
         found = Configuration.from_dict(document)
     except DecodeError as error:

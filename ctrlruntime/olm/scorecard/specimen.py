@@ -30,7 +30,7 @@ class Specimen:
         """Raises: ConfigError when there is none that can be read."""
         found = Subject(self.bundle).csv
         if found is None:
-            raise ConfigError("there is no ClusterServiceVersion that can be read: `ctrl bundle validate` says why")
+            raise ConfigError("no ClusterServiceVersion can be read: `ctrl bundle validate` says why")
         return found
 
     @cached_property

@@ -64,7 +64,7 @@ RULES: Final[Mapping[Code, Rule]] = {
     ),
     Code.NOT_REACHED: Rule(
         Level.RISKY,
-        "nobody who runs the old release is upgraded to this one, unless releases between them lead there: name it in spec.replaces or "
+        "the old release is not upgraded to this one, unless releases between them lead to it: name it in spec.replaces or "
         "spec.skips, or cover its version by the annotation olm.skipRange",
     ),
     Code.CHANNEL_LEFT: Rule(Level.RISKY, "who subscribed to the channel does not get this release"),
@@ -80,7 +80,7 @@ RULES: Final[Mapping[Code, Rule]] = {
         Level.RISKY, "the upgrade waits until something in the cluster's catalogs brings the kind"
     ),
     Code.PERMISSIONS_GROWN: Rule(
-        Level.HARMLESS, "OLM grants it; where installations are approved by hand, somebody should know"
+        Level.HARMLESS, "OLM grants it; where installations are approved by hand, tell the approver"
     ),
     Code.NOT_DEPRECATED: Rule(
         Level.RISKY, "who uses the version was never warned: release it with deprecated=True once before this"

@@ -84,7 +84,7 @@ class _Grant(NamedTuple):
     account: str
     group: str
     resource: str
-    """The path, for what is no resource."""
+    """The path, for what is not a resource."""
 
     name: str
     """Empty for all."""

@@ -31,7 +31,7 @@ _error = partial(Check, level=Level.ERROR, type="BundleNotValid")
 _NO_FILE: Final = _error(code="annotations-missing", summary="no file of `metadata` has annotations")
 _MISSING: Final = _error(code="annotation-missing", summary="the bundle lacks an annotation that catalogs need")
 _NO_TEXT: Final = _error(
-    code="annotation-no-text", summary="an annotation of the bundle is no text, as 1.0 without quotes"
+    code="annotation-no-text", summary="an annotation of the bundle is not text, as 1.0 without quotes"
 )
 _TYPE: Final = _error(code="annotation-media-type", summary="the media type of the bundle is not registry+v1")
 _PLACE: Final = _error(
@@ -44,7 +44,7 @@ _UNKNOWN: Final = Check(
     code="default-channel-unknown",
     level=Level.WARNING,
     type="BundleNotValid",
-    summary="the default channel is none of the bundle's channels",
+    summary="the default channel is not one of the bundle's channels",
 )
 
 
@@ -69,7 +69,7 @@ def _problems(bundle: Bundle, annotations: Mapping[str, Any]) -> Iterator[tuple[
             yield _MISSING, name, f"is missing; it holds {example}"
     texts = {name: value for name, value in annotations.items() if isinstance(value, str)}
     for name in annotations.keys() - texts.keys():
-        yield _NO_TEXT, name, f"{annotations[name]} is no text, and the file is not read; write it in quotes"
+        yield _NO_TEXT, name, f"{annotations[name]} is not text, and the file is not read; write it in quotes"
     if texts.get(MEDIA_TYPE, _REGISTRY) != _REGISTRY:
         yield _TYPE, MEDIA_TYPE, f"{texts[MEDIA_TYPE]!r} is not what is in the bundle; write {_REGISTRY}"
     for name, value in _FOLDERS.items():
@@ -93,7 +93,7 @@ def _default(bundle: Bundle, texts: Mapping[str, str]) -> Iterator[tuple[Check, 
         yield (
             _UNKNOWN,
             DEFAULT_CHANNEL,
-            f"{name!r} is none of the channels ({channels}); other bundles have to bring it",
+            f"{name!r} is not one of the channels ({channels}); other bundles have to bring it",
         )
 
 

@@ -42,11 +42,11 @@ _RELEASE_NAME: Final = _error(
 )
 _RELEASE_TEXT: Final = _error(
     code="release-not-valid",
-    summary=f"the release is no list of identifiers with dots, of {_LONGEST_RELEASE} characters at most",
+    summary=f"the release is not a list of identifiers with dots, of {_LONGEST_RELEASE} characters at most",
 )
 _NO_IMAGE: Final = _error(code="related-image-empty", summary="an entry of relatedImages names no image")
 _BAD_IMAGE: Final = _error(
-    code="related-image-not-valid", summary="an image of relatedImages is no reference to an image"
+    code="related-image-not-valid", summary="an image of relatedImages is not a reference to an image"
 )
 
 
@@ -62,7 +62,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
         if not related.image.strip():
             yield about(_NO_IMAGE, found, "is empty; name the image, or take the entry out", path)
         elif not _is_reference(related.image):
-            text = f"{related.image!r} is no reference to an image; write it as HOST/PATH@sha256:DIGEST"
+            text = f"{related.image!r} is not a reference to an image; write it as HOST/PATH@sha256:DIGEST"
             yield about(_BAD_IMAGE, found, text, path)
 
 
@@ -104,7 +104,7 @@ def _release(subject: Subject, csv: ClusterServiceVersion, found: BundleObject) 
     if not release:
         return
     if not _RELEASE.match(release):
-        text = f"{release!r} is no release; write identifiers of letters, digits and -, with dots between: 1, 2.rc-1"
+        text = f"{release!r} is not a release; write identifiers of letters, digits and -, with dots between: 1, 2.rc-1"
         yield about(_RELEASE_TEXT, found, text, "spec.release")
         return
     if len(release) > _LONGEST_RELEASE:

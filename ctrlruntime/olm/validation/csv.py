@@ -28,13 +28,13 @@ _INITIALIZATION: Final = "operatorframework.io/initialization-resource"
 
 _error = partial(Check, level=Level.ERROR, type="CSVFileNotValid")
 _warning = partial(Check, level=Level.WARNING, type="CSVFileNotValid")
-_NAME: Final = _error(code="csv-name", summary="metadata.name is no DNS subdomain of 63 letters at most")
-_REPLACES: Final = _error(code="csv-replaces", summary="spec.replaces is no DNS subdomain of 63 letters at most")
+_NAME: Final = _error(code="csv-name", summary="metadata.name is not a DNS subdomain of 63 letters at most")
+_REPLACES: Final = _error(code="csv-replaces", summary="spec.replaces is not a DNS subdomain of 63 letters at most")
 _ITSELF: Final = _error(code="csv-replaces-itself", summary="the version replaces itself")
-_VERSION: Final = _error(code="csv-version", summary="spec.version is no semantic version")
-_KUBE: Final = _error(code="csv-min-kube-version", summary="spec.minKubeVersion is no semantic version")
+_VERSION: Final = _error(code="csv-version", summary="spec.version is not a semantic version")
+_KUBE: Final = _error(code="csv-min-kube-version", summary="spec.minKubeVersion is not a semantic version")
 _NO_KUBE: Final = _warning(code="csv-no-min-kube-version", summary="spec.minKubeVersion is missing")
-_SKIPS: Final = _error(code="csv-skip-range", summary="olm.skipRange is no range of versions")
+_SKIPS: Final = _error(code="csv-skip-range", summary="olm.skipRange is not a range of versions")
 _NO_MODES: Final = _error(code="csv-no-install-modes", summary="spec.installModes is missing")
 _MODE_TWICE: Final = _error(code="csv-install-mode-twice", summary="an install mode is given twice")
 _NO_MODE: Final = _error(code="csv-install-mode-none", summary="no install mode is supported")
@@ -47,7 +47,7 @@ _PROPERTIES: Final = _warning(
     summary="properties are an annotation and not a file of `metadata`",
 )
 _JSON: Final = _warning(
-    code="csv-annotation-json", type="ParseError", summary="an annotation that consoles read as JSON is none"
+    code="csv-annotation-json", type="ParseError", summary="an annotation that consoles read as JSON is not JSON"
 )
 _NO_ANNOTATIONS: Final = _warning(code="csv-no-annotations", summary="the ClusterServiceVersion has no annotations")
 _missing = partial(_warning, type="FieldNotFound")
@@ -100,12 +100,12 @@ def _names(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]:
 def _versions(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]:
     advice = "write three numbers with dots and no v"
     if csv.spec.version and parse(csv.spec.version) is None:
-        yield _VERSION, "spec.version", f"{csv.spec.version!r} is no semantic version; {advice}: 1.2.3"
+        yield _VERSION, "spec.version", f"{csv.spec.version!r} is not a semantic version; {advice}: 1.2.3"
     if csv.spec.min_kube_version and parse(csv.spec.min_kube_version) is None:
-        yield _KUBE, "spec.minKubeVersion", f"{csv.spec.min_kube_version!r} is no semantic version; {advice}: 1.30.0"
+        yield _KUBE, "spec.minKubeVersion", f"{csv.spec.min_kube_version!r} is not a semantic version; {advice}: 1.30.0"
     skipped = csv.metadata.annotations.get(SKIP_RANGE)
     if skipped is not None and parse_range(skipped) is None:
-        text = f"{skipped!r} is no range of versions; write it like >=1.0.0 <1.2.0"
+        text = f"{skipped!r} is not a range of versions; write it like >=1.0.0 <1.2.0"
         yield _SKIPS, f"metadata.annotations.{SKIP_RANGE}", text
 
 
@@ -142,7 +142,7 @@ def _annotations(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]
 def _read_by_consoles(annotations: Mapping[str, str]) -> Iterator[tuple[Check, str, str]]:
     for name, kind, word in (*((name, list, "list") for name in _LISTS), (_INITIALIZATION, dict, "object")):
         if name in annotations and not isinstance(_json(annotations[name]), kind):
-            yield _JSON, f"metadata.annotations.{name}", f"is no JSON {word}; consoles do not show it"
+            yield _JSON, f"metadata.annotations.{name}", f"is not JSON {word}; consoles do not show it"
 
 
 def _json(text: str) -> Any:

@@ -28,7 +28,7 @@ _UNKNOWN: Final = Check(
     summary="a definition has a field that definitions do not have, and loses it",
 )
 _MISSING: Final = _error(code="owned-crd-missing", summary="an owned kind has no definition in the bundle")
-_NOT_OWNED: Final = _error(code="crd-not-owned", summary="a definition of the bundle is none the operator owns")
+_NOT_OWNED: Final = _error(code="crd-not-owned", summary="a CRD of the bundle is not owned by the operator")
 _TWICE: Final = _error(code="crd-twice", summary="two definitions of the bundle bring the same kind and version")
 _NAME: Final = _error(code="owned-crd-name", summary="an owned kind has another name than its definition")
 _NOT_SERVED: Final = _error(code="owned-crd-not-served", summary="an owned version is not served by its definition")
@@ -42,7 +42,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
             continue
         for problem in problems(each.document):
             if problem.text == UNKNOWN_FIELD:
-                yield about(_UNKNOWN, each, "is no field of a definition; kube-apiserver drops it", problem.path)
+                yield about(_UNKNOWN, each, "is not a field of a definition; kube-apiserver drops it", problem.path)
             else:
                 yield about(_INVALID, each, problem.text, problem.path)
 

@@ -21,10 +21,10 @@ _TYPE: Final = _error(code="dependency-type", summary="a dependency is of no kno
 _PACKAGE: Final = _error(code="dependency-package", summary="an olm.package lacks a name or a range of versions")
 _GVK: Final = _error(code="dependency-gvk", summary="an olm.gvk lacks group, version or kind")
 _LABEL: Final = _error(code="dependency-label", summary="an olm.label has no label")
-_CONSTRAINT: Final = _error(code="dependency-constraint", summary="an olm.constraint is none that OLM can read")
+_CONSTRAINT: Final = _error(code="dependency-constraint", summary="OLM cannot read an olm.constraint")
 
 _PROPERTIES: Final = ("olm.maxOpenShiftVersion", "olm.gvk.required", "olm.package.required")
-"""Types of properties, which are no dependencies."""
+"""Types of properties, which are not dependencies."""
 
 _COMPOUND: Final = ("all", "any", "not", "none")
 _KINDS: Final = ("cel", "package", "gvk", *_COMPOUND)
@@ -65,7 +65,7 @@ def _problems(dependency: Any) -> Iterator[tuple[Check, str, str]]:
 
 
 def _missing(value: Any, *names: str) -> Iterator[tuple[str, str]]:
-    """Yield path and text for what is no text, or empty."""
+    """Yield path and text for what is not text, or empty."""
     known = mapping(value)
     for name in names:
         if not isinstance(known.get(name), str) or not known[name]:
@@ -76,7 +76,7 @@ def _package(value: Any, version: str) -> Iterator[tuple[str, str]]:
     missing = list(_missing(value, "packageName", version))
     yield from missing
     if f".{version}" not in dict(missing) and parse_range(value[version]) is None:
-        yield f".{version}", f"{value[version]!r} is no range of versions; write it like >=1.0.0 <2.0.0"
+        yield f".{version}", f"{value[version]!r} is not a range of versions; write it like >=1.0.0 <2.0.0"
 
 
 def _constraint(value: Any) -> Iterator[tuple[str, str]]:
@@ -122,7 +122,7 @@ def _rule(value: Any) -> Iterator[tuple[str, str]]:
     try:
         parse(value["rule"])
     except CompileError as error:
-        yield ".rule", f"is no CEL expression: {' '.join(str(error).split())}"
+        yield ".rule", f"is not a CEL expression: {' '.join(str(error).split())}"
 
 
 VALIDATOR: Final = Validator(

@@ -21,12 +21,12 @@ _ALM, _OLM = EXAMPLES
 
 _error = partial(Check, level=Level.ERROR, type="CSVFileNotValid")
 _warning = partial(Check, level=Level.WARNING, type="CSVFileNotValid")
-_NONE: Final = _warning(code="csv-no-examples", summary="there is no annotation with examples")
+_NONE: Final = _warning(code="csv-no-examples", summary="the annotation with examples is missing")
 _BOTH: Final = _warning(
     code="csv-two-examples", summary="both alm-examples and olm.examples are given; the first is read"
 )
 _PARSED: Final = _error(
-    code="csv-examples-not-json", type="ParseError", summary="the examples are no JSON list of objects"
+    code="csv-examples-not-json", type="ParseError", summary="the examples are not a JSON list of objects"
 )
 _STRANGER: Final = _error(
     code="csv-example-without-api",
@@ -48,7 +48,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
         return
     for index, owned in enumerate(csv.spec.customresourcedefinitions.owned):
         if "." not in owned.name:
-            text = f"{owned.name!r} is no name of a definition; write PLURAL.GROUP"
+            text = f"{owned.name!r} is not a name of a definition; write PLURAL.GROUP"
             yield about(_NAME, found, text, f"spec.customresourcedefinitions.owned[{index}].name")
     annotations = csv.metadata.annotations
     if not annotations:
@@ -62,7 +62,7 @@ def _problems(
 ) -> Iterator[tuple[Check, str, str]]:
     """Yield check, annotation and text."""
     if _ALM in annotations and _OLM in annotations:
-        yield _BOTH, _OLM, f"is not read beside {_ALM}; take one of them out"
+        yield _BOTH, _OLM, f"is not read if {_ALM} is set; remove one of them"
     name = _ALM if _ALM in annotations else _OLM
     if name not in annotations:
         yield (

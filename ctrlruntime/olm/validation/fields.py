@@ -65,7 +65,7 @@ def wrong_fields(subject: Subject) -> Iterator[Finding]:
 
 def _decoded(document: Any) -> Iterator[tuple[Check, str, str]]:
     try:
-        # Strict, as Go is: "true" is no boolean there.
+        # Strict, as Go is: "true" is not a boolean there.
         ClusterServiceVersion.model_validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         for each in error.errors(include_url=False, include_context=False):
@@ -120,7 +120,7 @@ def _unknown(value: Any, path: str) -> Iterator[tuple[str, str]]:
         for name in value.model_extra or {}:
             near = difflib.get_close_matches(name, aliases.values(), n=1)
             advice = f"did you mean {near[0]}?" if near else "take it out"
-            yield f"{path}.{name}".lstrip("."), f"is no field that OLM knows, and is dropped; {advice}"
+            yield f"{path}.{name}".lstrip("."), f"is not a field that OLM knows, and is dropped; {advice}"
         for name, alias in aliases.items():
             if (path, name) != ("", "status"):
                 yield from _unknown(getattr(value, name), f"{path}.{alias}".lstrip("."))

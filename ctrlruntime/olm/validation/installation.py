@@ -108,7 +108,7 @@ def _servers(csv: ClusterServiceVersion) -> _Said:
     for path, name in servers:
         if name not in names:
             known = ", ".join(sorted(names)) or "none"
-            text = f"{name!r} is no Deployment of spec.install.spec; there are {known}"
+            text = f"{name!r} is not a Deployment of spec.install.spec; there are {known}"
             yield _NO_DEPLOYMENT, f"{path}.deploymentName", text
 
 

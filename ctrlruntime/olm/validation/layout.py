@@ -14,8 +14,8 @@ from ctrlruntime.olm.validation.validator import Subject, Validator
 __all__ = ["VALIDATOR"]
 
 _error = partial(Check, level=Level.ERROR, type="ManifestStructureNotValid")
-_NO_MANIFESTS: Final = _error(code="manifests-missing", summary="there is no folder `manifests`")
-_NO_METADATA: Final = _error(code="metadata-missing", summary="there is no folder `metadata`")
+_NO_MANIFESTS: Final = _error(code="manifests-missing", summary="the folder `manifests` is missing")
+_NO_METADATA: Final = _error(code="metadata-missing", summary="the folder `metadata` is missing")
 _FOLDER: Final = _error(code="manifests-subfolder", summary="`manifests` has a folder in it, which catalogs refuse")
 _HIDDEN: Final = _error(code="manifests-hidden-file", summary="`manifests` has a file whose name starts with a dot")
 _FOREIGN: Final = _error(code="manifests-foreign-file", summary="`manifests` has a file that is neither YAML nor JSON")
@@ -27,13 +27,13 @@ _MANIFEST: Final = Check(
     code="manifest-unreadable",
     level=Level.ERROR,
     type="ParseError",
-    summary="a file of `manifests` cannot be read, or holds what is no object",
+    summary="a file of `manifests` cannot be read, or holds what is not an object",
 )
 _METADATA: Final = Check(
     code="metadata-unreadable",
     level=Level.ERROR,
     type="ParseError",
-    summary="a file beside `manifests` cannot be read",
+    summary="a file next to `manifests` cannot be read",
 )
 
 
@@ -61,7 +61,7 @@ def _entries(subject: Subject) -> Iterator[Finding]:
         elif path.name.startswith("."):
             yield Finding(check=_HIDDEN, text="is hidden; remove it, or name it without the dot", file=file)
         elif path.suffix not in SUFFIXES:
-            text = f"is no manifest; remove it, or let its name end with one of {', '.join(SUFFIXES)}"
+            text = f"is not a manifest; remove it, or let its name end with one of {', '.join(SUFFIXES)}"
             yield Finding(check=_FOREIGN, text=text, file=file)
 
 

@@ -63,9 +63,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
             continue
         yield from _versions(each)
         if each.gvk.kind not in SUPPORTED:
-            text = (
-                f"{each.gvk.kind} is no kind that OLM installs; let the operator make it, or take it out of the bundle"
-            )
+            text = f"{each.gvk.kind} is not a kind that OLM installs; let the operator make it, or take it out of the bundle"
             yield about(_KIND, each, text, "kind")
         if each.gvk.kind == _CRD:
             continue

@@ -93,7 +93,7 @@ def _asked(text: str) -> LabelSelector:
     try:
         selector = parse_labels(text)
     except ValueError as error:
-        raise ConfigError(f"{text!r} is no selector: {error}; {_ADVICE}") from error
+        raise ConfigError(f"{text!r} is not a selector: {error}; {_ADVICE}") from error
     if selector.is_everything:
         raise ConfigError(f"{text!r} selects no validator; {_ADVICE}")
     for requirement in selector.requirements:
@@ -102,9 +102,7 @@ def _asked(text: str) -> LabelSelector:
         known = sorted({labels[requirement.key] for labels in map(_labels, OPTIONAL) if requirement.key in labels})
         for name in requirement.values:
             if name not in known:
-                raise ConfigError(
-                    f"there is no optional validator of the {requirement.key} {name!r}; {_known(name, known)}"
-                )
+                raise ConfigError(f"unknown optional validator: {requirement.key} {name!r}; {_known(name, known)}")
     return selector
 
 

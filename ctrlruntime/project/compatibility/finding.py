@@ -177,7 +177,7 @@ _OTHER_NAME: Final = "it is another resource now: objects of the old one stay be
 
 RULES: Final[Mapping[Code, Rule]] = {
     Code.DEFINITION_REMOVED: Rule(Level.BREAKING, "every object of the kind is deleted with it"),
-    Code.DEFINITION_ADDED: Rule(Level.HARMLESS, "nobody uses it yet"),
+    Code.DEFINITION_ADDED: Rule(Level.HARMLESS, "it is not in use yet"),
     Code.GROUP_CHANGED: Rule(Level.BREAKING, _OTHER_NAME),
     Code.KIND_CHANGED: Rule(Level.BREAKING, "objects that exist name the old kind; make a second definition instead"),
     Code.PLURAL_CHANGED: Rule(Level.BREAKING, _OTHER_NAME),
@@ -205,7 +205,7 @@ RULES: Final[Mapping[Code, Rule]] = {
     Code.MIGRATED_VERSION_REMOVED: Rule(Level.HARMLESS, "it is not served, and nothing is stored in it"),
     Code.VERSION_NOT_SERVED: Rule(Level.BREAKING, "clients that use it get 404: deprecate it first"),
     Code.VERSION_SERVED: Rule(Level.HARMLESS, "clients can use it"),
-    Code.VERSION_ADDED: Rule(Level.HARMLESS, "nobody uses it yet"),
+    Code.VERSION_ADDED: Rule(Level.HARMLESS, "it is not in use yet"),
     Code.VERSION_DEPRECATED: Rule(Level.HARMLESS, "clients that use it get a warning"),
     Code.DEPRECATION_CHANGED: Rule(Level.HARMLESS, "clients get another warning, or none"),
     Code.STORAGE_VERSION_CHANGED: Rule(
@@ -232,7 +232,7 @@ RULES: Final[Mapping[Code, Rule]] = {
     ),
     Code.REQUIRED_ADDED: Rule(
         Level.BREAKING,
-        "objects without it are refused once anything beside it changes: give it a default, or leave it optional",
+        "objects without it are rejected once another field changes: give it a default, or leave it optional",
         "updates",
     ),
     Code.REQUIRED_WITH_DEFAULT: Rule(Level.HARMLESS, "objects without it get its default"),
@@ -261,7 +261,7 @@ RULES: Final[Mapping[Code, Rule]] = {
     Code.LIST_TYPE_CHANGED: Rule(
         Level.BREAKING, "lists merge, and are checked, another way: add a field", "new values"
     ),
-    Code.MAP_KEYS_CHANGED: Rule(Level.BREAKING, "items are told apart by other keys: add a field", "new values"),
+    Code.MAP_KEYS_CHANGED: Rule(Level.BREAKING, "items are identified by other keys: add a field", "new values"),
     Code.MAP_TYPE_CHANGED: Rule(
         Level.BREAKING, "server-side apply merges it another way: owners of its fields lose them"
     ),

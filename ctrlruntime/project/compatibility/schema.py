@@ -292,7 +292,7 @@ def _properties(schema: Schema) -> Mapping[str, Schema]:
 
 
 def _values(schema: Schema) -> Schema | None:
-    """The schema of the values of a map; None for what is no map."""
+    """The schema of the values of a map; None for what is not a map."""
     given = schema.get("additionalProperties")
     if isinstance(given, Mapping):
         return cast("Schema", given)

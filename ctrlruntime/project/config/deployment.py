@@ -57,7 +57,7 @@ VARIABLES: Final = frozenset(
 """The variables the Deployment and its patches set; others are a person's."""
 
 _MANAGER: Final = """\
-# The operator's Namespace and Deployment. This file is yours: `ctrl manifests` does not change it.
+# The operator's Namespace and Deployment. Edit this file as you like: `ctrl manifests` does not change it.
 # What the switches of [tool.ctrlruntime] add is in the patches of config/default, which set the variables of `env` by name.
 apiVersion: v1
 kind: Namespace

@@ -106,8 +106,9 @@ _WHO_READS: Final = """\
 # The kubelet's probes need no rule: network plugins let a node reach its own Pods.
 """
 _WHO_CALLS: Final = """\
-# Who may call the webhooks: everybody. The API server calls them, and it is no Pod: it runs on the network of a node, or outside of the
-# cluster, so no selector describes it and its address differs from cluster to cluster. Where yours is known, name it in an overlay.
+# Any client may call the webhooks. The API server calls them, and it is not a Pod: it runs on the network of a node, or outside of the
+# cluster. No selector describes it, and its address differs from cluster to cluster. If you know the address of your API server, set it in
+# an overlay.
 """
 
 

@@ -17,7 +17,7 @@ _AT_ONCE = 10  # questions under way together
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """One verb on one resource; `namespace` empty: in all of them. With `path`, a URL that is no resource."""
+    """One verb on one resource; `namespace` empty: in all of them. With `path`, a URL that is not a resource."""
 
     verb: str
     group: str = ""

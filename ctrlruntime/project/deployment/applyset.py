@@ -92,7 +92,7 @@ class ApplySet:
     async def read(self) -> Scope | None:
         """Return what the parent says, or None when nothing was deployed.
 
-        Raises: ConfigError for a ConfigMap of that name that is no parent, or another tool's.
+        Raises: ConfigError for a ConfigMap of that name that is not a parent, or another tool's.
         """
         found = await self._client.api_reader.get_or_none(
             ConfigMap, NamespacedName(self.parent.namespace, self.parent.name)

@@ -111,7 +111,9 @@ class _Undeployment:
                 await self._delete(member.named, member.uid)
             left = await self._wait_gone(members)
             if left:
-                raise DeployError(f"still there after {self._removal.wait:g} s: {_listed(left)}; run it again to go on")
+                raise DeployError(
+                    f"still there after {self._removal.wait:g} s: {_listed(left)}; run it again to continue"
+                )
         if Named(_NAMESPACE, "", self._set.parent.namespace) not in {each.named for each in plan.members}:
             await self._delete(self._set.parent, "")
 

@@ -64,7 +64,7 @@ async def account_check(cluster: Cluster, subject: Subject, account: Account) ->
         missing = await refused(cluster.unfenced_client(), wanted, account)
     except APIStatusError as error:
         return warned(
-            "account", f"what it may do is not known: {error}", "ask somebody who may create SubjectAccessReviews"
+            "account", f"what it may do is not known: {error}", "ask a user who may create SubjectAccessReviews"
         )
     who = f"ServiceAccount {account.namespace}/{account.name}"
     if missing:

@@ -63,7 +63,7 @@ def _merged_items(forms: Mapping[Case, list[dict[str, Any]]], identity: str) -> 
 
 
 def _has_identity(value: Any, key: str) -> bool:
-    """Say whether a value is a list whose maps have different names; what is no map is told apart by itself."""
+    """Say whether a value is a list whose maps have different names; what is not a map is told apart by itself."""
     if not isinstance(value, list):
         return False
     names = [_name(item, key) for item in value]

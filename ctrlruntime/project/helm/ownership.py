@@ -125,7 +125,7 @@ def _parsed(text: str, where: Path) -> Iterator[tuple[str, str]]:
         # A name that leads out of the folder was not written by us, and what it names is not ours to remove.
         if found is None or Path(found[2]).is_absolute() or ".." in Path(found[2]).parts:
             raise ConfigError(
-                f"{where}, line {number} is no checksum of a file in the folder; delete the file to begin anew"
+                f"{where}, line {number} is not a checksum of a file in the folder; delete the file to start again"
             )
         yield found[2], found[1]
 

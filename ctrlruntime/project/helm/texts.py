@@ -1,4 +1,4 @@
-"""The files of a chart that are no objects: Chart.yaml, values.yaml, helpers, notes, and what a package leaves out."""
+"""The files of a chart that are not objects: Chart.yaml, values.yaml, helpers, notes, and what a package leaves out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CHART", "HELMIGNORE", "chart_text", "helpers_text", "notes_text", "v
 CHART: Final = "Chart.yaml"
 
 HELMIGNORE: Final = """\
-# What is no part of the packaged chart.
+# What is not part of the packaged chart.
 .DS_Store
 .git/
 .gitignore
@@ -132,7 +132,7 @@ serviceAccount:
 
 _METRICS: Final = """\
 metrics:
-  # The operator serves metrics, and a Service stands in front of them.
+  # The operator serves metrics, and a Service exposes them.
   enabled: {enabled}
   port: 8443
   # HTTPS, to callers whom RBAC lets read them; false: plain HTTP to everybody.
@@ -182,7 +182,7 @@ def chart_text(settings: Settings, app_version: str) -> str:
         "version": "0.1.0",
         "appVersion": app_version,
     }
-    return "# This file is yours: `ctrl helm` writes it once.\n" + "".join(
+    return "# Edit this file as you like: `ctrl helm` writes it once.\n" + "".join(
         f"{key}: {_inline(value)}\n" for key, value in chart.items()
     )
 
@@ -232,7 +232,7 @@ def _manager(deployment: Document | None) -> str:
         f"    digest: {_inline(image['digest'])}",
         "    # Empty: as the cluster chooses.",
         f"    pullPolicy: {_inline(image['pullPolicy'])}",
-        "  # Beside those that ports and certificates need.",
+        "  # In addition to those that ports and certificates need.",
         *_below("args", found["args"]),
         *_below("env", found["env"]),
         "  # By name, for --set manager.envOverrides.NAME=VALUE.",

@@ -37,7 +37,7 @@ def importable(text: str, where: str) -> list[Document]:
     if not definitions:
         kinds = ", ".join(sorted({str(_mapping(one).get("kind") or "") for one in read_documents(text, where)} - {""}))
         raise ConfigError(
-            f"{where}: there is no CustomResourceDefinition in it{f' (only {kinds})' if kinds else ''}; "
+            f"{where}: it has no CustomResourceDefinition{f' (only {kinds})' if kinds else ''}; "
             f"give the file of a definition, such as `kubectl get crd NAME -o yaml` prints"
         )
     for definition in definitions:
@@ -50,7 +50,7 @@ def chosen(definitions: Sequence[Document], kind: str) -> list[Document]:
     found = [one for one in definitions if one["spec"]["names"]["kind"] == kind]
     if not found:
         known = ", ".join(sorted({one["spec"]["names"]["kind"] for one in definitions}))
-        raise ConfigError(f"there is no definition of the kind {kind!r}; the file has {known}")
+        raise ConfigError(f"no CRD of the kind {kind!r}; the file has {known}")
     return found
 
 
@@ -72,7 +72,7 @@ def _check(definition: Mapping[str, Any], where: str) -> None:
             )
         problem = next(_problems(schema, ""), "")
         if not problem and schema.get("type") != "object":
-            problem = "the root is no object"
+            problem = "the root is not an object"
         if problem:
             raise ConfigError(
                 f"{where}: {named}: the schema of {version['name']} is not structural, the server refuses it: {problem}"
@@ -80,7 +80,7 @@ def _check(definition: Mapping[str, Any], where: str) -> None:
 
 
 def _wrong_names(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is no name for the API server; class names and keywords follow from these."""
+    """Yield what is not a name for the API server; class names and keywords follow from these."""
     names: Mapping[str, Any] = spec["names"]
     for word in ("kind", "listKind"):
         name: str = names.get(word, "Kind")

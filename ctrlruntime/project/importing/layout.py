@@ -46,7 +46,7 @@ class Text:
 
     def __post_init__(self) -> None:
         if type(self.text) is not str:
-            raise TypeError(f"{self.text!r} is no text, so it cannot be quoted")
+            raise TypeError(f"{self.text!r} is not text, so it cannot be quoted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def value(tree: Any) -> Expression:
         case None | bool() | int():
             return Atom(repr(tree))
         case _:
-            raise TypeError(f"{tree!r} is no JSON value, so it cannot be written as source")
+            raise TypeError(f"{tree!r} is not a JSON value, so it cannot be written as source")
 
 
 def _number(number: float) -> str:
@@ -199,7 +199,7 @@ def docstring(text: str, *, indent: int) -> list[str]:
     clean = "\n".join(line.rstrip() for line in inspect.cleandoc(text).split("\n"))
     safe = "".join(char if char == "\n" else _escaped(char, "") for char in clean).replace('"""', '\\"\\"\\"')
     if safe.startswith('"'):
-        safe = f" {safe}"  # as formatters have it; it is no part of what is read
+        safe = f" {safe}"  # as formatters have it; it is not part of what is read
     rows = [row for line in safe.split("\n") for row in _rows(line, WIDTH - len(margin))]
     ending = rows[-1]
     one_line = len(rows) == 1 and len(margin) + width(ending) + 6 <= WIDTH

@@ -84,7 +84,7 @@ class _Module:
         used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
         imports = "\n\n".join(_imports(used))
         names = ", ".join(name_of(definition) for definition in definitions)
-        head = "\n".join(docstring(f"The kinds of {names}, written by `ctrl import`; yours to change.", indent=0))
+        head = "\n".join(docstring(f"The kinds of {names}, written by `ctrl import`; change it as you like.", indent=0))
         gap = "\n\n\n" if body.startswith(("@", "class ")) else "\n\n"  # as import sorters have it
         return f"{head}\n\nfrom __future__ import annotations\n\n{imports}{gap}{body}\n"
 

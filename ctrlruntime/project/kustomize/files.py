@@ -46,4 +46,4 @@ def read_text(folder: Path, name: str, where: str) -> str:
     try:
         return read_bytes(folder, name, where).decode()
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{where}: {name} is no UTF-8 text: {error.reason}") from error
+        raise ConfigError(f"{where}: {name} is not UTF-8 text: {error.reason}") from error

@@ -85,7 +85,7 @@ class _Generator:
         seen: set[str] = set()
         for key, value in self._pairs():
             if not _KEY.match(key):
-                raise ConfigError(f"{self._entry.where}: {key!r} is no key: letters, digits, '-', '_' and '.'")
+                raise ConfigError(f"{self._entry.where}: {key!r} is not a key: letters, digits, '-', '_' and '.'")
             if key in seen:
                 raise ConfigError(f"{self._entry.where}: the key {key!r} is given twice")
             seen.add(key)
@@ -136,7 +136,7 @@ def _base64(value: bytes) -> str:
 
 
 def hashed(resource: Resource) -> str:
-    """Return the ten characters that stand for the content of an object in its name; the name itself is no part of it."""
+    """Return the ten characters that stand for the content of an object in its name; the name itself is not part of it."""
     tree = resource.tree
     content: Any
     match resource.kind.kind:

@@ -57,7 +57,7 @@ def apply_deprecated_json(said: Entry, folder: Path, resources: Resources) -> No
     for entry in said.entries("patchesJson6902", _FIELDS):
         patch = _read(entry, folder)
         if patch.operations is None:
-            raise ConfigError(f"{entry.where}: this is no list of JSON patch operations")
+            raise ConfigError(f"{entry.where}: this is not a list of JSON patch operations")
         if patch.target is None or not patch.target.name:
             raise ConfigError(f"{entry.where}: the target needs a name")
         _apply(patch, resources)

@@ -38,7 +38,7 @@ def render(folder: Path) -> list[Mapping[str, Any]]:
     plugins, `vars`, `openapi`).
     """
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is no folder; name one with a kustomization.yaml")
+        raise ConfigError(f"{folder} is not a folder; name one with a kustomization.yaml")
     said = read_kustomization(folder)
     gathered = _Gathered()
     _gather(folder, said, gathered, (folder.resolve(),))
@@ -95,7 +95,7 @@ def _base(folder: Path, name: str, said: Entry, inside: tuple[Path, ...]) -> Pat
     if not base.is_dir() and any(sign in name for sign in _REMOTE):
         raise ConfigError(f"{said.where}: {name} is remote, and nothing is fetched here; `kubectl kustomize` can")
     if not base.is_dir():
-        raise ConfigError(f"{said.where}: {name} is no folder in {folder}")
+        raise ConfigError(f"{said.where}: {name} is not a folder in {folder}")
     if any(each.is_relative_to(base.resolve()) for each in inside):
         raise ConfigError(f"{said.where}: {name} is a cycle: {folder} lies in it or is part of it")
     if not is_kustomization(base):
@@ -107,7 +107,7 @@ def _read(base: Path, said: Entry, kind: str) -> Entry:
     found = read_kustomization(base)
     if found.text("kind", "Kustomization") != kind:
         wanted = "components" if kind != "Component" else "resources"
-        raise ConfigError(f"{said.where}: {found.where} is no {kind}; list its folder under {wanted}")
+        raise ConfigError(f"{said.where}: {found.where} is not a {kind}; list its folder under {wanted}")
     return found
 
 
@@ -117,7 +117,7 @@ def _objects(documents: Iterable[Any], path: Path) -> Iterator[Resource]:
             continue
         if not isinstance(document, dict):
             raise ConfigError(
-                f"{path}: a document is no object: it must be a map with apiVersion, kind and metadata.name"
+                f"{path}: a document is not an object: it must be a map with apiVersion, kind and metadata.name"
             )
         if str(document.get("kind") or "").endswith("List") and isinstance(document.get("items"), list):
             yield from _objects(document["items"], path)

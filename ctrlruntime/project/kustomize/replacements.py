@@ -82,7 +82,7 @@ def _value(source: Entry, resources: Resources) -> Any:
     if not delimiter:
         return value
     if isinstance(value, dict | list):
-        raise ConfigError(f"{source.where}: {path} is no text that a delimiter could divide")
+        raise ConfigError(f"{source.where}: {path} is not text that a delimiter could divide")
     parts = plain(value).split(delimiter)
     if not 0 <= index < len(parts):
         raise ConfigError(f"{source.where}: {plain(value)!r} has no part {index} between {delimiter!r}")
@@ -98,7 +98,7 @@ def _write(target: Entry, resource: Resource, value: Any) -> None:
         slots = _found(target.where, resource, path, made)
         if not slots:
             raise ConfigError(
-                f"{target.where}: {resource.id} has no field {path}; write `options: {{create: true}}`, or mend the path"
+                f"{target.where}: {resource.id} has no field {path}; write `options: {{create: true}}`, or correct the path"
             )
         resource.remember()
         for slot in slots:
@@ -108,7 +108,7 @@ def _write(target: Entry, resource: Resource, value: Any) -> None:
 def _found(where: str, resource: Resource, path: str, made: Callable[[], Any] | None) -> list[_Slot]:
     steps = _steps(path)
     if not steps:
-        raise ConfigError(f"{where}: {path!r} is no path to a field")
+        raise ConfigError(f"{where}: {path!r} is not a path to a field")
     try:
         return list(_slots(resource.tree, steps, made))
     except (LookupError, TypeError) as error:
@@ -175,19 +175,19 @@ def _at(node: list[Any], step: str, rest: Sequence[str], made: Callable[[], Any]
     if step == "-" and made is not None:
         step = str(len(node))
     if not step.isdigit():
-        raise TypeError(f"{step!r} is no place in a list; write a number, [key=value] or *")
+        raise TypeError(f"{step!r} is not a place in a list; write a number, [key=value] or *")
     index = int(step)
     is_new = index == len(node) and made is not None
     if is_new:
         node.append(_start(rest, made))
     if index >= len(node):
-        raise LookupError(f"there is no item {index} in a list of {len(node)}")
+        raise LookupError(f"item {index} is not in a list of {len(node)}")
     yield from _inside(node, index, rest, made, is_new=is_new)
 
 
 def _where(node: Any, step: str, rest: Sequence[str], made: Callable[[], Any] | None) -> Iterator[_Slot]:
     if not isinstance(node, list):
-        raise TypeError(f"{step} stands where there is no list")
+        raise TypeError(f"{step} is used on a value that is not a list")
     key, _, value = step[1:-1].partition("=")
     found = [at for at, item in enumerate(node) if _has(item, key, value)]
     is_new = not found and made is not None
@@ -210,7 +210,7 @@ def _matches(pattern: str, text: str) -> bool:
     try:
         return compile_pattern(pattern).matches(text)
     except ValueError as error:
-        raise ConfigError(f"{pattern!r} in a replacement's path is no regular expression: {error}") from error
+        raise ConfigError(f"{pattern!r} in a replacement's path is not a regular expression: {error}") from error
 
 
 def _inside(

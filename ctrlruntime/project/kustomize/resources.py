@@ -119,7 +119,7 @@ class Resources:
         there = self.where(resource.id.equals)
         if there:
             raise ConfigError(
-                f"{resource.id} stands in {there[0].origin} and in {resource.origin}: take it into the kustomization once"
+                f"{resource.id} is in {there[0].origin} and in {resource.origin}: include it in the kustomization once"
             )
         self._all.append(resource)
 

@@ -61,7 +61,7 @@ def _matches(wanted: str, found: str) -> bool:
     try:
         return compile_pattern(wanted).matches_all(found)
     except ValueError as error:
-        raise ConfigError(f"{wanted!r} in a patch's target is no regular expression: {error}") from error
+        raise ConfigError(f"{wanted!r} in a patch's target is not a regular expression: {error}") from error
 
 
 def _selects(text: str, marks: dict[str, str] | None) -> bool:
@@ -70,4 +70,4 @@ def _selects(text: str, marks: dict[str, str] | None) -> bool:
     try:
         return parse_labels(text).matches({key: str(value) for key, value in (marks or {}).items()})
     except ValueError as error:
-        raise ConfigError(f"{text!r} is no selector: {error}") from error
+        raise ConfigError(f"{text!r} is not a selector: {error}") from error

@@ -103,7 +103,7 @@ def set_replicas(said: Entry, configuration: Configuration, resources: Resources
     for entry in said.entries("replicas", ("name", "count")):
         if not [each for place in configuration.replicas for each in _scaled(resources, entry, place)]:
             kinds = ", ".join(place.kind.kind for place in configuration.replicas)
-            raise ConfigError(f"{entry.where}: there is no {entry.text('name')!r} with replicas (of {kinds})")
+            raise ConfigError(f"{entry.where}: no object {entry.text('name')!r} has replicas ({kinds})")
 
 
 def _scaled(resources: Resources, entry: Entry, place: Field) -> list[Resource]:

@@ -63,8 +63,8 @@ def add(folder: Path, addition: Addition, *, warn: Callable[[str], None], force:
     settings = addition.settings
     if not folder.joinpath(*settings.package.split(".")).is_dir() and settings.source_dir == ".":
         raise ConfigError(
-            f"{folder} has no package {settings.package}, to which this would be added; if it stands in another folder, say so with "
-            f"source in [tool.ctrlruntime] of {PYPROJECT}"
+            f"{folder} has no package {settings.package}, to which this would be added; if it is in another folder, set "
+            f"source-dir in [tool.ctrlruntime] of {PYPROJECT}"
         )
     wanted = kind_files(settings, addition.resource, addition.parts)
     # The empty __init__.py of a package that is there stays as it is.

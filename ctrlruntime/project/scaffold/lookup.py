@@ -61,7 +61,7 @@ def find(settings: Settings, group: str, version: str, kind: str) -> Resource | 
 
 
 def full_group(settings: Settings, group: str) -> str:
-    """Return a group with the project's domain, which it may have already. Raises: ConfigError for what is no group."""
+    """Return a group with the project's domain, which it may have already. Raises: ConfigError for what is not a group."""
     names.group(group)
     is_full = group == settings.domain or group.endswith(f".{settings.domain}")
     return group if is_full else names.group(f"{group}.{settings.domain}")

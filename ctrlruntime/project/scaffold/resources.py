@@ -94,7 +94,7 @@ def with_api(
             f"{group}/{version} {kind} is a kind of Kubernetes: add --external for a controller of it, or give another --group or --kind"
         )
     if known is not None and not force:
-        raise ConfigError(f"{kind} {known.group}/{version} is in this project already; --force writes its files anew")
+        raise ConfigError(f"{kind} {known.group}/{version} is in this project already; --force rewrites its files")
     made = _new(
         settings, group, version, kind, plural, namespaced=namespaced, controller=controller, container=container
     )
@@ -155,7 +155,7 @@ def _running(resource: Resource, container: Container) -> Resource:
         raise ConfigError("--image makes a controller that runs the image: leave --no-controller out, or --image")
     if not resource.namespaced:
         raise ConfigError(
-            "--image makes a Deployment beside each object, in its namespace: the kind cannot be cluster-scoped"
+            "--image creates a Deployment for each object, in its namespace: the kind cannot be cluster-scoped"
         )
     if not 0 <= container.port <= 65535:
         raise ConfigError(f"--image-container-port is {container.port}; give one from 1 to 65535")
@@ -172,7 +172,7 @@ def _running(resource: Resource, container: Container) -> Resource:
 
 def _with_controller(settings: Settings, known: Resource, *, force: bool) -> Addition:
     if known.controller and not force:
-        raise ConfigError(f"{known.kind} has a controller already; --force writes its files anew")
+        raise ConfigError(f"{known.kind} has a controller already; --force rewrites its files")
     return addition(settings, replace(known, controller=True), "controller")
 
 
@@ -201,7 +201,7 @@ def _with_external(
         )
     if not is_builtin(group, version, kind):
         raise ConfigError(
-            f"{group}/{version} {kind} is neither in this project nor a kind of Kubernetes: for somebody else's, write classes with "
+            f"{group}/{version} {kind} is neither in this project nor a kind of Kubernetes: for a kind of another project, write classes with "
             "`ctrl import` and the controller by hand"
         )
     if controller is False:
@@ -217,5 +217,5 @@ def _with_external(
 
 def _image(image: str) -> str:
     if not _IMAGE.fullmatch(image):
-        raise ConfigError(f"the image {image!r} is no reference of an image, like registry.example.com/shop:v1")
+        raise ConfigError(f"the image {image!r} is not a reference of an image, like registry.example.com/shop:v1")
     return image

@@ -34,7 +34,7 @@ def with_webhook(
         found = builtin(group, version, kind)
     if found is None:
         raise ConfigError(
-            f"there is no {kind} {group}/{version} in this project: run `ctrl create api --group {group} --version {version} --kind {kind}`"
+            f"this project has no {kind} {group}/{version}: run `ctrl create api --group {group} --version {version} --kind {kind}`"
         )
     hub_of = _spokes(settings, found, spokes) if conversion or spokes else found.spokes
     with_them = replace(

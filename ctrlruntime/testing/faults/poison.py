@@ -1,4 +1,4 @@
-"""Changes objects on their way: in watch frames, lists and single objects. What is no JSON passes as it is."""
+"""Changes objects on their way: in watch frames, lists and single objects. What is not JSON passes as it is."""
 
 from __future__ import annotations
 

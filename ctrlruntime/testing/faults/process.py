@@ -35,7 +35,7 @@ def freeze(process: Process) -> None:
 
 
 def thaw(process: Process) -> None:
-    """Let a frozen process go on; one that has ended meanwhile is no error."""
+    """Let a frozen process go on; one that has ended meanwhile is not an error."""
     with suppress(ProcessLookupError):
         os.kill(_pid(process), signal.SIGCONT)
 

@@ -297,7 +297,7 @@ class FaultProxy:
         def reply(request: SeenRequest) -> Reply:
             where = f'in the namespace "{request.namespace}"' if request.namespace else "at the cluster scope"
             message = (
-                f'{request.resource} is forbidden: the fault proxy lets nobody {request.verb} resource "{request.resource}" '
+                f'{request.resource} is forbidden: the fault proxy forbids to {request.verb} resource "{request.resource}" '
                 f'in API group "{request.group}" {where}'
             )
             return Reply(403, status_body(request, 403, message=message))

@@ -62,7 +62,7 @@ class Scenario:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of what is asked; a golden answer to something else is no answer."""
+        """A digest of what is asked; a golden answer to something else is not an answer."""
         asked = [self.crds, self.hooks, self.variables, self.steps, sorted(self.needs)]
         return hashlib.sha256(json.dumps(asked, sort_keys=True, default=list).encode()).hexdigest()[:10]
 

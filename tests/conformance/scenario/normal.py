@@ -8,7 +8,7 @@
 | generated names, hashes, addresses, ports, tokens, ages | ``<…>``; generated ones numbered |
 | the scenario's namespace and group | ``$(ns)``, ``$(group)`` |
 
-A text that the scenario itself sends is no nature of the server and stays as it is.
+A text that the scenario itself sends is not a nature of the server and stays as it is.
 """
 
 from __future__ import annotations

@@ -20,14 +20,14 @@ _LEVEL: Final = Check(
     level=Level.ERROR,
     type=INVALID_CSV,
     suite="capabilities",
-    summary="the annotation capabilities is none of the five levels",
+    summary="the annotation capabilities is not one of the five levels",
 )
 
 
 def _run(subject: Subject) -> Iterator[Finding]:
     level = subject.csv.metadata.annotations.get(_ANNOTATION) if subject.csv else None
     if level is not None and level not in LEVELS:
-        text = f"{level!r} is no capability level{nearest(level, LEVELS)}"
+        text = f"{level!r} is not a capability level{nearest(level, LEVELS)}"
         yield about(_LEVEL, subject.csv_object, text, f"metadata.annotations.{_ANNOTATION}")
 
 

@@ -46,7 +46,7 @@ _UNKNOWN: Final = Check(
     level=Level.ERROR,
     type=INVALID_CSV,
     suite="categories",
-    summary=f"a category is none of the standard ones, or of those of {VARIABLE}",
+    summary=f"a category is not one of the standard ones, or of those of {VARIABLE}",
 )
 
 
@@ -60,7 +60,7 @@ def validator(environ: Mapping[str, str] = os.environ) -> Validator:
         known = _known(environ.get(VARIABLE, ""))
         for name in (part.strip() for part in annotation.split(",")):
             if name not in known:
-                text = f"{name!r} is no category{nearest(name, known)}"
+                text = f"{name!r} is not a category{nearest(name, known)}"
                 yield about(_UNKNOWN, subject.csv_object, text, f"metadata.annotations.{_ANNOTATION}")
 
     return Validator(

@@ -31,7 +31,7 @@ def _check(code: str, summary: str) -> Check:
 
 _PROVIDER: Final = _check("hub-provider-missing", "spec.provider has no name")
 _MAINTAINER: Final = _check("hub-maintainer-incomplete", "a maintainer lacks a name or an address")
-_EMAIL: Final = _check("hub-maintainer-email", "a maintainer's address is no e-mail address")
+_EMAIL: Final = _check("hub-maintainer-email", "a maintainer's address is not an e-mail address")
 _LINK: Final = _check("hub-link-incomplete", "a link lacks a name or a URL")
 _URL: Final = _check("hub-link-url", "a link's URL is not one")
 _VERSION: Final = _check("hub-version-zero", "spec.version is missing, or 0.0.0")
@@ -45,7 +45,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
         yield about(_PROVIDER, found, "name who offers the operator", "spec.provider.name")
     yield from _maintainers(csv.spec.maintainers, found)
     yield from _links(csv.spec.links, found)
-    # A text that is no version is told by the checks that always run.
+    # A text that is not a version is told by the checks that always run.
     if not csv.spec.version or semver.parse(csv.spec.version) == _ZERO:
         text = "set the version of the bundle: `ctrl bundle --version 0.1.0` does"
         yield about(_VERSION, found, text, "spec.version")
@@ -60,7 +60,7 @@ def _maintainers(maintainers: Sequence[Maintainer], found: BundleObject | None) 
             lacking = "a name" if each.email else "an email" if each.name else "a name and an email"
             yield about(_MAINTAINER, found, f"give the maintainer {lacking}", path)
         if each.email and not _is_address(each.email):
-            text = f"{each.email!r} is no address: write it as kitchen@example.com"
+            text = f"{each.email!r} is not an address: write it as kitchen@example.com"
             yield about(_EMAIL, found, text, f"{path}.email")
 
 
@@ -79,7 +79,7 @@ def _links(links: Sequence[AppLink], found: BundleObject | None) -> Iterator[Fin
             lacking = "a name" if each.url else "a url" if each.name else "a name and a url"
             yield about(_LINK, found, f"give the link {lacking}", path)
         if each.url and not _is_url(each.url):
-            text = f"{each.url!r} is no URL: write it in full, with https://"
+            text = f"{each.url!r} is not a URL: write it in full, with https://"
             yield about(_URL, found, text, f"{path}.url")
 
 

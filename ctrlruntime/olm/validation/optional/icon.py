@@ -25,10 +25,10 @@ _MISSING: Final = _check("hub-icon-missing", "the ClusterServiceVersion has no i
 _SEVERAL: Final = _check("hub-icon-several", "the ClusterServiceVersion has more than one icon")
 _INCOMPLETE: Final = _check("hub-icon-incomplete", "the icon lacks its data or its media type")
 _MEDIA_TYPE: Final = _check(
-    "hub-icon-media-type", "the icon's media type is none of image/gif, image/jpeg, image/png and image/svg+xml"
+    "hub-icon-media-type", "the icon's media type is not one of image/gif, image/jpeg, image/png and image/svg+xml"
 )
 _NOT_BASE64: Final = _check("hub-icon-not-base64", "the icon's data is not base64")
-_CONTENT: Final = _check("hub-icon-content", "the icon's data is no picture of its media type", Level.WARNING)
+_CONTENT: Final = _check("hub-icon-content", "the icon's data is not a picture of its media type", Level.WARNING)
 CHECKS: Final = (_MISSING, _SEVERAL, _INCOMPLETE, _MEDIA_TYPE, _NOT_BASE64, _CONTENT)
 
 
@@ -63,5 +63,5 @@ def _of_one(icon: Icon, found: BundleObject | None, path: str) -> Iterator[Findi
         yield about(_NOT_BASE64, found, text, f"{path}.base64data")
         return
     if icon.mediatype in MEDIA_TYPES and not is_picture(data, icon.mediatype):
-        text = f"the data is no {icon.mediatype}: set the media type it has"
+        text = f"the data is not {icon.mediatype}: set the media type it has"
         yield about(_CONTENT, found, text, f"{path}.base64data")

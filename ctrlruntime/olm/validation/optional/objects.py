@@ -65,7 +65,7 @@ def _disruption_budgets(subject: Subject) -> Iterator[Finding]:
 def _priority_classes(subject: Subject) -> Iterator[Finding]:
     for each in subject.bundle.of_kind("scheduling.k8s.io", "PriorityClass"):
         if each.document.get("globalDefault") is True:
-            text = "pods that are none of the operator's would get it: take globalDefault out"
+            text = "pods of other operators would get it: take globalDefault out"
             yield about(_PRIORITY, each, text, "globalDefault")
 
 

@@ -25,7 +25,7 @@ def _check(code: str, summary: str) -> Check:
     return Check(code=code, level=Level.ERROR, type="PackageManifestNotValid", suite=_NAME, summary=summary)
 
 
-_UNREADABLE: Final = _check("package-unreadable", "a package manifest is no YAML map")
+_UNREADABLE: Final = _check("package-unreadable", "a package manifest is not a YAML map")
 _PACKAGE: Final = _check("package-name-missing", "a package manifest names no package")
 _NO_CHANNELS: Final = _check("package-channels-empty", "a package manifest has no channels")
 _CHANNEL: Final = _check("package-channel-name-missing", "a channel of a package manifest has no name")
@@ -36,7 +36,9 @@ _TWICE: Final = _check("package-channel-duplicate", "a package manifest has two 
 _NO_DEFAULT: Final = _check(
     "package-default-missing", "a package manifest has more than one channel and names no default"
 )
-_DEFAULT: Final = _check("package-default-unknown", "the default channel of a package manifest is none of its channels")
+_DEFAULT: Final = _check(
+    "package-default-unknown", "the default channel of a package manifest is not one of its channels"
+)
 CHECKS: Final = (_UNREADABLE, _PACKAGE, _NO_CHANNELS, _CHANNEL, _CURRENT, _TWICE, _NO_DEFAULT, _DEFAULT)
 
 
@@ -57,7 +59,9 @@ def _of_file(path: Path, name: str) -> Iterator[Finding]:
         if isinstance(tree, dict):
             yield from package_findings(cast("Mapping[str, Any]", tree), name)
         else:
-            yield Finding(check=_UNREADABLE, text="is no map: it has packageName, channels, defaultChannel", file=name)
+            yield Finding(
+                check=_UNREADABLE, text="is not a map: it has packageName, channels, defaultChannel", file=name
+            )
 
 
 def package_findings(tree: Mapping[str, Any], file: str = "") -> Iterator[Finding]:
@@ -85,12 +89,12 @@ def _names(channels: list[Mapping[str, Any]], default: Any, file: str) -> Iterat
         text = "say which channel people get who choose none"
         yield Finding(check=_NO_DEFAULT, text=text, file=file, path="defaultChannel")
     if default and default not in names:
-        text = f"{default} is no channel of the package: take one of {', '.join(names)}"
+        text = f"{default} is not a channel of the package: take one of {', '.join(names)}"
         yield Finding(check=_DEFAULT, text=text, file=file, path="defaultChannel")
 
 
 def _channels(value: Any) -> list[Mapping[str, Any]]:
-    """Return the channels; what is no map counts as one without a name."""
+    """Return the channels; what is not a map counts as one without a name."""
     if not isinstance(value, list):
         return []
     written: list[Any] = value

@@ -60,7 +60,7 @@ def _names_version(csv: ClusterServiceVersion) -> bool:
 def _deployments(csv: ClusterServiceVersion, found: BundleObject | None) -> Iterator[Finding]:
     made = deployments(csv)
     if not made:
-        yield about(_DEPLOYMENT, found, "there is no Deployment: OLM would install nothing that runs", DEPLOYMENTS)
+        yield about(_DEPLOYMENT, found, "no Deployment: OLM would install nothing that runs", DEPLOYMENTS)
     for index, deployment in enumerate(made):
         for number, container in enumerate(deployment.spec.template.spec.containers):
             lacking = [name for name in _REQUESTED if name not in container.resources.requests]

@@ -52,7 +52,7 @@ _NONE: Final = -1
 
 
 def run(subject: Subject) -> Iterator[Finding]:
-    """Yield each use of such an API. Raises: ConfigError when `k8s-version` is no version."""
+    """Yield each use of such an API. Raises: ConfigError when `k8s-version` is not a version."""
     newest = _newest(subject)
     for use, removal in chain(_objects(subject), _fields(subject)):
         yield replace(use, check=_GONE) if newest >= removal.since else use
@@ -94,7 +94,7 @@ def _permissions(subject: Subject) -> Iterator[Finding]:
     for each in chain(csv_rules(subject), role_rules(subject)):
         groups, resources = each.rule.api_groups, each.rule.resources
         if "podsecuritypolicies" in resources and not {"policy", "extensions"}.isdisjoint(groups):
-            text = "there are no PodSecurityPolicies since Kubernetes 1.25: take podsecuritypolicies out"
+            text = "Kubernetes 1.25 removed PodSecurityPolicies: take podsecuritypolicies out"
             yield about(_PERMISSION, each.found, text, each.path)
 
 
@@ -103,13 +103,13 @@ def _newest(subject: Subject) -> int:
     value = subject.values.get(_VALUE, "")
     asked = _minor(value)
     if value and asked is None:
-        raise ConfigError(f"{_VALUE} is {value!r}, which is no version of Kubernetes: write it as 1.32 or 1.32.0")
+        raise ConfigError(f"{_VALUE} is {value!r}, which is not a version of Kubernetes: write it as 1.32 or 1.32.0")
     least = _minor(subject.csv.spec.min_kube_version if subject.csv else "")
     return max(_NONE if each is None else each for each in (asked, least))
 
 
 def _minor(text: str) -> int | None:
-    """Return the minor version of `1.32`, `v1.32` or `1.32.0`; None for what is no version of Kubernetes 1."""
+    """Return the minor version of `1.32`, `v1.32` or `1.32.0`; None for what is not a version of Kubernetes 1."""
     numbers = text.strip().removeprefix("v")
     found = semver.parse(f"{numbers}.0" if numbers.count(".") == 1 else numbers)
     return found.numbers[1] if found is not None and found.numbers[0] == 1 else None
@@ -118,7 +118,7 @@ def _minor(text: str) -> int | None:
 VALIDATOR: Final = Validator(
     name=_NAME,
     suite=OPERATOR_FRAMEWORK,
-    summary="no API is used that Kubernetes has removed; --optional-values k8s-version=1.32 says for which it shall hold",
+    summary="no API is used that Kubernetes has removed; --optional-values k8s-version=1.32 selects the Kubernetes version to check",
     checks=CHECKS,
     run=run,
 )

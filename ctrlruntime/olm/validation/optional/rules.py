@@ -57,5 +57,5 @@ def role_rules(subject: Subject) -> Iterator[PlacedRule]:
         for number, rule in enumerate(cast("list[object]", rules) if isinstance(rules, list) else ()):
             try:
                 yield PlacedRule(found, f"rules[{number}]", PolicyRule.model_validate(rule))
-            except (CtrlError, ValueError):  # what is no rule is told by the checks that always run
+            except (CtrlError, ValueError):  # what is not a rule is told by the checks that always run
                 continue
