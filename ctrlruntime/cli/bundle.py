@@ -20,20 +20,19 @@ if TYPE_CHECKING:
 
 __all__ = ["bundle"]
 
-_HELP = """Make the bundle of a project: what the Operator Lifecycle Manager (OLM) installs it by.
+_HELP = """Create the bundle of a project, for the Operator Lifecycle Manager (OLM).
 
     \b
-      DIR/manifests/*.yaml            the ClusterServiceVersion, definitions, and what else is installed
+      DIR/manifests/*.yaml            the ClusterServiceVersion, CRDs and other objects
       DIR/metadata/annotations.yaml   the package and its channels
       DIR/tests/scorecard/config.yaml
-      DIR.Dockerfile                  its image: docker build -f bundle.Dockerfile .
+      DIR.Dockerfile                  the bundle image: docker build -f bundle.Dockerfile .
 
-    It is made from config/manifests, rendered, and from your classes. What people see in a catalog is said in
-    config/manifests/bases (`ctrl generate kustomize-manifests`); a warning names each field that is missing there.
+    The sources are the rendered config/manifests and your classes. Set the description, icon and other catalog fields in
+    config/manifests/bases (`ctrl generate kustomize-manifests`). A warning names each missing field.
 
-    Version, channels and package stay as the bundle has them when they are not named. Files with our mark in their first line are written
-    anew, and removed when nothing stands behind them any more. Files you put into manifests/ without one, metadata/dependencies.yaml, and
-    annotations you add are kept.
+    Without options, version, channels and package stay the same. Files that are marked as generated in their first line are rewritten, and
+    removed when their source no longer exists. Your own files in manifests/, metadata/dependencies.yaml and your annotations are kept.
 
     \b
     Examples:

@@ -18,11 +18,11 @@ from ctrlruntime.project.compatibility import Code as DefinitionCode
 
 __all__ = ["compare"]
 
-_HELP: Final = """Say what changes from the bundle OLD to the bundle NEW, and refuse what breaks those who upgrade.
+_HELP: Final = """Compare two bundles, and fail if the upgrade from OLD to NEW breaks users.
 
-    Both are folders. Looked at is what the Operator Lifecycle Manager looks at: whether it goes from one release to the other, whether every
-    stored version stays in its definition, whether objects fit the new definitions; then what changes in the definitions, as `ctrl crd diff`
-    says it, and what the operator may and needs. The examples of OLD stand for objects that exist; --object brings real ones.
+    OLD and NEW are folders. The checks are those of the Operator Lifecycle Manager: an upgrade path from OLD to NEW, every stored version
+    still in its CRD, and existing objects valid in the new CRDs. Then it lists the changes of the CRDs, as `ctrl crd diff` does, and of the
+    operator's permissions and requirements. The examples of OLD are checked as existing objects; add real ones with --object.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ from ctrlruntime.olm.finding import Finding, Level
 
 __all__ = ["catalog"]
 
-_HELP: Final = """Write and check a file-based catalog: what the Operator Lifecycle Manager installs from.
+_HELP: Final = """Write and check a file-based catalog for the Operator Lifecycle Manager.
 
     \b
     Examples:
@@ -32,17 +32,17 @@ _HELP: Final = """Write and check a file-based catalog: what the Operator Lifecy
 
     BUNDLE... is short for render BUNDLE...; a bundle in a folder named validate is ./validate.
     """
-_RENDER_HELP: Final = """Print the catalog of the bundles in some folders.
+_RENDER_HELP: Final = """Print the catalog of one or more bundles.
 
-    All versions of a package belong into its catalog. Each channel gets an entry for every bundle that names it, with its replaces, skips and
-    olm.skipRange. A catalog that OLM would refuse is not printed: what is wrong with it is.
+    Name the folders of all versions of a package. Each channel gets an entry for every bundle that names it, with its replaces, skips and
+    olm.skipRange. If OLM would reject the catalog, the errors are printed instead.
 
-    A bundle is installed from its image. Without --image it is IMAGE-bundle:vVERSION, after the image of the operator, with -RELEASE at
-    the end when the bundle has a release. In the template, {package}, {version} and {name} stand for those of the bundle.
+    OLM installs a bundle from its image. The default is IMAGE-bundle:vVERSION, where IMAGE is the image of the operator, with -RELEASE at the
+    end if the bundle has a release. A template for --image can contain {package}, {version} and {name} of the bundle.
     """
-_VALIDATE_HELP: Final = """Check the catalog in a FILE, or in all files below a folder; - is the standard input.
+_VALIDATE_HELP: Final = """Check the catalog in FILE, in all files below a folder, or in the standard input (-).
 
-    Each problem is a line: level, code, file, blob, field and what is wrong. Exits with 1 when there is an error.
+    Prints one line for each problem: level, code, file, blob, field and message. Exits with 1 if there is an error.
     """
 
 

@@ -19,10 +19,10 @@ __all__ = ["create"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_API_HELP = """Add a kind: its class, a controller, and a test that passes at once.
+_API_HELP = """Add a kind: a class, a controller and a passing test.
 
-    Files are added and none of yours is changed. The group is GROUP.DOMAIN, with the project's domain. A kind that is there in
-    another version gets a further one: the version that came first stays the one that is stored.
+    Only new files are written; existing files do not change. The API group is GROUP.DOMAIN, with the project's domain. If the kind exists in
+    another version, this adds a version, and the first version remains the stored one.
 
     \b
     Examples:
@@ -31,11 +31,11 @@ _API_HELP = """Add a kind: its class, a controller, and a test that passes at on
           --image memcached:1.6 --image-container-port 11211 --run-as-user 1001
       ctrl create api --group apps --version v1 --kind Deployment --external
 
-    With --image the operator is a working one: it keeps a Deployment of the image for each object, reports its condition, records
-    events and cleans up with a finalizer.
+    With --image, the controller is complete: it creates a Deployment of the image for each object, sets a condition, records events and
+    cleans up with a finalizer.
     """
 
-_WEBHOOK_HELP = """Add webhooks for a kind of the project, or of Kubernetes: what happens before an object is stored.
+_WEBHOOK_HELP = """Add webhooks for a kind of the project or of Kubernetes.
 
     \b
     Examples:

@@ -33,13 +33,13 @@ __all__ = ["deploy", "undeploy"]
 _DEFAULT = "config/default"
 _overlay = click.argument("overlay", required=False, metavar="[OVERLAY]", type=click.Path(path_type=Path))
 
-_DEPLOY = """Put the project into a cluster: the objects of OVERLAY, a kustomization; config/default when none is named.
+_DEPLOY = """Deploy the project to a cluster: apply OVERLAY, a kustomization (default: config/default).
 
-    Everything is checked first: kinds the cluster lacks, permissions, objects of another deployment. Then it is applied (server-side, field
-    manager ctrl): Namespaces, definitions, the operator, and once that is available its webhooks. What an earlier deploy put there and this
-    one does not have is removed, but for definitions that have objects.
+    First it checks for missing kinds, missing permissions and objects of another deployment. Then it applies (server-side, field manager
+    ctrl) Namespaces, CRDs and the operator, and when the operator is available, its webhooks. Objects of an earlier deploy that OVERLAY no
+    longer contains are deleted, except CRDs that have objects.
 
-    Manifests that are stale are a warning; with --strict nothing is deployed then.
+    Stale manifests cause a warning, or with --strict an error.
 
     \b
     Examples:
@@ -95,10 +95,10 @@ def deploy(
         )
 
 
-_UNDEPLOY = """Take the project out of a cluster: all that `ctrl deploy` put there, in an order that lets it end well.
+_UNDEPLOY = """Delete from a cluster everything that `ctrl deploy` created.
 
-    Custom resources go first, while the operator runs and can do what their finalizers are for; the Namespace goes last. You are asked
-    before objects of your kinds are deleted.
+    Custom resources are deleted first, while the operator still runs its finalizers. The Namespace is deleted last. You are asked for
+    confirmation before custom resources are deleted.
 
     \b
     Examples:

@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["generate"]
 
-_HELP = """Write the base of a bundle, and set in it what people see in a catalog.
+_HELP = """Write the base of a bundle and set its catalog fields.
 
-    The base is config/manifests/bases/PROJECT.clusterserviceversion.yaml, a file of yours: it is written where it is missing, and else only
-    the fields that are named here, or asked for, change. Comments stay. Everything that follows from your classes and manifests is added by
-    `ctrl bundle`, so leave that out.
+    The base is config/manifests/bases/PROJECT.clusterserviceversion.yaml. A missing file is created. In an existing file, only the fields that
+    you set change, and comments stay. Leave out what follows from your classes and manifests: `ctrl bundle` adds it.
 
-    At a terminal, and without options that set a field, the six most important ones are asked for, with what they hold now as the default:
-    Enter keeps it. An answer that its field cannot hold is asked for again.
+    At a terminal, without options that set a field, you are prompted for the six most important ones. Press Enter to keep a value. An invalid
+    value is prompted for again.
 
     \b
     Examples:

@@ -16,8 +16,8 @@ __all__ = ["import_definitions"]
 
 _HELP = """Write Python classes for the CustomResourceDefinitions in FILE (- reads from standard input).
 
-    Each version of a kind becomes a ctrl.Object class, each object inside it a ctrl.Model class. `ctrl manifests` makes the same definition
-    of them again; what classes cannot say is left out and told in a warning, with its path. Without --output the module is printed.
+    Each version of a kind becomes a ctrl.Object class, and each nested object a ctrl.Model class. `ctrl manifests` generates the same CRD from
+    them. A warning names the path of everything that classes cannot express. Without --output, the module is printed.
 
     \b
     Examples:

@@ -12,10 +12,10 @@ from ctrlruntime.project.scaffold import LICENSES, Added, begin, new_project
 
 __all__ = ["init", "show", "warn"]
 
-_HELP = """Begin a project in FOLDER, by default the current one: a package, tests, manifests, a Dockerfile and workflows.
+_HELP = """Create a project in FOLDER (default: the current one) with a package, tests, manifests, a Dockerfile and workflows.
 
-    The package is importable and its tests pass at once. Kinds are added by `ctrl create api`. What was chosen here stands in
-    [tool.ctrlruntime] of pyproject.toml.
+    The package can be imported and its tests pass. Add kinds with `ctrl create api`. The options are saved in [tool.ctrlruntime] of
+    pyproject.toml.
 
     \b
     Examples:

@@ -21,11 +21,11 @@ from ctrlruntime.project.tree import Tree
 
 __all__ = ["manifests"]
 
-_HELP = """Write the manifests of an operator: what its classes, its @ctrl.rbac and its setup(mgr) say.
+_HELP = """Generate the manifests of an operator from its classes, @ctrl.rbac and setup(mgr).
 
-    In a project (a folder that `ctrl init` made, or one below it) this is the whole kustomize tree config/, by the switches of
-    [tool.ctrlruntime]. Files that are yours (config/manager, config/samples, config/manifests/bases) are written where they are missing,
-    and never changed; derived ones say so in their first line, and go when what they came from goes.
+    In a project (a folder that `ctrl init` created, or a folder below it) this is the whole kustomize tree config/, as set in
+    [tool.ctrlruntime]. The files that you edit (config/manager, config/samples, config/manifests/bases) are created if missing and never
+    changed. Generated files are marked in their first line, and are deleted when their source no longer exists.
 
     With --module it is the files
 
@@ -34,9 +34,9 @@ _HELP = """Write the manifests of an operator: what its classes, its @ctrl.rbac 
       DIR/rbac/role.yaml
       DIR/webhook/manifests.yaml
 
-    of any package, all three kinds of them without --crd, --rbac and --webhook. MODULE is imported with its submodules. Kinds are the
-    ctrl.Object classes defined there; permissions come from @ctrl.rbac over classes, functions and methods, and from what the function
-    setup(mgr), if there is one, builds with the manager it is given (which never starts).
+    of any package. --crd, --rbac and --webhook select some of them. MODULE is imported with its submodules. Kinds are the ctrl.Object classes
+    defined there. Permissions come from @ctrl.rbac on classes, functions and methods, and from the controllers that the function setup(mgr)
+    builds, if it exists. Its manager never starts.
 
     \b
     Examples:

@@ -25,10 +25,10 @@ __all__ = ["run"]
 _SAMPLES: Final = "config/samples"
 _PATIENCE: Final = 15.0  # seconds in which samples have to be taken
 
-_HELP = """Run the operator on this machine: `python -m PACKAGE ARGS…`, the project's package when --module names none.
+_HELP = """Run the operator on this machine, as `python -m PACKAGE ARGS…` (default: the project's package).
 
-    It works on the cluster of your kubeconfig, or with --embedded on an API server that is started for it, which has the definitions and the
-    project's config/samples. Ctrl-C ends both; the exit code is the operator's. What stands after -- goes to the operator.
+    It uses the cluster of your kubeconfig. With --embedded it starts an API server with the CRDs and the project's config/samples. Ctrl-C stops
+    both. The exit code is the operator's. Arguments after -- are passed to the operator.
 
     \b
     Examples:

@@ -17,12 +17,12 @@ __all__ = ["upgrade"]
 
 _COLORS: Final = {Outcome.CONFLICT: "red", Outcome.MERGED: "yellow", Outcome.UPDATED: "green", Outcome.ADDED: "green"}
 
-_HELP = """Bring the files that `ctrl init` and `ctrl create` wrote to the version of this ctrl.
+_HELP = """Upgrade the files that `ctrl init` and `ctrl create` wrote to this version of ctrl.
 
-    Each file is merged of three texts: what was scaffolded then (kept in .ctrlruntime/scaffold.json), yours, and what is scaffolded now. A
-    file that you did not edit is replaced, one that you deleted stays away, and where both changed the same lines they are put between
-    <<<<<<< and >>>>>>>, and the exit code is 1. The work tree must be clean, so that `git diff` shows what the upgrade did and
-    `git checkout .` takes it back.
+    Each file is merged three ways: the originally generated version (in .ctrlruntime/scaffold.json), your version and the newly generated
+    version. A file that you did not edit is replaced, and a file that you deleted is not restored. Conflicting lines are written between
+    <<<<<<< and >>>>>>>, and the exit code is 1. The git work tree must be clean: then `git diff` shows the upgrade and `git checkout .`
+    reverts it.
 
     \b
     Examples:
