@@ -214,10 +214,10 @@ def _recorded(text: str, where: str) -> Mapping[str, Any]:
     try:
         tree: Any = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{where} is not JSON: {error}; take it from version control") from error
+        raise ConfigError(f"{where} is not JSON: {error}; restore it from version control") from error
     known = cast("Mapping[str, Any]", tree) if isinstance(tree, dict) else {}
     if not isinstance(known.get("files"), dict):
-        raise ConfigError(f"{where} is not a record of a scaffold; take it from version control")
+        raise ConfigError(f"{where} is not a record of a scaffold; restore it from version control")
     return known
 
 
@@ -227,7 +227,7 @@ def _texts(text: str, where: str) -> dict[str, str]:
         pure = PurePosixPath(path)
         parts: list[Any] = lines if isinstance(lines, list) else [None]
         if not all(isinstance(one, str) for one in parts) or pure.is_absolute() or ".." in pure.parts:
-            raise ConfigError(f"{where} says of {path} what no record says; take it from version control")
+            raise ConfigError(f"{where} says of {path} what no record says; restore it from version control")
         texts[path] = "".join(parts)
     return texts
 

@@ -81,7 +81,7 @@ def test_ctrl_c_ends_it_with_code_0_too(tmp_path):
         (["--pod-ready-delay", "nan"], 1, "pod_ready_delay must be a number of seconds from 0 on"),
         (["--pod-ready-delay", "1m"], 2, "argument --pod-ready-delay: '1m' is not a number of seconds"),
         (["--authorization", "maybe"], 2, "argument --authorization: invalid choice: 'maybe'"),
-        (["--data", "/nowhere/at/all"], 1, "folder /nowhere/at does not exist for the data file"),
+        (["--data", "/nowhere/at/all"], 1, "the folder of the data file, /nowhere/at, does not exist"),
         (["--data", "/dev"], 1, "the data file /dev is a folder"),
         (["--contr", "none"], 2, "unrecognized arguments: --contr none"),
         (["shim"], 2, "unrecognized arguments: shim"),

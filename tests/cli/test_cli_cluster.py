@@ -63,7 +63,7 @@ def test_migrating_says_what_it_did(run, server, gauge):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["storage", "migrate", "nonsense"], "error: definition of a kind 'nonsense' does not exist"),
+        (["storage", "migrate", "nonsense"], "error: no CRD of the kind 'nonsense'"),
         (["install", "--module", "json"], "error: json declares no kinds"),
         (["uninstall", "--module", "json", "--yes"], "error: json declares no kinds"),
         (["uninstall", "--module", "no_such_package", "--yes"], "error: module no_such_package does not exist"),

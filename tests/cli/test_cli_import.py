@@ -96,7 +96,7 @@ def test_a_kind_is_chosen(crd: Path):
     assert run(crd, "--kind", "Other").stdout.count("(ctrl.Object") == 1
     missing = run(crd, "--kind", "Third")
     assert missing.exit_code == 1
-    assert missing.stderr == "error: definition of the kind 'Third' does not exist; the file has CronTab, Other\n"
+    assert missing.stderr == "error: no CRD of the kind 'Third'; the file has CronTab, Other\n"
 
 
 @pytest.mark.parametrize(

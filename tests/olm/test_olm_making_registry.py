@@ -415,7 +415,7 @@ def test_where_a_redirect_leads_wants_a_login_of_its_own(registry, environ, log_
         log_in(other.host)
         found = Registries(environ).digests_of([registry.image()])
 
-    assert "without a login" in said
+    assert "requires a login" in said
     assert {each.authorization for each in asked} == {""}
     assert found[registry.image()].endswith(digest_of(MANIFEST))
 

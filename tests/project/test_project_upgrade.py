@@ -268,7 +268,7 @@ def test_without_a_sound_record_nothing_is_merged(project, text, says):
         plan(folder, OLD, {}, "0.2.0")
 
     assert says in str(caught.value)
-    assert "take it from version control" in str(caught.value)
+    assert "restore it from version control" in str(caught.value)
 
 
 def test_a_newer_project_is_refused(project):
