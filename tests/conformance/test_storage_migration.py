@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import subprocess
@@ -35,6 +36,7 @@ async def group(client) -> AsyncIterator[str]:
     yield group
     for definition in await client.list(CustomResourceDefinition):
         if definition["spec"]["group"] == group:
+            await delete_objects(client, definition)
             await client.delete(definition)
             key = ctrl.NamespacedName("", definition.metadata.name)
 
@@ -42,6 +44,16 @@ async def group(client) -> AsyncIterator[str]:
                 return await client.get_or_none(CustomResourceDefinition, key) is None
 
             await eventually(gone)
+
+
+async def delete_objects(client: ctrl.Client, definition: ctrl.Unstructured) -> None:
+    """Leave none to kube-apiserver: right after a change of the versions, it may need minutes to delete a definition with objects."""
+    spec = definition["spec"]
+    served = next(version["name"] for version in spec["versions"] if version["served"])
+    kind = ctrl.Unstructured.of(f"{spec['group']}/{served}", spec["names"]["kind"])
+    for obj in (await client.list(kind)).valid:
+        with contextlib.suppress(NotFound):
+            await client.delete(obj)
 
 
 def versions(group: str, stored: str, *, also: str = "", required: tuple[str, ...] = ()):

@@ -93,6 +93,11 @@ class Process:
         """Wait until the process says this, and return when that was."""
         return await eventually(lambda: self.said(what), timeout=within)
 
+    async def says_or_ends(self, what: str, *, within: float) -> float | None:
+        """Wait until the process says this or ends; return when it said this, or None."""
+        await eventually(lambda: self.said(what) is not None or self.exit_code is not None, timeout=within)
+        return self.said(what)
+
     async def prints(self, text: str, *, within: float = 120.0) -> None:
         """Wait until this stands in the output."""
         await eventually(lambda: text in self.text(), timeout=within)
