@@ -112,8 +112,8 @@ def make_authority(
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError as error:
         raise ConfigError(
-            "making certificates needs the package cryptography: pip install 'ctrlruntime[webhook]' (the embedded API "
-            "server's extra, 'ctrlruntime[apiserver]', has it, too)"
+            "cannot create certificates: the package cryptography is not installed. Run pip install 'ctrlruntime[webhook]' (the embedded API "
+            "server's extra, 'ctrlruntime[apiserver]', includes it)"
         ) from error
 
     key = ec.generate_private_key(ec.SECP256R1())

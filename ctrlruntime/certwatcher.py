@@ -40,7 +40,7 @@ class CertWatcher:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         if interval <= 0:
-            raise ConfigError(f"interval is {interval}: give the seconds between two looks at the files, above 0")
+            raise ConfigError(f"interval is {interval}: give the seconds between two checks of the files, above 0")
         self.certificate = Path(certificate)
         self.key = Path(key)
         self.reads = 0
@@ -57,7 +57,7 @@ class CertWatcher:
     def pair(self) -> KeyPair:
         """The last pair that was whole. Raises: ConfigError before the first successful `read`."""
         if self._pair is None:
-            raise ConfigError(f"{self.certificate} has not been read; call read() first")
+            raise ConfigError(f"{self.certificate} is not loaded. Call read() first")
         return self._pair
 
     def on_change(self, callback: Callable[[KeyPair], None]) -> None:

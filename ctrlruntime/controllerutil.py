@@ -83,8 +83,8 @@ def set_controller_reference(owner: Object, obj: Object, *, block_owner_deletion
     for existing in obj.metadata.owner_references:
         if existing.controller and not _is_same_owner(existing, reference):
             raise AlreadyOwnedError(
-                f"{_name(obj)} is controlled by {existing.kind} {existing.name} already, so {_name(owner)} cannot be its controller; "
-                "use set_owner_reference to add another owner, or give the object another name"
+                f"{_name(obj)} has the controller {existing.kind} {existing.name}, so {_name(owner)} cannot be its controller. "
+                "Use set_owner_reference to add another owner, or give the object another name"
             )
     _put(obj, reference)
 
@@ -126,7 +126,7 @@ def _reference(owner: Object, obj: Object) -> OwnerReference:
     metadata = owner.metadata
     if not metadata.name or not metadata.uid:
         raise ValueError(
-            f"{_name(owner)} has no uid, so nothing can be owned by it: read it from the server or create it first"
+            f"{_name(owner)} cannot be an owner: it has no uid. Create it, or read it from the API server first"
         )
     _check_scope(owner, obj)
     kind = gvk_for(owner)
@@ -231,7 +231,7 @@ def add_finalizer(obj: Object, finalizer: str) -> bool:
     `merge_from(base, optimistic_lock=True)`; an unguarded merge patch would drop finalizers others added meanwhile.
     """
     if "/" not in finalizer:
-        raise ValueError(f"the finalizer {finalizer!r} needs a domain: example.com/{finalizer or 'name'}")
+        raise ValueError(f"cannot use the finalizer {finalizer!r}: it has no domain. Write example.com/{finalizer or 'name'}")
     if obj.metadata.deletion_timestamp is not None or finalizer in obj.metadata.finalizers:
         return False
     obj.metadata.finalizers.append(finalizer)
@@ -366,7 +366,7 @@ async def _mutate(obj: T, wanted: NamespacedName, mutate: Mutate[T] | None) -> N
         await outcome
     if object_key(obj) != wanted:
         raise ValueError(
-            f"the mutate function renamed {type(obj).__name__} {wanted} to {object_key(obj)}; it may not change name or namespace"
+            f"the mutate function changed {type(obj).__name__} {wanted} to {object_key(obj)}. It must not change name or namespace"
         )
 
 

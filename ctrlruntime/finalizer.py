@@ -30,7 +30,7 @@ class Finalizers(Generic[T]):
     def register(self, name: str, finalizer: Finalizer[T]) -> None:
         """Add a finalizer at the end of the order. Raises: ValueError when the name is taken or has no domain."""
         if "/" not in name:
-            raise ValueError(f"the finalizer {name!r} needs a domain: example.com/{name or 'name'}")
+            raise ValueError(f"cannot use the finalizer {name!r}: it has no domain. Write example.com/{name or 'name'}")
         if name in self._finalizers:
             raise ValueError(f"a finalizer {name} is registered already")
         self._finalizers[name] = finalizer

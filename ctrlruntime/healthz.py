@@ -88,11 +88,11 @@ class Checks:
         function.
         """
         if not name or "/" in name:
-            raise ValueError(f"{name!r} cannot name a check: it becomes a part of a path, so give text without '/'")
+            raise ValueError(f"cannot name a check {name!r}: the name is part of a path. Give text without '/'")
         if name in self._checks:
-            raise ValueError(f"there is a check named {name!r} already")
+            raise ValueError(f"cannot add the check {name!r}: a check of this name exists")
         if not callable(check):
-            raise TypeError(f"the check {name!r} is {check!r}: give a function that raises when something is wrong")
+            raise TypeError(f"the check {name!r} is {check!r}: give a function that raises an error when the check fails")
         self._checks[name] = check
 
     async def answer(self, *, verbose: bool = False, exclude: Collection[str] = (), path: str = "healthz") -> Answer:

@@ -317,7 +317,7 @@ def printcolumn(
     _one_of(f"printcolumn {name!r}: format", format, _COLUMN_FORMATS)
     if not json_path.startswith(".") or json_path == ".":
         raise ValueError(
-            f"printcolumn {name!r}: a path starts with a dot, like .status.phase, and {json_path!r} does not"
+            f"printcolumn {name!r}: a path starts with a dot, like .status.phase, but {json_path!r} does not"
         )
     column = PrinterColumn(name, json_path, type or "", description, format, priority)
 

@@ -37,7 +37,7 @@ def _refuse_async(function: Any, name: str) -> None:
     call = getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is looked at, not called
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
         raise TypeError(
-            f"{name} is async: a predicate must answer at once; read the cluster in a map function or in the reconciler instead"
+            f"{name} is async: a predicate must return at once. Read the cluster in a map function or in the reconciler instead"
         )
 
 

@@ -38,7 +38,7 @@ class Result:
         seconds = cast("object", self.requeue_after)
         if not isinstance(seconds, (int, float)):
             raise TypeError(
-                f"requeue_after is {seconds!r}: give seconds as a number (of a timedelta: its total_seconds())"
+                f"requeue_after is {seconds!r}: give seconds as a number (for a timedelta: its total_seconds())"
             )
         if not self.requeue_after >= 0:  # not a number is refused, too
             raise ValueError(f"requeue_after is {self.requeue_after}: give seconds, 0 or more")

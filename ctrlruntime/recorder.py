@@ -105,9 +105,9 @@ class EventRecorder:
         metrics: EventMetrics | None = None,
     ) -> None:
         if not controller:
-            raise ValueError("an event recorder needs the name of the controller that reports")
+            raise ValueError("cannot create an event recorder without the name of the reporting controller")
         if problems := label_key_problems(controller):
-            raise ValueError(f"no API server takes events that {controller!r} reports: {'; '.join(problems)}")
+            raise ValueError(f"cannot report events as {controller!r}: {'; '.join(problems)}")
         self.controller = controller
         self.instance = _shortened(instance or f"{controller}-{socket.gethostname()}", MAX_INSTANCE)
         self._metrics = metrics or EventMetrics(controller)

@@ -38,13 +38,13 @@ class Scheme:
         """
         for cls in classes:
             if not _is_object_class(cls):
-                raise TypeError(f"{cls!r} cannot be registered: a subclass of Object is needed")
+                raise TypeError(f"cannot register {cls!r}: it is not a subclass of ctrl.Object")
             name = kind_of(cls).gvk
             present = self._classes.get(name)
             if present is not None and present is not cls:
                 raise ValueError(
-                    f"{_path(cls)} cannot be registered: {name} is {_path(present)} already; "
-                    f"use that class, another kind name, or a Scheme of its own"
+                    f"cannot register {_path(cls)}: {name} is registered as {_path(present)}. "
+                    f"Use that class, another kind name, or a separate Scheme"
                 )
             self._classes[name] = cls
 
@@ -81,8 +81,8 @@ class Scheme:
         if known is None:
             raise NotRegisteredError(f"{_path(cls)} is not in the Scheme; call scheme.register({cls.__name__})")
         raise NotRegisteredError(
-            f"{_path(cls)} is not in the Scheme: there {info.gvk} is {_path(known)}; "
-            f"use that class or a Scheme of its own"
+            f"{_path(cls)} is not in the Scheme: its class of {info.gvk} is {_path(known)}. "
+            f"Use that class, or a separate Scheme"
         )
 
     def decode(self, raw: bytes) -> Object:

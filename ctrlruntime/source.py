@@ -124,7 +124,7 @@ class Kind(Generic[T, R]):
         handler_timeout: float = HANDLER_TIMEOUT,
     ) -> None:
         if not hasattr(informers, "subscribe"):
-            raise TypeError(f"source.Kind needs a cache to watch through, got {informers!r}; pass mgr.cache")
+            raise TypeError(f"source.Kind needs a cache, got {informers!r}; pass mgr.cache")
         if not isinstance(cast("object", kind), type):
             raise TypeError(f"source.Kind needs the class of a kind, got {kind!r}")
         self.kind = kind
@@ -607,7 +607,7 @@ def _as_bool(verdict: object) -> bool:
     if inspect.isawaitable(verdict):
         if inspect.iscoroutine(verdict):
             verdict.close()
-        raise TypeError("the predicate returned an awaitable: a predicate must answer at once")
+        raise TypeError("the predicate returned an awaitable; a predicate must be a plain function")
     return bool(verdict)
 
 

@@ -33,7 +33,7 @@ class Tracing:
         try:
             from opentelemetry import trace
         except ImportError as error:
-            raise ConfigError("tracing needs an extra: pip install 'ctrlruntime[otel]'") from error
+            raise ConfigError("tracing needs OpenTelemetry: pip install 'ctrlruntime[otel]'") from error
         self._trace: Any = trace
         self._tracer: Tracer = trace.get_tracer(SCOPE, tracer_provider=provider)
 

@@ -34,13 +34,13 @@ def set_tracked_owner(owner: Object, obj: Object) -> None:
     kind, metadata = gvk_for(owner), obj.metadata
     if not owner.metadata.uid:
         raise ValueError(
-            f"{kind.kind} {object_key(owner)} has no uid, so nothing can be tracked by it: read it from the server or create it first"
+            f"{kind.kind} {object_key(owner)} cannot be a tracked owner: it has no uid. Create it, or read it from the API server first"
         )
     label, annotation = tracking_label(kind), tracking_annotation(kind)
     if metadata.labels.get(label, owner.metadata.uid) != owner.metadata.uid:
         raise AlreadyOwnedError(
-            f"{gvk_for(obj).kind} {object_key(obj)} is tracked by {kind.kind} {metadata.annotations.get(annotation, 'unknown')} already; "
-            "give the object another name"
+            f"{gvk_for(obj).kind} {object_key(obj)} is tracked by {kind.kind} {metadata.annotations.get(annotation, 'unknown')}. "
+            "Give the object another name"
         )
     metadata.labels[label] = owner.metadata.uid
     metadata.annotations[annotation] = str(object_key(owner))

@@ -96,8 +96,8 @@ class Builder(Generic[R]):
     def __init__(self, manager: Manager, *, request: type[R]) -> None:
         if not hasattr(manager, "controller_defaults"):
             raise ConfigError(
-                f"a controller is built for a manager, got {manager!r}; pass the one ctrl.new_manager returned, or make a Controller "
-                "without one"
+                f"cannot build a controller: a manager is needed, got {manager!r}. Pass the result of ctrl.new_manager, or create a Controller "
+                "without the builder"
             )
         self._manager = manager
         self._request = request
@@ -115,8 +115,8 @@ class Builder(Generic[R]):
         self._refuse_other_requests("for_")
         if self._for is not None:
             raise ConfigError(
-                f"for_({_name(kind)}): the controller reconciles {_name(self._for.kind)} already, and one controller has one root kind; "
-                "use watches() for further kinds, or build a second controller"
+                f"for_({_name(kind)}): a controller has one root kind, and this one has {_name(self._for.kind)}. "
+                "Use watches() for other kinds, or build a second controller"
             )
         self._for = _Watched(_watched_kind(kind, "for_", only_metadata), _for_object(), _predicates(predicates))
         return self
@@ -176,7 +176,7 @@ class Builder(Generic[R]):
         unknown = set(options) - set(OptionKeywords.__annotations__)
         if unknown:
             known = ", ".join(OptionKeywords.__annotations__)
-            raise ConfigError(f"with_options: no such option: {', '.join(sorted(unknown))}; there are {known}")
+            raise ConfigError(f"unknown controller option {', '.join(sorted(unknown))}; the options are {known}")
         self._options.update(options)
         return self
 
@@ -222,18 +222,18 @@ class Builder(Generic[R]):
     def _checked_name(self) -> str:
         if self._is_built:
             raise ConfigError(
-                "this builder has built its controller already; create another with new_controller_managed_by"
+                "cannot build: this builder has built its controller. Create another with new_controller_managed_by"
             )
         if self._for is None and not self._name:
-            raise ConfigError("a controller without for_() needs a name: call named()")
+            raise ConfigError("cannot build the controller: without for_() it has no name. Call named()")
         name = self._name or _group_and_kind(cast("_Watched[R]", self._for).kind)[1].lower()
         if self._owned and self._for is None:
             kinds = ", ".join(_name(kind) for kind, *_ in self._owned)
             raise ConfigError(
-                f"controller {name}: owns({kinds}) without for_(): whose children are they? call for_(), or use watches()"
+                f"controller {name}: owns({kinds}) needs an owner kind. Call for_(), or use watches()"
             )
         if self._for is None and not self._watched and not self._sources:
-            raise ConfigError(f"controller {name} watches nothing: call for_(), watches() or watches_raw_source()")
+            raise ConfigError(f"cannot build controller {name}: it watches nothing. Call for_(), watches() or watches_raw_source()")
         return name
 
     def _all_options(self, group: str, kind: str) -> ControllerOptions[R]:
@@ -283,8 +283,8 @@ class Builder(Generic[R]):
     def _refuse_other_requests(self, method: str) -> None:
         if self._request is not Request:
             raise ConfigError(
-                f"{method}() enqueues Requests, and this controller reconciles {self._request.__name__}; use watches() with a handler that "
-                f"makes {self._request.__name__} values"
+                f"{method}() enqueues Request values, but this controller reconciles {self._request.__name__}. Use watches() with a handler that "
+                f"enqueues {self._request.__name__} values"
             )
 
 

@@ -75,7 +75,7 @@ class RuleOptions(TypedDict, total=False):
 def new_webhook_managed_by(manager: WebhookManager) -> WebhookBuilder[Object]:
     """Return a builder for the webhooks of one kind. Raises: ConfigError without a manager."""
     if not hasattr(manager, "scheme"):
-        raise ConfigError(f"webhooks are built for a manager, got {manager!r}; pass the one ctrl.new_manager returned")
+        raise ConfigError(f"cannot build webhooks: a manager is needed, got {manager!r}. Pass the result of ctrl.new_manager")
     return WebhookBuilder(manager, None)
 
 
@@ -98,7 +98,7 @@ class WebhookBuilder(Generic[T]):
             raise ConfigError(f"for_() takes the class of a kind, got {given!r}")
         if self._kind is not None:
             raise ConfigError(
-                f"for_({kind.__name__}): these are the webhooks of {self._kind.__name__}; create another with new_webhook_managed_by"
+                f"for_({kind.__name__}): this builder is for {self._kind.__name__}. Create another with new_webhook_managed_by"
             )
         return WebhookBuilder(self._manager, kind)
 
@@ -161,11 +161,11 @@ class WebhookBuilder(Generic[T]):
         kind = self._root("complete")
         if self._is_complete:
             raise ConfigError(
-                "this builder has registered its webhooks already; create another with new_webhook_managed_by"
+                "cannot register: this builder has registered its webhooks. Create another with new_webhook_managed_by"
             )
         if not self._handlers and self._conversion is None:
             raise ConfigError(
-                f"{kind.__name__} has no webhooks: call with_defaulter, with_validator or with_conversion"
+                f"cannot build webhooks of {kind.__name__}: none is set. Call with_defaulter, with_validator or with_conversion"
             )
         self._manager.scheme.info_for(kind)
         rules = [(path, self._admission(handler, options), rule) for path, rule, handler, options in self._rules(kind)]
@@ -211,11 +211,11 @@ class WebhookBuilder(Generic[T]):
             known = ", ".join(RuleOptions.__annotations__)
             raise ConfigError(f"unknown webhook option {', '.join(sorted(unknown))}; the options are {known}")
         if any(one is mutating for one, *_ in self._handlers):
-            raise ConfigError(f"there is a {'defaulter' if mutating else 'validator'} already; a kind has one of each")
+            raise ConfigError(f"a {'defaulter' if mutating else 'validator'} is set; a kind has one of each")
         self._handlers.append((mutating, handler, options))
 
     def _root(self, method: str) -> type[T]:
         if self._kind is None:
-            raise ConfigError(f"{method}() without for_(): whose webhook is it? call for_(YourKind) first")
+            raise ConfigError(f"{method}() needs a kind. Call for_(YourKind) first")
         kind_of(self._kind)
         return self._kind

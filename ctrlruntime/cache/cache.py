@@ -150,7 +150,7 @@ class Cache:
     async def run(self) -> None:
         """Run all informers until cancelled. Raises: CacheError when it was started before."""
         if self._was_started:
-            raise CacheError("the cache was started already; a cache runs once")
+            raise CacheError("cannot start the cache: it was started before. Create a new cache")
         self._was_started = True
         async with anyio.create_task_group() as group:
             self._group = group
@@ -338,7 +338,7 @@ class Cache:
         """
         codec = self._codecs.of(kind)
         if self._was_started and self._group is None:
-            raise CacheError(f"the cache has ended; {name} cannot subscribe to {kind.__name__} any more")
+            raise CacheError(f"cannot subscribe {name} to {kind.__name__}: the cache has stopped")
         return self._informer(codec).subscribe(name, self._decoder(codec))
 
     def index_field(self, kind: type[Any], field: str, values: IndexFunction | None = None) -> None:
@@ -353,9 +353,9 @@ class Cache:
         codec = self._codecs.of(kind)
         held = self._hold(codec.gvk)
         if field in held.indexes:
-            raise ValueError(f"{codec.gvk.kind} is indexed by {field} already; index a field once")
+            raise ValueError(f"cannot index {codec.gvk.kind} by {field}: this index exists. Call index_field once for each field")
         if field in _FREE_FIELDS:
-            raise ValueError(f"{field} needs no index: a list by it works without one")
+            raise ValueError(f"cannot index {field}: the cache can list by this field without an index. Remove this call")
         extract = field_path_index(field) if values is None else self._decoding(codec, values)
         held.indexes[field] = extract
         held.needs_all |= not codec.metadata_only and not (values is None and field.startswith("metadata."))
@@ -414,7 +414,7 @@ class Cache:
         Raises: CacheError for a continue token, a field without index or a namespace that is not cached.
         """
         if continue_token:
-            raise CacheError("the cache has no continue tokens: it lists everything at once; use api_reader for pages")
+            raise CacheError("cannot continue a list of the cache: it returns all objects at once. Use mgr.api_reader for pages")
         codec = self._codecs.of(kind)
         held, informer = await self._ready(codec, kind, namespace or "")
         space = (namespace or "") if held.namespaced else ""
@@ -465,7 +465,7 @@ class Cache:
         indexed = _Pairs()
         for term in fields_of(fields).terms:
             if term.negated:
-                raise CacheError(f"the cache answers only exact field selectors, not {term}; use api_reader")
+                raise CacheError(f"cannot list from the cache by {term}: it supports only `=` in a field selector. Use mgr.api_reader")
             if term.path == "metadata.name":
                 names.add(term.value)
             elif term.path == "metadata.namespace":
@@ -573,12 +573,12 @@ class Cache:
         held = self._hold(codec.gvk)
         if self._group is None:
             when = "after the cache has ended" if self._was_started else "before the cache was started"
-            raise CacheNotStartedError(f"{kind.__name__} was read {when}; outside mgr.start() read with mgr.api_reader")
+            raise CacheNotStartedError(f"cannot read {kind.__name__} {when}. Outside mgr.start() read with mgr.api_reader")
         if self.options.on_missing_informer != "start" and held.reader(metadata_only=codec.metadata_only) is None:
             have = "only the metadata of its objects is cached" if held.informer is not None else "it has no informer"
             raise NotCachedError(
-                f"{kind.__name__} cannot be read: {have} and on_missing_informer is {self.options.on_missing_informer!r}; "
-                "watch it, or read with mgr.api_reader"
+                f"cannot read {kind.__name__}: {have} and on_missing_informer is {self.options.on_missing_informer!r}. "
+                "Watch it, or read with mgr.api_reader"
             )
         if held.namespaced is None:
             # Asked first: a read of a kind that is not served fails at once and leaves no informer behind.

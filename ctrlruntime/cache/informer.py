@@ -160,7 +160,7 @@ class Informer:
 
     def _refuse_stopped(self) -> None:
         if self._is_stopped:
-            raise NotCachedError(f"the informer of {self.name} was removed before it had synced; read again")
+            raise NotCachedError(f"cannot read {self.name}: its informer was removed before it synced. Retry the read")
 
     @property
     def has_scopes(self) -> bool:

@@ -51,7 +51,7 @@ class NamespaceSet:
         """Hold one more. Raises: ValueError when all are held already, or for an empty name."""
         self._refuse_all(f"the namespace {name!r} cannot be added")
         if not name:
-            raise ValueError("a namespace has a name; a cache of all namespaces is made with no namespaces at all")
+            raise ValueError("cannot cache a namespace without a name. Leave out namespaces to cache all of them")
         self._given[name] = options
         self._on_change()
 
@@ -109,7 +109,7 @@ class NamespaceSet:
 
     def _refuse_all(self, what: str) -> None:
         if self._holds_all:
-            raise ValueError(f"{what}: the cache holds all namespaces; make it with CacheOptions(namespaces=[…])")
+            raise ValueError(f"{what}: the cache has all namespaces. Create it with CacheOptions(namespaces=[…])")
 
 
 class _Follower:

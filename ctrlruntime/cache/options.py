@@ -102,16 +102,16 @@ class CacheOptions:
     def __post_init__(self) -> None:
         _check(self)
         if self.sync_timeout <= 0:
-            raise ValueError(f"sync_timeout is more than 0 seconds, not {self.sync_timeout}")
+            raise ValueError(f"sync_timeout is {self.sync_timeout}: give seconds above 0")
         if self.stale_after is not None and self.stale_after <= 0:
-            raise ValueError(f"stale_after is more than 0 seconds, not {self.stale_after}; None for never")
+            raise ValueError(f"stale_after is {self.stale_after}: give seconds above 0, or None for no check")
         selector = self.namespace_selector
         if selector is not None:
             if "" in by_namespace(self.namespaces):
-                raise ValueError('a namespace_selector goes with named namespaces, not with "" (all the others)')
+                raise ValueError('namespace_selector needs named namespaces, and "" (all others) is in the list')
             object.__setattr__(self, "namespace_selector", selecting(selector))
         if self.on_missing_informer not in ("start", "live", "fail"):
-            raise ValueError(f'on_missing_informer is "start", "live" or "fail", not {self.on_missing_informer!r}')
+            raise ValueError(f'on_missing_informer is {self.on_missing_informer!r}: give "start", "live" or "fail"')
         object.__setattr__(self, "by_object", dict(self.by_object))
 
     def for_kind(self, kind: ByObject | None) -> CacheOptions:
@@ -145,7 +145,7 @@ class CacheOptions:
         own = kind or ByObject()
         if not namespaced:
             if own.namespaces:
-                raise ValueError("namespaces are set for a cluster-scoped kind; remove them from its ByObject")
+                raise ValueError("a cluster-scoped kind has no namespaces. Remove them from its ByObject")
             return [_scope("", (own, self))]
         default = by_namespace(self.namespaces) if namespaces is None else namespaces
         names = default if own.namespaces is None else by_namespace(own.namespaces)
@@ -167,18 +167,18 @@ def _check(options: ByObject | CacheOptions) -> None:
 
 def _check_own(options: NamespaceOptions | ByObject | CacheOptions) -> None:
     if options.labels is not None and labels_of(options.labels).is_nothing:
-        raise ValueError("the label selector selects nothing; leave the kind out of the cache instead")
+        raise ValueError("the label selector matches nothing. Leave the kind out of the cache instead")
     if options.fields is not None:
         fields_of(options.fields)
     if options.sync_period is not None and options.sync_period < 1.0:
-        raise ValueError(f"sync_period is 1 second or more, not {options.sync_period}; None or math.inf for never")
+        raise ValueError(f"sync_period is {options.sync_period}: give 1 second or more, or None for no resync")
 
 
 def selecting(labels: Labels) -> LabelSelector:
     """Return a selector of namespaces. Raises: ValueError for one that selects nothing."""
     selector = labels_of(labels)
     if selector.is_nothing:
-        raise ValueError("the namespace selector selects nothing; leave it out instead")
+        raise ValueError("the namespace selector matches nothing. Leave it out instead")
     return selector
 
 

@@ -149,9 +149,9 @@ class WatchOptions:
     def __post_init__(self) -> None:
         shortest, longest = self.timeout
         if not 1.0 <= shortest <= longest:
-            raise ValueError(f"timeout of a watch is (shortest, longest) in seconds, 1 or more, not {self.timeout}")
+            raise ValueError(f"timeout is {self.timeout}: give (shortest, longest) in seconds, 1 or more")
         if self.page_size < 1:
-            raise ValueError(f"page_size is 1 or more, not {self.page_size}")
+            raise ValueError(f"page_size is {self.page_size}: give 1 or more")
 
 
 class Backoff:
@@ -348,11 +348,11 @@ class Reflector:
                     batch = await anext(batches)
             except TimeoutError:
                 raise StreamingListEndedError(
-                    f"the streaming list fell silent after {len(items)} objects, before its end mark"
+                    f"the streaming list stopped after {len(items)} objects, without its final bookmark"
                 ) from None
             except StopAsyncIteration:
                 raise StreamingListEndedError(
-                    f"the streaming list ended after {len(items)} objects, before its end mark"
+                    f"the streaming list ended after {len(items)} objects, without its final bookmark"
                 ) from None
             self._alive()
             for position, frame in enumerate(batch):
@@ -369,7 +369,7 @@ class Reflector:
         number = int(version) if version.isdecimal() else 0
         if 0 < number < self._seen and self._behind < BEHIND_TRIES:
             self._behind += 1
-            raise ListBehindError(f"a list at version {number} came after version {self._seen} was seen; asking again")
+            raise ListBehindError(f"the list has version {number}, older than {self._seen} of the last one; listing again")
         if 0 < number < self._seen:
             self._log.warning("resource version of the API server went back, relisted", version=number, seen=self._seen)
             self._seen = 0

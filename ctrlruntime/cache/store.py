@@ -142,7 +142,7 @@ class Store:
     def add_index(self, index: Index) -> None:
         """Add an index and fill it. Raises: ValueError when there is one of that name."""
         if index.name in self._indexes:
-            raise ValueError(f"there is an index for {index.name} already; a field can be indexed once")
+            raise ValueError(f"the index {index.name} exists; index each field once")
         for entry in self:
             index.put(entry)
         self._indexes[index.name] = index
@@ -229,7 +229,7 @@ def _texts(values: object) -> tuple[str, ...]:
     texts = tuple(dict.fromkeys(cast("Iterable[object]", values)))
     for text in texts:
         if not isinstance(text, str):
-            raise TypeError(f"an index holds texts, not {text!r} of type {type(text).__name__}")
+            raise TypeError(f"an index function returns strings, not {text!r} of type {type(text).__name__}")
     return cast("tuple[str, ...]", texts)
 
 

@@ -280,7 +280,7 @@ class APIClient:
             resource = await self._mapper.ask_again(codec.gvk)
         if resource.namespaced and not namespace:
             raise ValueError(
-                f"delete_all_of({kind.__name__}) needs a namespace: the API deletes collections namespace by namespace"
+                f"cannot delete all {kind.__name__}: the API deletes a collection in one namespace. Pass namespace="
             )
         selector = None if labels is None else labels_of(labels)
         if selector is not None and selector.is_nothing:
@@ -338,7 +338,7 @@ class APIClient:
         key = codec.key(obj)
         owner = field_owner or default_owner()
         if not owner:
-            raise ValueError("apply needs field_owner: the name under which this code owns the fields it sets")
+            raise ValueError("cannot apply: field_owner is not set. Pass the name of the field manager that owns these fields")
         raw = await self._send(
             "patch", "PATCH", codec.gvk, key.namespace, _named(key),
             body=msgspec.json.encode(codec.apply_payload(obj, subresource)),
@@ -388,8 +388,8 @@ class APIClient:
             return resource, ""
         if not namespace:
             raise ValueError(
-                f"{resource.kind} {name!r} has no namespace, and {resource.plural} live in namespaces; "
-                "set metadata.namespace, or give the key one"
+                f"{resource.kind} {name!r} has no namespace, but {resource.plural} are namespaced. "
+                "Set metadata.namespace, or the namespace of the key"
             )
         return resource, namespace
 
@@ -437,7 +437,7 @@ class APIClient:
             except UNREADABLE as error:
                 ticket.lost()
                 raise TransportError(
-                    f"{method} {path}: the answer is not an object: {unreadable(error, response.body)}"
+                    f"{method} {path}: the response is not an object: {unreadable(error, response.body)}"
                 ) from error
             # Of metadata alone nobody can tell what changed.
             if stored is not None and verb != "delete" and accept == JSON:
@@ -653,5 +653,5 @@ def _is_last(meta: Metadata, body: bytes) -> bool:
 
 def _named(key: NamespacedName) -> str:
     if not key.name:
-        raise ValueError("the object has no metadata.name; set it, or read the object first")
+        raise ValueError("the object has no metadata.name. Set it, or read the object first")
     return key.name

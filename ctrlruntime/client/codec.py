@@ -87,8 +87,8 @@ class Codec(Generic[T]):
     def refuse_metadata_only(self, done: str) -> None:
         if self.metadata_only:
             raise TypeError(
-                f"metadata of a {self.gvk.kind} alone cannot be {done}: the rest would be lost; "
-                "patch it, or use the whole kind"
+                f"PartialObjectMetadata of a {self.gvk.kind} cannot be {done}: spec and status would be lost. "
+                "Patch it, or use the class of the kind"
             )
 
 
@@ -133,7 +133,7 @@ class Codecs:
             return Codec(gvk, issubclass(cls, PartialObjectMetadata), decode)
         if is_kubernetes_asyncio(cls):
             return Codec(_v1_gvk(cls), metadata_only=False, decode=functools.partial(_decode_v1, cls))
-        raise TypeError(f"{cls.__module__}.{cls.__qualname__} is not a kind: a subclass of ctrl.Object is needed")
+        raise TypeError(f"{cls.__module__}.{cls.__qualname__} is not a kind; pass a subclass of ctrl.Object")
 
 
 def refuse_text_key(kind: type[Any], key: object) -> None:

@@ -45,7 +45,7 @@ class _MergeFrom:
             version = self._base.get("metadata", {}).get("resourceVersion")
             if not version:
                 raise PatchError(
-                    "an optimistic lock needs the base's resourceVersion; read the object before changing it"
+                    "cannot patch with an optimistic lock: the base has no resourceVersion. Read the object before you change it"
                 )
             patch.setdefault("metadata", {})["resourceVersion"] = version
         return msgspec.json.encode(patch)

@@ -67,7 +67,7 @@ class _Namespaced(WrappedClient):
         self._check(key.namespace, f"{codec.gvk.kind} {key.name}")
         metadata = getattr(obj, "metadata", None)
         if metadata is None:
-            raise ValueError(f"the {codec.gvk.kind} has no metadata; give it one with a name")
+            raise ValueError(f"the {codec.gvk.kind} has no metadata. Set metadata with a name")
         metadata.namespace = self._own
 
     async def _is_namespaced(self, kind: type[Any]) -> bool:
@@ -75,7 +75,7 @@ class _Namespaced(WrappedClient):
 
     def _check(self, namespace: str, what: str) -> None:
         if namespace not in {"", self._own}:
-            raise ValueError(f"{what} is in namespace {namespace!r}, and this client is bound to {self._own!r}")
+            raise ValueError(f"{what} is in namespace {namespace!r}, but this client is bound to {self._own!r}")
 
 
 class _NamespacedReader:

@@ -91,17 +91,17 @@ def blocking(awaitable: Awaitable[T]) -> T:
     """
     if not inspect.isawaitable(awaitable):
         raise TypeError(
-            f"blocking() waits for the call of an async function, as in blocking(client.get(…)); got {awaitable!r}"
+            f"blocking() takes the call of an async function, as in blocking(client.get(…)); got {awaitable!r}"
         )
     is_loop = _is_on_loop()
     calls = _here.calls
     if is_loop or calls is None:
         _discard(awaitable)
         raise RuntimeError(
-            "blocking() would stop the event loop it is called on: write `await` here, it is for a plain `def reconcile`"
+            "cannot use blocking() here: it would block the event loop. Write `await`; blocking() is for a plain `def reconcile`"
             if is_loop
-            else "blocking() works in the thread in which a controller runs a plain `def reconcile`, and this is another one; "
-            "in a thread of your own use asyncio.run_coroutine_threadsafe"
+            else "cannot use blocking() here: it works only in the thread in which a controller runs a plain `def reconcile`. "
+            "In another thread use asyncio.run_coroutine_threadsafe"
         )
     return calls.run(awaitable)
 

@@ -150,7 +150,7 @@ class Controller(Generic[R]):
     ) -> None:
         if not name:
             raise ValueError(
-                "a controller needs a name: it labels its metrics and log lines and owns the fields it applies"
+                "cannot create a controller without a name. The name labels its metrics and log lines, and is its field manager"
             )
         self.name = name
         self.group = group
@@ -244,7 +244,7 @@ class Controller(Generic[R]):
     def watch(self, source: Source[R]) -> Watch[R]:
         """Add a source. Before the start (or warm-up) it is kept, afterwards it starts at once. Raises: RuntimeError after the stop."""
         if self._stop_requested.is_set():
-            raise RuntimeError(f"controller {self.name} has stopped: it takes no more watches")
+            raise RuntimeError(f"cannot add a watch to controller {self.name}: it has stopped")
         watch = Watch(source)
         watch._on_stop = self._watches.remove  # noqa: SLF001 - Watch is this class's other half
         self._watches.append(watch)
@@ -270,7 +270,7 @@ class Controller(Generic[R]):
         without a stop, CacheSyncTimeoutError, and whatever a source's start raises.
         """
         if self._is_started:
-            raise RuntimeError(f"controller {self.name} was started before; a controller runs once")
+            raise RuntimeError(f"cannot start controller {self.name}: it was started before. Create a new controller")
         self._is_started = True
         try:
             await self._until_stopped(self._sync())
@@ -295,7 +295,7 @@ class Controller(Generic[R]):
     def _refuse_to_idle(self) -> None:
         """Raise when the workers ended and no stop was asked for: a controller that does nothing must not look healthy."""
         if not self._stop_requested.is_set():
-            raise RuntimeError(f"controller {self.name} stopped: its workers ended without a call of stop()")
+            raise RuntimeError(f"controller {self.name} stopped: its workers ended before stop() was called")
 
     # --- sources ---------------------------------------------------------------------------------------------------
 

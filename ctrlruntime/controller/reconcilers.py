@@ -84,7 +84,7 @@ def reconcile_of(reconciler: Any) -> Callable[[Any], Any]:
             f"the class {reconciler.__name__}: make an instance" if isinstance(reconciler, type) else repr(reconciler)
         )
         raise TypeError(
-            f"a controller needs a reconciler, an object with a method reconcile(request) or a function of one request; got {what}"
+            f"a reconciler is an object with a method reconcile(request), or a function of one request; got {what}"
         )
     try:
         inspect.signature(function).bind(None)
@@ -100,6 +100,6 @@ def checked(outcome: object, reconcile: Callable[..., Any]) -> Result | None:
     if outcome is None or isinstance(outcome, Result):
         return outcome
     raise TypeError(
-        f"{name_of(reconcile)} returned {outcome!r}: return None when all is done, Result(requeue_after=seconds) to be called again "
-        "after a time, and raise an exception to be called again with back-off"
+        f"{name_of(reconcile)} returned {outcome!r}: return None when done, Result(requeue_after=seconds) to reconcile again "
+        "later, or raise an exception to retry with backoff"
     )

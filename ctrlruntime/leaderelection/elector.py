@@ -325,7 +325,7 @@ class Elector:
             self._may_hold = False
             self._observed = released
             return True
-        raise Conflict(f"the lease {self._lock.name} changed {_RELEASE_ATTEMPTS} times while it was given back")
+        raise Conflict(f"cannot release the lease {self._lock.name}: it changed {_RELEASE_ATTEMPTS} times meanwhile")
 
 
 def _hint(error: CtrlError, lease: str) -> str:

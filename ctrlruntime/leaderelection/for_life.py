@@ -85,7 +85,7 @@ def _place(
 ) -> NamespacedName | None:
     """Return namespace and name of this Pod; None outside a cluster."""
     if not name:
-        raise ConfigError("leader.become needs a name for its lock, for example 'memcached-operator-lock'")
+        raise ConfigError("leader.become needs a name of the lock, such as 'memcached-operator-lock'")
     where = namespace or environ.get("POD_NAMESPACE", "") or _read(file)
     who = pod or environ.get("POD_NAME", "")
     if not where and not who:
@@ -162,7 +162,7 @@ class _Candidate:
             return await self._client.get(Pod, self._pod)
         except NotFound as error:
             raise ConfigError(
-                f"Pod {self._pod} does not exist, which this process is said to run in; check POD_NAME and POD_NAMESPACE"
+                f"Pod {self._pod} of this process does not exist. Check POD_NAME and POD_NAMESPACE"
             ) from error
 
     async def _attempt(self, me: Pod) -> bool:

@@ -67,7 +67,7 @@ class LeaseLock:
 
     async def update(self, record: LeaseRecord) -> None:
         if self._lease is None:
-            raise Conflict(f"the lease {self._key} was not read yet, so its version is unknown")
+            raise Conflict(f"cannot update the lease {self._key}: it has not been read, so its version is unknown")
         # A copy: after a write that failed we still hold what the server said last. What others wrote into it is kept.
         lease = self._lease.deep_copy()
         self._fill(lease, record)
@@ -103,7 +103,7 @@ def _namespace_of_pod(file: Path) -> str:
         namespace = ""
     if not namespace:
         raise ConfigError(
-            "leader election needs a namespace for its lease, and this process does not run in a pod that has one; "
-            "pass LeaderElection(namespace=…) or --leader-election-namespace"
+            "leader election needs a namespace for its lease, and this process does not run in a pod. "
+            "Pass LeaderElection(namespace=…) or --leader-election-namespace"
         )
     return namespace

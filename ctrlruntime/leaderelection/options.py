@@ -47,10 +47,10 @@ class LeaderElection:
 
     def __post_init__(self) -> None:
         if not self.id:
-            raise ConfigError("leader election needs an id: the name of the lease, for example 'memcached.example.com'")
+            raise ConfigError("leader election needs an id, the name of the Lease, such as 'memcached.example.com'")
         if self.identity is not None and not self.identity:
             raise ConfigError(
-                "identity is empty: an empty holder means that no candidate leads; give a text, or None for a generated one"
+                "identity is empty: a Lease with an empty holder has no leader. Give text, or None for a generated identity"
             )
         for name in ("lease_duration", "renew_deadline", "retry_period"):
             seconds: float = getattr(self, name)
@@ -59,12 +59,12 @@ class LeaderElection:
         if self.lease_duration <= self.renew_deadline:
             raise ConfigError(
                 f"lease_duration ({self.lease_duration:g} s) must be longer than renew_deadline ({self.renew_deadline:g} s): "
-                "a leader has to give up before others take over"
+                "a leader must stop before another replica can take over"
             )
         if self.renew_deadline <= 1.2 * self.retry_period:
             raise ConfigError(
                 f"renew_deadline ({self.renew_deadline:g} s) must be longer than 1.2 times retry_period ({self.retry_period:g} s): "
-                "a leader has to be able to try again"
+                "a leader must be able to retry"
             )
 
     @property

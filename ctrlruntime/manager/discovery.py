@@ -84,12 +84,12 @@ def _setup(module: ModuleType) -> Any:
     if not callable(function):
         raise ConfigError(f"{where} is not a function: write `def {SETUP}(mgr: ctrl.Manager) -> None`")
     if inspect.iscoroutinefunction(function):
-        raise ConfigError(f"{where} is async, and is called before anything runs: make it a plain function")
+        raise ConfigError(f"{where} is async, but is called before the event loop runs. Make it a plain function")
     try:
         inspect.signature(function).bind(None)
     except TypeError:
         raise ConfigError(
-            f"{where} has to take the manager and nothing else: def {SETUP}(mgr: ctrl.Manager) -> None"
+            f"{where} must have one parameter, the manager: def {SETUP}(mgr: ctrl.Manager) -> None"
         ) from None
     return function
 

@@ -109,7 +109,7 @@ class Flags:
         if not is_secure:
             if self.metrics_cert_path:
                 raise ConfigError(
-                    f"--metrics-cert-path is {self.metrics_cert_path} and metrics are served over plain HTTP: add --metrics-secure"
+                    f"--metrics-cert-path is {self.metrics_cert_path}, but metrics are served over plain HTTP. Add --metrics-secure"
                 )
             return None
         from ctrlruntime.metrics import SecureMetrics

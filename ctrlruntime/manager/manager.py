@@ -247,7 +247,7 @@ class Manager:
         name of another controller, RuntimeError while the manager is stopping.
         """
         if self.is_stopping:
-            raise RuntimeError(f"{runnable!r} cannot be added: the manager is stopping")
+            raise RuntimeError(f"cannot add {runnable!r}: the manager is stopping")
         if isinstance(runnable, Cluster):
             self._add_cluster(runnable)
             return
@@ -314,7 +314,7 @@ class Manager:
         """
         self._refuse_late(f"the metrics handler {path!r}")
         if path in self._metrics_handlers or path.rstrip("/") == "/metrics":
-            raise ValueError(f"the metrics server has a handler for {path} already")
+            raise ValueError(f"cannot add a handler for {path}: the metrics server has one")
         self._metrics_handlers[path] = handler
 
     def _refuse_late(self, what: str) -> None:
@@ -330,7 +330,7 @@ class Manager:
         end in the grace, RuntimeError for a second start.
         """
         if self._started:
-            raise RuntimeError("the manager was started before; a manager runs once, make another one with new_manager")
+            raise RuntimeError("cannot start the manager: it was started before. Create another with new_manager")
         self._started = True
         self._main = asyncio.get_running_loop()
         self._side.start()

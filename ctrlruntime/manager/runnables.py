@@ -152,7 +152,7 @@ class Group:
             case Phase.RUNNING:
                 self._start(runnable)
             case Phase.STOPPING:
-                raise RuntimeError(f"{runnable!r} cannot be added: the manager is stopping")
+                raise RuntimeError(f"cannot add {runnable!r}: the manager is stopping")
 
     def start(self) -> None:
         """Start what was added so far; does nothing the second time, and nothing once the group stops."""
@@ -211,7 +211,7 @@ class Group:
             self._log.warning("runnable ignores cancellation and is abandoned", runnable=repr(runnable))
             return
         raise StopTimeoutError(
-            f"{runnable!r} did not end within the {grace.seconds:g} s of graceful_shutdown_timeout and ignores its cancellation"
+            f"{runnable!r} did not end within the {grace.seconds:g} s of graceful_shutdown_timeout, and ignored its cancellation"
         )
 
 
@@ -229,7 +229,7 @@ async def _stop_when_cut(runnable: Stoppable, grace: Grace) -> None:
 
 def _awaitable(started: object, runnable: object) -> Awaitable[None]:
     if not inspect.isawaitable(started):
-        raise TypeError(f"{runnable!r} cannot be run: its start must be async, and returned {started!r}")
+        raise TypeError(f"cannot run {runnable!r}: its start must be async, but returned {started!r}")
     return started
 
 
@@ -238,6 +238,6 @@ def as_runnable(runnable: Any) -> Runnable:
     given: object = runnable
     if isinstance(given, type) or not (hasattr(given, "start") or callable(given)):
         raise TypeError(
-            f"{runnable!r} cannot be run: pass an object with `async def start(self)`, or an async function"
+            f"cannot run {runnable!r}: pass an object with `async def start(self)`, or an async function"
         )
     return runnable if hasattr(runnable, "start") else FunctionRunnable(runnable)

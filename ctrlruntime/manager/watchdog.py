@@ -41,8 +41,8 @@ class Watchdog:
     def __post_init__(self) -> None:
         if not 0 < self.warn_after <= self.unhealthy_after:
             raise ConfigError(
-                f"the watchdog warns after {self.warn_after:g} s and gives up after {self.unhealthy_after:g} s: "
-                "give two numbers above 0, the second not smaller than the first"
+                f"warn_after is {self.warn_after:g} s and unhealthy_after is {self.unhealthy_after:g} s: "
+                "give numbers above 0, the second not below the first"
             )
 
 

@@ -58,7 +58,7 @@ def resource_path(resource: APIResource, namespace: str = "", name: str = "", su
     """
     for segment in (namespace, name, subresource):
         if segment in {".", ".."} or "/" in segment or "%" in segment:
-            raise ValueError(f"{segment!r} cannot be part of a name: it is '.' or '..', or holds '/' or '%'")
+            raise ValueError(f"{segment!r} cannot be part of a name: it is '.' or '..', or contains '/' or '%'")
     parts = ["/api" if not resource.group else f"/apis/{resource.group}", resource.version]
     if namespace and resource.namespaced:
         parts += ["namespaces", namespace]
@@ -112,7 +112,7 @@ class Collection:
             decoded = _decode_list(response.body)
         except UNREADABLE as error:
             raise TransportError(
-                f"GET {self._path}: the answer is not a list: {unreadable(error, response.body)}"
+                f"GET {self._path}: the response is not a list: {unreadable(error, response.body)}"
             ) from error
         meta = decoded.metadata
         # Raw items are views of the whole body: copied, so that one long-lived object does not keep its page in memory.

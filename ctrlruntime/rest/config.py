@@ -444,7 +444,7 @@ def _exec_plugin(plugin: files.Entry, cluster: files.Entry, tls: TLSConfig) -> E
         raise ConfigError(f"{who} has no command; add it")
     if plugin.text("interactiveMode") == "Always":
         raise ConfigError(
-            f"{who} needs a terminal (interactiveMode: Always), which an operator has not; use another user"
+            f"{who} needs a terminal (interactiveMode: Always), and an operator has none. Use another user"
         )
     env: dict[str, str] = {}
     for item in plugin.items("env"):

@@ -105,7 +105,7 @@ class _Unpacker:
     def finish(self) -> None:
         """Raises: zlib.error when the input ended inside a member."""
         if self._member is not None:
-            raise zlib.error("it is cut short")
+            raise zlib.error("it is truncated")
 
 
 class Answer:
@@ -187,7 +187,7 @@ class Answer:
             pieces.append(piece)
             size += len(piece)
             if size > self._connection.limits.body:
-                raise self._oversize("unpacks to more than")
+                raise self._oversize("decompresses to more than")
         self._finish(unpacker)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -330,7 +330,7 @@ class Connection(asyncio.BufferedProtocol):
         ExchangeError when the connection has been lost.
         """
         if self._transport is None or self._is_closed or self._transport.is_closing():
-            raise ExchangeError(f"{self.peer} closed the connection without an answer", unanswered=True)
+            raise ExchangeError(f"{self.peer} closed the connection without a response", unanswered=True)
         transport, file = self._transport, self._file
         try:
             for session in reversed(self._sessions):
@@ -538,7 +538,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self._arrived:
             self.failed(f"the answer of {self.peer} broke off ({exc or 'the connection was closed'})")
         elif exc is None:
-            self.failed(f"{self.peer} closed the connection without an answer")
+            self.failed(f"{self.peer} closed the connection without a response")
         else:
             self.failed(f"the connection to {self.peer} failed ({type(exc).__name__}: {exc})")
 

@@ -288,7 +288,7 @@ class ExecPlugin:
     def __post_init__(self) -> None:
         if self.api_version not in EXEC_VERSIONS:
             raise ConfigError(
-                f"the exec plugin {self.command} speaks {self.api_version or 'no apiVersion'}; "
+                f"the exec plugin {self.command} uses {self.api_version or 'no apiVersion'}; "
                 f"set apiVersion to {EXEC_VERSIONS[0]} (update the plugin if it does not know it)"
             )
 
@@ -312,18 +312,18 @@ class ExecPlugin:
             raise CredentialError(f"the exec plugin {self.command} cannot be started ({error.strerror})") from error
         except ValueError:  # whose text may quote an argument
             raise CredentialError(
-                f"the exec plugin {self.command} cannot be started: an argument or its environment holds a character "
-                "that cannot be handed over; correct the kubeconfig"
+                f"the exec plugin {self.command} cannot be started: an argument or its environment contains a character "
+                "that a process cannot receive; correct the kubeconfig"
             ) from None
         except subprocess.TimeoutExpired as error:
             raise CredentialError(
-                f"the exec plugin {self.command} did not end within {self.timeout:g} s; run it in a terminal once, "
-                "it may want to ask something"
+                f"the exec plugin {self.command} did not end within {self.timeout:g} s; run it in a terminal, "
+                "it may wait for input"
             ) from error
         if done.returncode != 0:
             hint = f"\n{self.install_hint.strip()}" if self.install_hint and done.returncode == 127 else ""
             raise CredentialError(
-                f"the exec plugin {self.command} failed with exit code {done.returncode}; see what it wrote to stderr, "
+                f"the exec plugin {self.command} failed with exit code {done.returncode}; read its output on stderr, "
                 f"or run it in a terminal{hint}"
             )
         return done.stdout
@@ -344,8 +344,8 @@ class ExecPlugin:
         said: dict[str, Any] = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
         if said.get("kind") != "ExecCredential" or said.get("apiVersion") != self.api_version:
             raise CredentialError(
-                f"the exec plugin {self.command} printed no ExecCredential of {self.api_version}, which the kubeconfig "
-                "asks for: make the two agree"
+                f"the exec plugin {self.command} printed no ExecCredential of {self.api_version}, the version in the kubeconfig. "
+                "Make the two agree"
             )
         found = said.get("status")
         status: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
@@ -386,7 +386,7 @@ class OIDCProvider:
     ) -> None:
         if not config.get("idp-issuer-url") or not config.get("client-id"):
             raise ConfigError(
-                "the oidc auth-provider needs idp-issuer-url and client-id; log in again to have them written"
+                "the oidc auth-provider needs idp-issuer-url and client-id; log in again to set them"
             )
         self._config = config
         self._authority = authority

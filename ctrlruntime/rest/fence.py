@@ -86,7 +86,7 @@ class Fence:
             actor = _actor.get()
             self._refused(actor.controller if actor else "")
             who = f"controller {actor.controller}" if actor else "a caller outside controllers"
-            raise FencedError(f"write by {who} refused: this process does not hold the lease (any more)")
+            raise FencedError(f"write by {who} rejected: this process does not hold the lease")
         return left
 
     def _left(self) -> float | None:
@@ -129,5 +129,5 @@ class Fence:
             if not scope.expired():
                 raise
             raise RequestTimeoutError(
-                f"{request}: cut off, for this process does not hold the lease any more; whether it was done is unknown"
+                f"{request}: stopped, because this process no longer holds the lease. The write may or may not have been done"
             ) from error

@@ -46,7 +46,7 @@ class Entry:
             text = str(value)
             if "\0" in text or _SURROGATES.search(text):
                 raise ConfigError(
-                    f"{self.file}: {key} of {self.name!r} holds a character that neither files nor headers can have"
+                    f"{self.file}: {key} of {self.name!r} contains a character that is not allowed in files and headers"
                 )
             return text
         raise ConfigError(f"{self.file}: {key} of {self.name!r} must be text, not {type(value).__name__}")
@@ -163,7 +163,7 @@ def _read(file: str) -> Mapping[str, Any]:
         with Path(file).open("rb") as opened:
             raw = opened.read(MAX_SIZE + 1)
         if len(raw) > MAX_SIZE:
-            raise ConfigError(f"kubeconfig {file} has more than {MAX_SIZE // 2**20} MiB; is it one?")
+            raise ConfigError(f"kubeconfig {file} has more than {MAX_SIZE // 2**20} MiB. Check the path")
         text = raw.decode("utf-8")
     except OSError as error:
         raise ConfigError(f"kubeconfig {file} cannot be read ({error.strerror}); check the path") from error
@@ -177,7 +177,7 @@ def _read(file: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(content, Mapping):
         raise ConfigError(
-            f"kubeconfig {file} holds a {type(content).__name__}; a kubeconfig is a mapping of kind Config"
+            f"kubeconfig {file} contains a {type(content).__name__}; a kubeconfig is a mapping of kind Config"
         )
     return cast("Mapping[str, Any]", content)
 

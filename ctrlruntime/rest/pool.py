@@ -54,7 +54,7 @@ class Address:
         try:
             return cls._parse(url, _PORTS)
         except ValueError:
-            raise ConfigError(f"{shown_url(url)} is not an address; it looks like https://host:port") from None
+            raise ConfigError(f"{shown_url(url)} is not an address; write https://host:port") from None
 
     @classmethod
     def parse_proxy(cls, url: str) -> Address:
@@ -63,7 +63,7 @@ class Address:
             return cls._parse(url, _PROXY_PORTS)
         except ValueError:
             raise ConfigError(
-                f"the proxy {shown_url(url)} is not supported; it looks like http://host:port, https://host:port or socks5://host:port"
+                f"the proxy {shown_url(url)} is not supported; write http://host:port, https://host:port or socks5://host:port"
             ) from None
 
     @classmethod
@@ -265,7 +265,7 @@ async def _secure(connection: Connection, context: ssl.SSLContext, hostname: str
     except ssl.SSLCertVerificationError as error:
         raise ExchangeError(f"the certificate of {peer} is not trusted ({error}); {hint}") from error
     except (ssl.SSLError, ExchangeError) as error:
-        raise ExchangeError(f"no TLS with {peer} ({error}); does it speak HTTPS?") from error
+        raise ExchangeError(f"no TLS connection with {peer} ({error}); check that it serves HTTPS") from error
 
 
 async def _reach(connection: Connection, address: Address, complaint: str) -> None:

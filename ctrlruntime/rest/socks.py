@@ -64,14 +64,14 @@ async def _negotiate(made: socket.socket, host: str, port: int, credentials: str
     await loop.sock_sendall(made, bytes((_VERSION, len(methods))) + methods)
     version, method = await _read(made, 2)
     if version != _VERSION:
-        raise ExchangeError("it does not speak SOCKS 5")
+        raise ExchangeError("it is not a SOCKS 5 proxy")
     if method == _PASSWORD and credentials:
         await loop.sock_sendall(made, _login(credentials))
         if (await _read(made, 2))[1] != 0:
             raise ExchangeError("it does not accept the user name and password of its URL")
     elif method != _NO_AUTHENTICATION:
         hint = "" if credentials else ": put a user name and password into its URL"
-        raise ExchangeError(f"it accepts no way to log in that is known here{hint}")
+        raise ExchangeError(f"it accepts no supported authentication method{hint}")
     await loop.sock_sendall(made, bytes((_VERSION, _CONNECT, 0)) + _address(host) + port.to_bytes(2, "big"))
     _, failure, _, kind = await _read(made, 4)
     if failure:

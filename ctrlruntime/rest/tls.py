@@ -62,7 +62,7 @@ class TLSConfig:
     def __post_init__(self) -> None:
         if self.insecure_skip_verify and (self.ca_data or self.ca_file):
             raise ConfigError(
-                "a certificate authority is given, and insecure-skip-tls-verify says to trust any server; remove one of the two"
+                "certificate-authority and insecure-skip-tls-verify are both set; remove one of them"
             )
 
     @property
@@ -249,7 +249,7 @@ def _children(content: bytes) -> list[_Node]:
             length = int.from_bytes(content[at : at + size], "big")
             at += size
         if at + length > len(content):
-            raise ValueError("the certificate is cut short")
+            raise ValueError("the certificate is truncated")
         nodes.append(_Node(tag, content[at : at + length]))
         at += length
     return nodes

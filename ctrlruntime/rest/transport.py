@@ -184,7 +184,7 @@ class Transport:
                 ) from error
             await self.distrust_connections()
             raise RequestTimeoutError(
-                f"{method} {path}: no complete answer from {self.host} within {limit:g} s"
+                f"{method} {path}: no complete response from {self.host} within {limit:g} s"
             ) from error
 
     async def fetch(self, path: str, accept: str) -> tuple[int, bytes]:
@@ -453,7 +453,7 @@ def _fixed_headers(config: Config, address: Address, forwarder: Address | None) 
 def _header(name: str, value: str) -> str:
     if "\n" in value or "\r" in value:
         raise ConfigError(
-            f"the header {name} would hold a line break; check the token, user agent or user it is made from"
+            f"the header {name} would contain a line break; check the token, user agent and user"
         )
     return f"{name}: {value}\r\n"
 

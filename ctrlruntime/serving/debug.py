@@ -63,7 +63,7 @@ def parse_debug_address(text: str) -> Address | None:
     if not _is_loopback(address.host):
         raise ConfigError(
             f"{DEBUG_FLAG} is {text!r}: the debug pages have no login, so they are served on loopback only. Give a port alone, such as "
-            f"{address.port or 8082}; from elsewhere reach it with `kubectl port-forward` or an SSH tunnel"
+            f"{address.port or 8082}; from another machine use `kubectl port-forward` or an SSH tunnel"
         )
     return address
 

@@ -60,7 +60,7 @@ def metrics_server(
         return None
     for path in handlers or {}:
         if not path.startswith("/") or path.rstrip("/") == "/metrics":
-            raise ValueError(f"a handler at {path!r}: give a path that begins with '/' and is not /metrics")
+            raise ValueError(f"cannot add a handler at {path!r}: the path must start with '/' and not be /metrics")
     others = {path: handler if ask is None else asking(ask, handler) for path, handler in (handlers or {}).items()}
     served = {**others, "/metrics": _scraper(metrics)}
     if secure is None:
@@ -68,7 +68,7 @@ def metrics_server(
             where, served, name="metrics", flag=METRICS_FLAG, metrics=metrics.server("metrics"), limits=limits
         )
     if transport is None:
-        raise ValueError("secure metrics need a transport to the API server that says who may read them")
+        raise ValueError("secure metrics need a transport to the API server, which authorizes their readers")
     reviews = AccessReviews(transport)
     return HTTPServer(
         where,

@@ -205,7 +205,7 @@ class Listener:
                 if caller is None or caller.is_refused:
                     raise BodyRefusedError(
                         503,
-                        "the server has too many bytes of unanswered requests; try again, or raise ServerLimits.body_bytes",
+                        "the server has too many bytes of pending requests; retry, or raise ServerLimits.body_bytes",
                     )
                 parts.append(part)
         except (ConnectionError, web.PayloadAccessError, web.RequestPayloadError) as error:

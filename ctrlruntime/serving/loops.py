@@ -36,9 +36,9 @@ async def run_on(
     try:
         loop.call_soon_threadsafe(errand.begin)
     except RuntimeError as error:
-        raise EventLoopBlockedError("the event loop that is asked has ended") from error
+        raise EventLoopBlockedError("the event loop has ended") from error
     if begin_within is not None and not await errand.is_begun_within(begin_within):
-        raise EventLoopBlockedError(f"the event loop has not answered for {begin_within:g} s")
+        raise EventLoopBlockedError(f"the event loop has not responded for {begin_within:g} s")
     return await errand.finish(waits_for_end=waits_for_end)
 
 

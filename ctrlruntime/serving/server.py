@@ -54,7 +54,7 @@ def parse_address(text: str, flag: str) -> Address | None:
         colon = ""
     if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65535:
         raise ConfigError(
-            f"{flag} is {text!r}: give host:port or :port (port 0 takes a free one, write an IPv6 address in brackets), "
+            f"{flag} is {text!r}: give host:port or :port (port 0 is any free port; write an IPv6 address in brackets), "
             'or "0" to turn it off'
         )
     return Address(host, int(port))

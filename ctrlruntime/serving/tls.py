@@ -45,8 +45,8 @@ class ServingCertificate:
                 self._watcher.read()
             except ConfigError as error:
                 raise ConfigError(
-                    f"the {self._name} server has no certificate: {error}. Name the folder of one with {self._flag}, or leave the flag "
-                    "out and one is made"
+                    f"the {self._name} server has no certificate: {error}. Set the folder of a certificate with {self._flag}, or leave out the flag "
+                    "for a self-signed one"
                 ) from error
             self._watcher.on_change(self._shown.show)
             self._follower = asyncio.ensure_future(self._watcher.run())

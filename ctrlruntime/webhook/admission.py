@@ -194,7 +194,7 @@ def multi_validating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFu
         for function in functions:
             answered = _checked(await function(request))
             if answered.patches:
-                raise PatchError("a validating webhook cannot change the object; make it a mutating one")
+                raise PatchError("a validating webhook cannot change the object. Use a mutating webhook")
             response = AdmissionResponse(
                 allowed=answered.allowed,
                 status=answered.status,
@@ -219,7 +219,7 @@ def handler_function(handler: AdmissionHandler | HandlerFunction) -> HandlerFunc
         )
     if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))):  # noqa: B004 - asked for its kind
         raise ConfigError(
-            f"{given!r} is not an admission handler: it must be async, since other requests of the API server wait for it"
+            f"{given!r} is not an admission handler: it must be async, because other requests wait while it runs"
         )
     return cast("HandlerFunction", function)
 
@@ -233,7 +233,7 @@ def _several(handlers: Sequence[AdmissionHandler | HandlerFunction]) -> list[Han
 def _checked(response: object) -> AdmissionResponse:
     if not isinstance(response, AdmissionResponse):
         raise TypeError(
-            f"the handler returned {response!r}, and an AdmissionResponse is needed: allowed(), denied(…), patched(request, obj)"
+            f"the handler returned {response!r}; return an AdmissionResponse: allowed(), denied(…) or patched(request, obj)"
         )
     return response
 

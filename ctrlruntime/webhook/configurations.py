@@ -50,7 +50,7 @@ def webhook_configuration(
             continue
         if each.rule.name in found:
             raise ConfigError(
-                f"two webhooks are named {each.rule.name}: {found[each.rule.name][1]} and {each.path}; name one of them otherwise"
+                f"two webhooks are named {each.rule.name}: {found[each.rule.name][1]} and {each.path}; rename one of them"
             )
         found[each.rule.name] = (each.rule, each.path)
     if not found:

@@ -90,7 +90,7 @@ class Conversion(Generic[H]):
             )
         if info.version in {known.version for known in self.versions}:
             raise ConfigError(
-                f"{_shown(info)} is part of this conversion already; give each version once, and the hub only to Conversion()"
+                f"{_shown(info)} is in this conversion twice. Add each version once, and the hub only in Conversion()"
             )
         for name, function in (("to_hub", to_hub), ("from_hub", from_hub)):
             if not callable(function) or inspect.iscoroutinefunction(function):
@@ -126,7 +126,7 @@ class Conversion(Generic[H]):
         asked = GroupVersionKind.parse(head.api_version, head.kind)
         if asked.version == version:
             raise ConversionError(
-                f"cannot convert to {head.api_version}: the object is in this version. Ask for another version"
+                f"cannot convert to {head.api_version}: the object has this version. Request another version"
             )
         source, target = self._class_of(asked.version), self._class_of(version)
         obj = decode_beyond_limits(source, raw)  # one object that was stored before a limit was would fail whole lists
@@ -154,7 +154,7 @@ class Conversion(Generic[H]):
         if not isinstance(result, to):
             raise ConversionError(
                 f"the converter {name_of(function)} returned a {type(result).__name__}, "
-                f"and a {to.__qualname__} is needed"
+                f"not a {to.__qualname__}"
             )
         given = result.metadata
         is_passed_on = _is_passed_on(given, untouched, mark)
@@ -224,7 +224,7 @@ class ConversionEndpoint:
         if len(conversion.versions) < 2:
             raise ConfigError(f"the conversion of {_shown(hub)} has no other version; add one with .spoke(…)")
         if (hub.group, hub.kind) in self._conversions:
-            raise ConfigError(f"there is a conversion for {hub.kind}.{hub.group} already")
+            raise ConfigError(f"cannot add a second conversion for {hub.kind}.{hub.group}")
         self._conversions[hub.group, hub.kind] = conversion
 
     async def answer(self, body: bytes, *, content_type: str = JSON, timeout: float | None = None) -> bytes:

@@ -141,7 +141,7 @@ class DevelopmentCertificates:
 
         if await change(self._client, CustomResourceDefinition, name, make) is None:
             raise ConfigError(
-                f"{name} has a conversion and is not installed; install its CustomResourceDefinition before the manager starts"
+                f"{name} has a conversion, but its CRD is not installed. Install the CRD before the manager starts"
             )
 
     def _ca(self) -> Authority:

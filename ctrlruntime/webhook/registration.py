@@ -107,7 +107,7 @@ class WebhookRule:
                 f"timeout_seconds is {self.timeout_seconds}; the API server waits between 1 and 30 seconds"
             )
         if self.reinvocation_policy is not None and not self.mutating:
-            raise self._error("reinvocation_policy is for mutating webhooks; validating ones are asked once")
+            raise self._error("reinvocation_policy is only for mutating webhooks")
         for problem in (*self._rule_problems(), *self._condition_problems(), *self._selector_problems()):
             raise self._error(problem)
         reviews = self.admission_review_versions
@@ -115,7 +115,7 @@ class WebhookRule:
             raise self._error(f"admission_review_versions are {reviews}; give versions such as v1, each once")
         if not set(self.admission_review_versions) & {"v1", "v1beta1"}:
             raise self._error(
-                f"admission_review_versions are {self.admission_review_versions}; v1 and v1beta1 are understood"
+                f"admission_review_versions are {self.admission_review_versions}; v1 and v1beta1 are supported"
             )
 
     def _rule_problems(self) -> Iterator[str]:

@@ -102,7 +102,7 @@ def read_review(body: bytes) -> Review:
         raise DecodeError(f"the body is not an AdmissionReview: {error}", raw=body) from error
     if review.kind != "AdmissionReview" or review.api_version not in VERSIONS:
         raise DecodeError(
-            f"the body is a {review.api_version!r} {review.kind!r}, and an AdmissionReview of {' or '.join(VERSIONS)} is needed",
+            f"the body is a {review.api_version!r} {review.kind!r}, not an AdmissionReview of {' or '.join(VERSIONS)}",
             raw=body,
         )
     asked = review.request

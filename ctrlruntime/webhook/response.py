@@ -107,7 +107,7 @@ def patch_response_from_raw(original: bytes, new: bytes) -> AdmissionResponse:
     try:
         return changed(create_json_patch(msgspec.json.decode(original), msgspec.json.decode(new)))
     except UNREADABLE as error:
-        raise DecodeError(f"no patch can be made of what is not JSON: {error}", raw=new) from error
+        raise DecodeError(f"cannot create a patch: the object is not JSON: {error}", raw=new) from error
 
 
 def changed(patches: Sequence[Mapping[str, Any]]) -> AdmissionResponse:

@@ -91,7 +91,7 @@ class SecretCertificates:
         for host in self.hosts:
             if not host.isascii():
                 raise ConfigError(
-                    f"SecretCertificates: {host!r} is not a name of a certificate; write it in ASCII (xn--…)"
+                    f"SecretCertificates: {host!r} is not a valid DNS name; write it in ASCII (xn--…)"
                 )
 
     @classmethod
@@ -210,7 +210,7 @@ class SecretStore:
         try:
             await self._client.update(present)
         except NotFound as error:
-            raise Conflict("the Secret was deleted meanwhile") from error
+            raise Conflict("the Secret was deleted by another client") from error
 
     async def _inject(self, bundle: bytes) -> None:
         targets: list[tuple[type[Unstructured], str]] = [

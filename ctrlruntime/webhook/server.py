@@ -86,9 +86,9 @@ class WebhookOptions:
         if not 0 <= self.port <= 65535:
             raise ConfigError(f"the webhook port is {self.port}; give one from 0 (a free one) to 65535")
         if self.development is not None and self.secret is not None:
-            raise ConfigError("WebhookOptions has both development and secret; the certificate comes from one of them")
+            raise ConfigError("WebhookOptions has both development and secret; remove one of them")
         if (self.development or self.secret) and self.cert_dir is not None:
-            raise ConfigError("WebhookOptions has cert_dir and a certificate made for it; leave out one of them")
+            raise ConfigError("WebhookOptions has cert_dir together with development or secret; remove one of them")
 
 
 class WebhookServer:
@@ -143,11 +143,11 @@ class WebhookServer:
         from it. `target` is the kind of a typed webhook. Raises: ConfigError for a path that is taken or none.
         """
         if not path.startswith("/") or "?" in path or "#" in path:
-            raise ConfigError(f"{path!r} is not a path of a webhook: it begins with '/' and has no query")
+            raise ConfigError(f"{path!r} is not a webhook path: it must start with '/' and have no query")
         if path in self._endpoints:
-            raise ConfigError(f"a webhook is registered at {path} already; give this one another path")
+            raise ConfigError(f"cannot register a second webhook at {path}. Use another path")
         if webhook is not None and endpoint.kind != "admission":
-            raise ConfigError(f"{path}: a WebhookRule is for admission, and this is {endpoint.kind}")
+            raise ConfigError(f"{path}: a WebhookRule is for admission, but the handler is for {endpoint.kind}")
         if self._was_started and webhook is not None and self.options.development is not None:
             self._log.warning(
                 "webhook registered after start is not in the cluster",
@@ -170,7 +170,7 @@ class WebhookServer:
             endpoint = ConversionEndpoint()
             self.register(CONVERT_PATH, endpoint)
         if not isinstance(endpoint, ConversionEndpoint):
-            raise ConfigError(f"{CONVERT_PATH} serves {endpoint!r} already; conversions are served there")
+            raise ConfigError(f"cannot serve conversions: {CONVERT_PATH} is used by {endpoint!r}")
         endpoint.add(conversion)
         converted = tuple(each.versions for each in endpoint.conversions)
         self._registrations[CONVERT_PATH] = Registration(path=CONVERT_PATH, kind="conversion", converted=converted)
@@ -208,7 +208,7 @@ class WebhookServer:
         Raises: ConfigError for a certificate or an address that cannot be used, RuntimeError when it was started before.
         """
         if self._was_started:
-            raise RuntimeError("the webhook server was started before; it runs once")
+            raise RuntimeError("cannot start the webhook server: it was started before")
         self._was_started = True
         self._collect()
         # An address in use is said before a certificate is made or waited for.
@@ -257,7 +257,7 @@ class WebhookServer:
             writer.close()
         for kind, task in self._awaited.items():
             if not task.done():
-                raise NotReadyError(f"{kind.__name__} has not arrived in the cache")
+                raise NotReadyError(f"{kind.__name__} has not synced")
 
     async def _serve(self, listening: socket.socket) -> None:
         from aiohttp import web
@@ -314,7 +314,7 @@ class WebhookServer:
             folder = Path(options.cert_dir or default_cert_dir())
             return FileCertificates(folder / options.cert_name, folder / options.key_name)
         if client is None:
-            raise ConfigError("a webhook server that makes its certificates needs a client; the manager's has one")
+            raise ConfigError("a webhook server that creates its certificates needs a client; use the webhook server of the manager")
         if options.development is not None:
             return DevelopmentCertificates(options.development, client)
         assert options.secret is not None
@@ -395,7 +395,7 @@ class WebhookServer:
         _, pending = await asyncio.wait(waiting.values(), timeout=timeout / 2)
         if pending:
             names = ", ".join(kind.__name__ for kind, task in waiting.items() if task in pending)
-            raise NotReadyError(f"the webhook reads {names} from its cache, which has not been filled yet; try again")
+            raise NotReadyError(f"the cache of this webhook has not synced {names} yet; retry")
 
     # --- metrics --------------------------------------------------------------------------------------------------------
 

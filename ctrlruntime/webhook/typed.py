@@ -147,7 +147,7 @@ def validating(kind: type[T], validator: Validator[T], *, validate_deleting: boo
         assert method is not None, "what has no method was let through above"
         warnings = await method(request, *objects)
         if isinstance(warnings, str):
-            raise TypeError(f"{method} returned a text, and a list of warnings is needed: [{warnings!r}]")
+            raise TypeError(f"{method} returned a string; return a list of warnings: [{warnings!r}]")
         return allowed().with_warnings(*(warnings or ()))
 
     handle.__qualname__ = f"validating {kind.__name__}"

@@ -89,7 +89,7 @@ class ItemExponentialFailureRateLimiter(Generic[R]):
 
     def __init__(self, base: float = 0.005, cap: float = 1000.0) -> None:
         if base <= 0 or cap < base:
-            raise ValueError(f"back-off from {base} s up to {cap} s: base must be above 0, and cap not below it")
+            raise ValueError(f"backoff from {base} s to {cap} s: base must be above 0, and cap not below base")
         self._base = base
         self._cap = cap
         self._failures: dict[R, int] = {}
@@ -144,7 +144,7 @@ class BucketRateLimiter(Generic[R]):
 
     def __init__(self, qps: float = 10.0, burst: int = 100, *, clock: Callable[[], float] = time.monotonic) -> None:
         if qps <= 0 or burst < 1:
-            raise ValueError(f"a bucket of {qps} a second and a burst of {burst}: qps must be above 0, burst 1 or more")
+            raise ValueError(f"qps is {qps} and burst is {burst}: give qps above 0 and burst of 1 or more")
         self._qps = qps
         self._burst = burst
         self._clock = clock

@@ -286,7 +286,7 @@ def builder():
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
-        (lambda: new_controller_managed_by(None), ConfigError, "for a manager"),
+        (lambda: new_controller_managed_by(None), ConfigError, "a manager is needed"),
         (lambda: builder().for_(Memcached).for_(core.Pod), ConfigError, "one root kind"),
         (lambda: builder().for_(Memcached()), ConfigError, "class of a kind"),
         (lambda: builder().owns(int), ConfigError, "is not a subclass"),
@@ -297,7 +297,7 @@ def builder():
             ConfigError,
             "needs a name",
         ),
-        (lambda: builder().for_(Memcached).build(None), TypeError, "needs a reconciler"),
+        (lambda: builder().for_(Memcached).build(None), TypeError, "a reconciler is an object"),
         (lambda: builder().for_(Memcached).build(lambda: None), TypeError, "called with one argument, the request"),
         (lambda: builder().for_(Memcached).build(lambda one, two: None), TypeError, "called with one argument"),
         (lambda: builder().for_(Memcached).watches(core.Pod, None).build(Reconciler()), TypeError, "event handler"),

@@ -141,7 +141,7 @@ async def test_kinds_share_the_conversion_endpoint(mgr):
             lambda mgr: ctrl.new_webhook_managed_by(mgr).for_(core.Pod).with_conversion(CONVERSION),
             "not one of its versions",
         ),
-        (lambda mgr: ctrl.new_webhook_managed_by(None), "webhooks are built for a manager"),
+        (lambda mgr: ctrl.new_webhook_managed_by(None), "a manager is needed"),
     ],
 )
 async def test_what_does_not_go_together_is_refused(mgr, build, message):
@@ -168,7 +168,7 @@ async def test_a_custom_path_that_is_none_is_refused(mgr, path):
 async def test_a_builder_completes_once(mgr):
     built = builder(mgr).with_defaulter(Defaulter())
     built.complete()
-    with pytest.raises(ConfigError, match="registered its webhooks already"):
+    with pytest.raises(ConfigError, match="has registered its webhooks"):
         built.complete()
 
 

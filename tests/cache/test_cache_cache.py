@@ -181,7 +181,7 @@ async def test_a_read_before_the_start_says_what_to_do(server, make):
         await cache.get(core.Pod, key("a"))
     with pytest.raises(CacheError, match="ended"):
         await cache.subscribe(core.Pod, name="late")
-    with pytest.raises(CacheError, match="started already"):
+    with pytest.raises(CacheError, match="was started before"):
         await cache.run()
 
 
@@ -539,7 +539,7 @@ async def test_a_selector_of_no_namespaces_is_refused(make):
         make(namespace_selector=NOTHING)
     with pytest.raises(ValueError, match="selects nothing"):
         await make(namespaces=["x"]).select_namespaces(NOTHING)
-    with pytest.raises(ValueError, match="goes with named namespaces"):
+    with pytest.raises(ValueError, match="needs named namespaces"):
         make(namespace_selector="team=a", namespaces={"": NamespaceOptions()})
 
 

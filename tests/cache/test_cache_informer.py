@@ -715,7 +715,7 @@ async def test_a_kind_that_is_not_served_is_reported_once_with_what_to_do_and_sy
 
 async def test_options_that_do_not_fit_the_kind_reach_the_reader(time):
     async def plan():
-        raise ConfigError("namespaces are set for a cluster-scoped kind")
+        raise ConfigError("a cluster-scoped kind has no namespaces")
 
     informer = informer_of(Script(time), plan=plan, sleep=lambda _: asyncio.sleep(0.01))
 

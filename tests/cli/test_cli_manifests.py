@@ -173,7 +173,7 @@ BAD_INPUT = {
     ),
     "certificates from two places": (
         "OPTIONS = ctrl.webhook.WebhookOptions(development=ctrl.webhook.DevelopmentMode(), cert_dir='/x')",
-        "cert_dir and a certificate made for it; leave out one",
+        "cert_dir together with development or secret; remove one",
     ),
     "a rule that grants nothing it can": (
         "@ctrl.rbac(urls='/metrics', verbs='get', namespace='ops')\nasync def reconcile(request): ...",

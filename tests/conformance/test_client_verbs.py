@@ -522,7 +522,7 @@ async def test_apply_refuses_what_was_read(client, namespace):
 
     with pytest.raises(ValueError, match="was read from the server"):
         await client.apply(obj, field_owner="mine")
-    with pytest.raises(ValueError, match="needs field_owner"):
+    with pytest.raises(ValueError, match="field_owner is not set"):
         await client.apply(config_map(namespace, "b"))
 
 

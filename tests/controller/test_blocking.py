@@ -112,7 +112,7 @@ async def test_the_actor_and_other_context_travel_along():
 
 
 async def test_on_the_event_loop_it_says_to_await():
-    with pytest.raises(RuntimeError, match="write `await` here"):
+    with pytest.raises(RuntimeError, match="Write `await`"):
         ctrl.blocking(answer())
 
 

@@ -655,7 +655,7 @@ async def test_a_start_whose_workers_end_without_a_stop_fails():
     task = asyncio.create_task(controller.start())
     await asyncio.sleep(0)
     controller.queue.shut_down()
-    with pytest.raises(RuntimeError, match="workers ended without a call of stop"):
+    with pytest.raises(RuntimeError, match="workers ended before stop"):
         await asyncio.wait_for(task, SOON)
 
 

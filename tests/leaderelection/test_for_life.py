@@ -284,7 +284,7 @@ async def test_a_pod_that_is_not_there_is_an_error():
 
 
 async def test_a_lock_needs_a_name():
-    with pytest.raises(ConfigError, match="needs a name for its lock"):
+    with pytest.raises(ConfigError, match="needs a name of the lock"):
         await become(Fake(), "", environ={"POD_NAME": "me", "POD_NAMESPACE": "ns"})
 
 

@@ -98,7 +98,7 @@ async def test_an_update_of_a_changed_lease_conflicts_until_it_is_read():
 
 
 async def test_an_update_before_any_read_conflicts():
-    with pytest.raises(Conflict, match="not read yet"):
+    with pytest.raises(Conflict, match="has not been read"):
         await LeaseLock(FakeClient(), OPTIONS).update(LeaseRecord(holder="me"))
 
 

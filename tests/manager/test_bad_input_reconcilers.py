@@ -63,7 +63,7 @@ async def test_one_that_returns_nonsense_is_told_what_to_return(make, logs, nons
     line = await first_line(make, logs, bad)
 
     assert "Mixed.reconcile returned " in line["error"]
-    assert "return None when all is done, Result(requeue_after=seconds) to be called again" in line["error"]
+    assert "return None when done, Result(requeue_after=seconds) to reconcile again" in line["error"]
 
 
 async def test_one_that_never_returns_is_cancelled_at_its_timeout(make, logs):

@@ -120,9 +120,9 @@ def test_the_election_is_the_one_a_module_names(package):
             {"a": "def setup(mgr): ...", "b": "def setup(mgr): ..."},
             r"several functions setup \(\S+\.a\.setup, \S+\.b\.setup\): keep one",
         ),
-        ({"a": "async def setup(mgr): ..."}, r"\.a\.setup is async.* make it a plain function"),
-        ({"a": "def setup(): ..."}, r"\.a\.setup has to take the manager and nothing else: def setup\(mgr"),
-        ({"a": "def setup(mgr, more): ..."}, "has to take the manager and nothing else"),
+        ({"a": "async def setup(mgr): ..."}, r"\.a\.setup is async.* Make it a plain function"),
+        ({"a": "def setup(): ..."}, r"\.a\.setup must have one parameter, the manager: def setup\(mgr"),
+        ({"a": "def setup(mgr, more): ..."}, "must have one parameter, the manager"),
         (
             {
                 "a": "import ctrlruntime as ctrl\n"

@@ -203,7 +203,7 @@ async def test_what_unpacks_to_more_than_the_limit_is_given_up():
     connection, _, answer = asked()
     receive(connection, [packed(gzip.compress(b"x" * 2001))])
 
-    with pytest.raises(OversizeError, match=r"unpacks to more than 2000 bytes.*Config.max_answer_size"):
+    with pytest.raises(OversizeError, match=r"decompresses to more than 2000 bytes.*Config.max_answer_size"):
         await answer.whole()
 
 

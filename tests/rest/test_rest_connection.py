@@ -135,7 +135,7 @@ async def test_an_answer_without_a_length_ends_with_its_connection():
 @pytest.mark.parametrize(
     ("came", "error", "text", "unanswered"),
     [
-        (b"", None, "closed the connection without an answer", True),
+        (b"", None, "closed the connection without a response", True),
         (b"", ConnectionResetError("reset"), r"failed \(ConnectionResetError: reset\)", True),
         (b"HTTP/1.1 2", None, r"broke off \(the connection was closed\)", False),
         (PLAIN[:-1], ConnectionResetError("reset"), r"broke off \(reset\)", False),

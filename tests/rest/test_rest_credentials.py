@@ -293,7 +293,7 @@ def test_a_plugin_is_told_what_is_asked_of_it_and_has_its_own_environment():
         ("import sys; sys.exit('no ticket')", "failed with exit code 1; see what it wrote to stderr"),
         ("print('hello')", "printed no JSON"),
         ("print('[]')", "printed no ExecCredential of client.authentication.k8s.io/v1, which the kubeconfig asks for"),
-        (printing({"token": "t"}, version=V1BETA1), "make the two agree"),
+        (printing({"token": "t"}, version=V1BETA1), "Make the two agree"),
         (printing({}), "neither a token nor a client certificate"),
         (printing({"clientCertificateData": "x"}), "only one of clientCertificateData, clientKeyData"),
         (printing({"token": "t", "expirationTimestamp": "soon"}), "expirationTimestamp that is not a time"),

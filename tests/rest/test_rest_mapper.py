@@ -310,14 +310,14 @@ async def test_a_failure_is_its_exception_and_is_not_remembered(server, mapper):
 async def test_an_answer_that_is_no_discovery_is_shown(server, mapper, body):
     server.answers["/apis"] = (200, body)
 
-    with pytest.raises(TransportError, match="not discovery"):
+    with pytest.raises(TransportError, match="not a discovery document"):
         await mapper.resource_for(DEPLOYMENT)
 
 
 async def test_what_is_no_api_server_is_said(server, mapper):
     server.answers |= {"/api": (404, b""), "/apis": (404, b"")}
 
-    with pytest.raises(TransportError, match="is the address that of a Kubernetes API server"):
+    with pytest.raises(TransportError, match="Check that it is the address of a Kubernetes API server"):
         await mapper.resource_for(DEPLOYMENT)
 
 

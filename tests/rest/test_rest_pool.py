@@ -327,13 +327,13 @@ async def test_a_tunnel_goes_through_a_socks_proxy(
 @pytest.mark.parametrize(
     ("said", "credentials", "message"),
     [
-        ([b"HTTP/1.1 400 Bad Request\r\n"], "", "it does not speak SOCKS 5"),
+        ([b"HTTP/1.1 400 Bad Request\r\n"], "", "it is not a SOCKS 5 proxy"),
         (
             [b"\x05\xff"],
             "",
-            "it accepts no way to log in that is known here: put a user name and password into its URL",
+            "it accepts no supported authentication method: put a user name and password into its URL",
         ),
-        ([b"\x05\xff"], "jane:x@", "it accepts no way to log in that is known here$"),
+        ([b"\x05\xff"], "jane:x@", "it accepts no supported authentication method$"),
         ([b"\x05\x02", b"\x01\x01"], "jane:x@", "it does not accept the user name and password of its URL"),
         ([b"\x05\x00", b"\x05\x05\x00\x01" + bytes(6)], "", "the connection was refused"),
         ([b"\x05\x00", b"\x05\x63\x00\x01" + bytes(6)], "", "failure 99"),

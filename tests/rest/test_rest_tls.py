@@ -75,7 +75,7 @@ async def test_insecure_trusts_any_server(authority):
 
 @pytest.mark.parametrize("authority", [{"ca_data": b"x"}, {"ca_file": "/ca.crt"}])
 def test_an_authority_that_would_not_be_looked_at_is_refused(authority):
-    with pytest.raises(ConfigError, match="remove one of the two"):
+    with pytest.raises(ConfigError, match="remove one of them"):
         TLSConfig(insecure_skip_verify=True, **authority)
 
 

@@ -477,7 +477,7 @@ async def test_a_connection_that_breaks_is_a_transport_error_and_a_write_is_sent
 
     async with connected(server.url) as transport:
         await transport.request("GET", "/api")  # the connection is in the pool now: only a read may be sent again
-        with pytest.raises(TransportError, match=r"PUT /api: http://.* closed the connection without an answer"):
+        with pytest.raises(TransportError, match=r"PUT /api: http://.* closed the connection without a response"):
             await transport.request("PUT", "/api", body=b"1")
 
     assert [request.method for request in server.requests] == ["GET", "PUT"]
@@ -494,7 +494,7 @@ async def test_a_read_on_a_connection_that_was_closed_meanwhile_is_sent_again_on
         await transport.request("GET", "/api")
         assert (await transport.request("GET", "/api")).status == 200
         server.answers[:] = [hang_up]
-        with pytest.raises(TransportError, match="without an answer"):
+        with pytest.raises(TransportError, match="without a response"):
             await transport.request("GET", "/api")
 
     assert len(server.requests) == 5
@@ -539,7 +539,7 @@ async def test_no_answer_in_time_is_a_request_timeout(server):
     counter = Counter()
 
     async with connected(server.url, counter=counter) as transport:
-        with pytest.raises(RequestTimeoutError, match=r"GET /api: no complete answer from .* within 0.05 s"):
+        with pytest.raises(RequestTimeoutError, match=r"GET /api: no complete response from .* within 0.05 s"):
             await transport.request("GET", "/api", timeout=0.05)
         with pytest.raises(RequestTimeoutError, match=r"sent no headers within 0.05 s"):
             async with transport.stream("/api", headers_within=0.05):

@@ -183,7 +183,7 @@ async def test_a_list_that_cannot_be_read_is_an_error_that_does_not_show_it(serv
     server.will((200, {}, body))
 
     async with connected(server.url) as transport:
-        with pytest.raises(TransportError, match="the answer is not a list") as caught:
+        with pytest.raises(TransportError, match="the response is not a list") as caught:
             await Collection(transport, PODS).page()
 
     assert "czNjcmV0" not in str(caught.value)

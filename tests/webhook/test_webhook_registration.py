@@ -47,7 +47,7 @@ def test_paths_and_names_are_kubebuilders():
         ({"operations": ["PEEK"]}, "operation .?PEEK.? does not exist"),
         ({"operations": []}, "operations is"),
         ({"resources": "pods"}, "give a list"),
-        ({"admission_review_versions": ["v2"]}, "v1 and v1beta1 are understood"),
+        ({"admission_review_versions": ["v2"]}, "v1 and v1beta1 are supported"),
         ({"mutating": False, "reinvocation_policy": "IfNeeded"}, "for mutating webhooks"),
         ({"name": f"a.{'b' * 250}.c"}, "at most 253 characters"),
         ({"groups": ["*", "apps"]}, r"groups are \('\*', 'apps'\); give '\*' alone"),

@@ -46,7 +46,7 @@ def test_back_off_does_not_overflow():
 
 @pytest.mark.parametrize(("base", "cap"), [(0.0, 1.0), (-1.0, 1.0), (2.0, 1.0)])
 def test_impossible_back_off_is_refused(base, cap):
-    with pytest.raises(ValueError, match="back-off from"):
+    with pytest.raises(ValueError, match="backoff from"):
         ItemExponentialFailureRateLimiter(base, cap)
 
 
