@@ -26,7 +26,7 @@ class Request(msgspec.Struct, frozen=True, order=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What should happen next. An exception means: again, with back-off; TerminalError: not again until something changes."""
+    """What should happen next. An exception means: again, with backoff; TerminalError: not again until something changes."""
 
     requeue_after: float = 0.0
     """Seconds until the key is reconciled again even if nothing happens; 0 = only when something happens."""

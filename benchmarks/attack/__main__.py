@@ -42,12 +42,12 @@ def _attack_servers(seconds: float, again: float, *, is_quick: bool) -> None:
     rows: dict[str, list[str]] = {"(quiet)": []}
     if not is_quick:
         rows |= {kind: [kind] for kind in KINDS}
-    rows["all six, from the address of the honest client"] = rows["all six, from eight other addresses"] = list(KINDS)
+    rows["all six, from the address of the valid client"] = rows["all six, from eight other addresses"] = list(KINDS)
     print(
-        f"{CONNECTIONS} hostile connections, each closed one back after {again:g} s, beside {RATE:g} honest reviews a second; "
+        f"{CONNECTIONS} hostile connections, reconnecting after {again:g} s, next to {RATE:g} valid reviews a second; "
         f"{seconds:g} s for each row\n"
     )
-    print("| hostile connections | reviews failed | p50 ms | p99 ms | p99 by quiet | peak MiB | limits met |")
+    print("| hostile connections | reviews failed | p50 ms | p99 ms | p99 ÷ quiet | peak MiB | limits met |")
     print("|---|---:|---:|---:|---:|---:|---|")
     quiet = None
     for name, kinds in rows.items():
@@ -64,7 +64,7 @@ def _attack_servers(seconds: float, again: float, *, is_quick: bool) -> None:
 
 def _attack_client() -> None:
     print(
-        "\n| hostile answer | what the client made of it | MiB more at the peak | longest pause of the loop, ms | seconds |"
+        "\n| hostile response | result in the client | MiB more at the peak | longest pause of the loop, ms | seconds |"
     )
     print("|---|---|---:|---:|---:|")
     for kind in ANSWERS:
@@ -80,7 +80,7 @@ def _attack_client() -> None:
 
 
 def _run(kinds: list[str], sources: list[str], seconds: float, again: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the honest client measured, and the numbers of the server."""
+    """Return what the valid client measured, and the numbers of the server."""
     with _process("benchmarks.attack.victim") as victim:
         assert victim.stdout is not None
         assert victim.stdin is not None

@@ -97,7 +97,7 @@ KINDS: Final[dict[str, tuple[bool, Callable[[_Streams], Awaitable[None]]]]] = {
     "headers byte by byte": (True, _slow_headers),
     "7 MiB body without its last byte": (True, _lacks_a_byte),
     "body byte by byte": (True, _slow_body),
-    "requests without reading answers": (True, _deaf),
+    "requests without reading responses": (True, _deaf),
 }
 """By name: whether it does the TLS handshake, and what it does then."""
 

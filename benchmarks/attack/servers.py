@@ -77,19 +77,19 @@ _STATUS = json.dumps(
 ).encode()
 
 KINDS: dict[str, Kind] = {
-    "gzip-400": Kind("398 KiB of gzip that unpack to 400 MiB", lambda: packed(OK, repeated(b"\0", 400 * MIB))),
+    "gzip-400": Kind("398 KiB of gzip that decompress to 400 MiB", lambda: packed(OK, repeated(b"\0", 400 * MIB))),
     "gzip-stream": Kind(
-        "a watch that unpacks to 400 MiB without a line break", lambda: packed(OK, repeated(b"x", 400 * MIB)), "watch"
+        "a watch that decompresses to 400 MiB without a line break", lambda: packed(OK, repeated(b"x", 400 * MIB)), "watch"
     ),
     "gzip-members": Kind(
         "400,000 empty members of gzip", lambda: sized(gzip.compress(b"") * 400_000, b"Content-Encoding: gzip\r\n")
     ),
     "gzip-garbage": Kind(
-        "gzip that goes on as something else",
+        "gzip followed by other bytes",
         lambda: sized(gzip.compress(b"{}") + b"x" * 99, b"Content-Encoding: gzip\r\n"),
     ),
-    "gzip-cut": Kind("gzip that is cut short", lambda: sized(gzip.compress(b"{}")[:-4], b"Content-Encoding: gzip\r\n")),
-    "unknown-coding": Kind("a coding that was not asked for", lambda: sized(b"{}", b"Content-Encoding: br\r\n")),
+    "gzip-cut": Kind("truncated gzip", lambda: sized(gzip.compress(b"{}")[:-4], b"Content-Encoding: gzip\r\n")),
+    "unknown-coding": Kind("an encoding that was not requested", lambda: sized(b"{}", b"Content-Encoding: br\r\n")),
     "header-200": Kind("one header of 200 MB", lambda: after(OK + b"X: ", repeated(b"x", 200_000_000))),
     "headers-200": Kind("200 MB of small headers", lambda: after(OK, repeated(b"X: y\r\n", 200_000_000))),
     "reason-200": Kind("a status line of 200 MB", lambda: after(b"HTTP/1.1 200 ", repeated(b"x", 200_000_000))),
@@ -105,9 +105,9 @@ KINDS: dict[str, Kind] = {
         lambda: after(OK + b"Transfer-Encoding: chunked\r\n\r\n2;", repeated(b"x", 200_000_000)),
     ),
     "body-600": Kind(
-        "600 MiB, announced", lambda: after(OK + b"Content-Length: %d\r\n\r\n" % (600 * MIB), repeated(b" ", 600 * MIB))
+        "600 MiB with a Content-Length", lambda: after(OK + b"Content-Length: %d\r\n\r\n" % (600 * MIB), repeated(b" ", 600 * MIB))
     ),
-    "body-endless": Kind("a body of 600 MiB without a length", lambda: after(OK + b"\r\n", repeated(b" ", 600 * MIB))),
+    "body-endless": Kind("600 MiB without a Content-Length", lambda: after(OK + b"\r\n", repeated(b" ", 600 * MIB))),
     "chunks-600": Kind(
         "600 MiB in chunks",
         lambda: after(OK + b"Transfer-Encoding: chunked\r\n\r\n", chunked(repeated(b" ", 600 * MIB))),
@@ -124,11 +124,11 @@ KINDS: dict[str, Kind] = {
         "a watch frame of 100,000 brackets", lambda: sized(b'{"type": "ADDED", "object": ' + _DEEP + b"\n"), "watch"
     ),
     "deep-status": Kind(
-        "a refusal of 100,000 brackets",
+        "an error body of 100,000 brackets",
         lambda: after(b"HTTP/1.1 500 No\r\nContent-Length: 100000\r\n\r\n", iter((_DEEP,))),
     ),
     "odd-status": Kind(
-        "a refusal whose fields are of other types",
+        "an error body with wrong types",
         lambda: after(b"HTTP/1.1 404 No\r\nContent-Length: %d\r\n\r\n" % len(_STATUS), iter((_STATUS,))),
     ),
     "retry-now": Kind(
@@ -137,13 +137,13 @@ KINDS: dict[str, Kind] = {
         ends=False,
     ),
     "two-answers": Kind(
-        "two answers to one request",
+        "two responses to one request",
         lambda: iter((OK + b"Content-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nX: stale",)),
         ends=False,
     ),
-    "silence": Kind("no answer at all", lambda: iter(()), ends=False),
-    "cut": Kind("a body that is cut", lambda: after(OK + b"Content-Length: 100\r\n\r\n", iter((b"{",)))),
-    "no-http": Kind("bytes that are no HTTP", lambda: iter((b"SSH-2.0-OpenSSH_9.9\r\n",))),
+    "silence": Kind("no response", lambda: iter(()), ends=False),
+    "cut": Kind("a truncated body", lambda: after(OK + b"Content-Length: 100\r\n\r\n", iter((b"{",)))),
+    "no-http": Kind("bytes that are not HTTP", lambda: iter((b"SSH-2.0-OpenSSH_9.9\r\n",))),
 }
 
 
@@ -243,7 +243,7 @@ async def watching_the_loop() -> AsyncIterator[Callable[[], float]]:
 
 
 async def attack(name: str, *, timeout: float = 20.0) -> Row:
-    """Ask a server of that kind and return what happened: the class and text of an error of ctrlruntime, `an answer` for one.
+    """Ask a server of that kind and return what happened: the class and text of an error of ctrlruntime, `a response` for one.
 
     Whatever else is raised goes on: no client may raise it.
     """
@@ -271,7 +271,7 @@ async def attack(name: str, *, timeout: float = 20.0) -> Row:
                     await collection.page()
                 else:
                     await transport.request("GET", "/api/v1/pods")
-                outcome = "an answer"
+                outcome = "a response"
             except CtrlError as error:
                 outcome = f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - began

@@ -6,7 +6,7 @@
 | `ready-after` | seconds (or `1m30s`) from binding to readiness, instead of the server's `pod_ready_delay` |
 | `run-for` | how long containers that end (`succeed`, `fail`, `crash-loop`) run before they do; 0 |
 | `exit-code` | the code with which `fail` and `crash-loop` end; 1 |
-| `restart-delay` | the first back-off of a container that is restarted; it doubles up to 300 s; 10 s |
+| `restart-delay` | the first backoff of a container that is restarted; it doubles up to 300 s; 10 s |
 | `terminate-after` | how long a deleted Pod takes to end, within its grace period; 0 |
 | `log`, `log.CONTAINER` | what `pods/log` answers for every container, or for one |
 

@@ -3,7 +3,7 @@
 ```text
 RESOLVING → LISTING → WATCHING ⟲        a watch that ends is resumed from its last version, without a list
      ↑          ↑________│ 410          a version that is too old: list again
-     └── any state: error → wait (back-off with jitter) → the same state again
+     └── any state: error → wait (backoff with jitter) → the same state again
 ```
 
 Below it is a `Collection` (pages and frames of bytes); above it an informer iterates over `Listed`, `Replaced`, `Changed`

@@ -500,7 +500,7 @@ class Controller(Generic[R]):
         if result is not None and result.requeue_after > 0:
             wakes_at = now + result.requeue_after
         elif error is not None and (pending := self.queue.pending(item.key)) is not None:
-            # The back-off, unless an event that came meanwhile is earlier.
+            # The backoff, unless an event that came meanwhile is earlier.
             wakes_at = None if pending.ready_in is None else now + pending.ready_in
         done = Run(
             id=run.id,

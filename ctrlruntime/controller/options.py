@@ -28,7 +28,7 @@ class ControllerOptions(Generic[R]):
     """Delays between failures of one request; None: 5 ms, doubled by each failure up to 1000 s. One instance serves one controller."""
 
     reconciliation_timeout: float | None = None
-    """Seconds after which a reconcile is cancelled, counted as timed out and repeated with back-off; None: no limit."""
+    """Seconds after which a reconcile is cancelled, counted as timed out and repeated with backoff; None: no limit."""
 
     cache_sync_timeout: float | None = None
     """Seconds the watches may take to sync before the controller fails with CacheSyncTimeoutError; None: wait, and say in the log for what."""

@@ -26,7 +26,7 @@ T = TypeVar("T", default=Any)
 
 
 class ReconcileTimeoutError(CtrlError):
-    """A reconcile ran longer than `reconciliation_timeout` and was cancelled; the request is repeated with back-off."""
+    """A reconcile ran longer than `reconciliation_timeout` and was cancelled; the request is repeated with backoff."""
 
 
 class ReconcilePanicError(CtrlError):

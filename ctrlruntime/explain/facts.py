@@ -42,7 +42,7 @@ class Call(msgspec.Struct, kw_only=True):
 
 
 Cause = Literal["events", "retry", "requeue_after", "unknown"]
-"""Why a run came: events did it, the back-off after a failure, the run before asked for it, or a source that gave no reason."""
+"""Why a run came: events did it, the backoff after a failure, the run before asked for it, or a source that gave no reason."""
 
 
 class Run(msgspec.Struct, kw_only=True):

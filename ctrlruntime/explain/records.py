@@ -39,7 +39,7 @@ def reason_of(pending: Pending[Any], history: record.History) -> str:
         return "; ".join(str(trigger) for trigger in pending.triggers[:3])
     if pending.attempts:
         last = history.runs[-1].error if history.runs else ""
-        return f"back-off after {pending.attempts} failure{'s'[: pending.attempts != 1]}" + (
+        return f"backoff after {pending.attempts} failure{'s'[: pending.attempts != 1]}" + (
             f" ({last})" if last else ""
         )
     if history.wakes_at is not None:

@@ -192,7 +192,7 @@ def _checked_setup(function: Callable[..., Any]) -> Setup:
         inspect.signature(function).bind(None)
     except TypeError:
         raise GenerateError(
-            f"{where} has to take the manager and nothing else: def setup(mgr: ctrl.Manager) -> None"
+            f"{where} must have one parameter, the manager: def setup(mgr: ctrl.Manager) -> None"
         ) from None
     return cast("Setup", function)
 

@@ -2,7 +2,7 @@
 
 When nothing is ready to run, the loop's time moves to its next timer instead of waiting for it; so `asyncio.sleep`, time
 limits and `call_later` take no time, and what happens at which moment is exact. It is for code without sockets: queues,
-elections, back-off. Hand the loop's time to what takes a clock::
+elections, backoff. Hand the loop's time to what takes a clock::
 
     @in_virtual_time
     async def test_a_day_passes():

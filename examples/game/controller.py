@@ -77,7 +77,7 @@ class GameReconciler:
     async def reconcile(self, request: ctrl.Request) -> ctrl.Result | None:
         game = await self.client.get_or_none(Game, request)
         if game is None or game.metadata.deletion_timestamp is not None:
-            self.log.info("game is gone; what it owns is collected")
+            self.log.info("game no longer exists; Kubernetes deletes its dependents")
             return None
         fill_in(game)  # in memory, for Games that were stored without webhooks
 

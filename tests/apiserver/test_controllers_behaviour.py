@@ -89,7 +89,7 @@ async def test_crash_looping_container_is_restarted_after_a_back_off_that_grows(
         status = state(c)
         assert status["state"]["waiting"]["reason"] == "CrashLoopBackOff"
         assert status["state"]["waiting"]["message"].startswith(
-            "back-off 10s restarting failed container=c pod=p_default("
+            "backoff 10s restarting failed container=c pod=p_default("
         )
         assert status["lastState"]["terminated"]["exitCode"] == 7
         assert (status["restartCount"], status["ready"], status["started"]) == (1, False, False)
@@ -101,7 +101,7 @@ async def test_crash_looping_container_is_restarted_after_a_back_off_that_grows(
         assert state(c)["restartCount"] == 1
         await nudge(c, clock, 5)
         assert state(c)["restartCount"] == 2
-        assert "back-off 20s" in state(c)["state"]["waiting"]["message"]
+        assert "backoff 20s" in state(c)["state"]["waiting"]["message"]
         reasons = {event["reason"] for event in c.api.list("", "events", "default")}
         assert "BackOff" in reasons
 

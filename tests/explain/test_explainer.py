@@ -186,7 +186,7 @@ async def test_after_a_failure_the_back_off_and_the_error_are_named():
 
     assert seen.failures == 1
     assert seen.next_at == pytest.approx(time.time() + 60, abs=5)
-    assert "back-off after 1 failure (ValueError: no port)" in seen.next
+    assert "backoff after 1 failure (ValueError: no port)" in seen.next
     assert (seen.runs[0].outcome, seen.runs[0].error) == ("error", "ValueError: no port")
 
 

@@ -44,7 +44,7 @@ class Gizmo(Object, group="faults.example.com", version="v1"):
 # --- connections -----------------------------------------------------------------------------------------------------
 
 
-@fault("a watch goes silent, its socket stays open", kind="connection", bound=60)
+@fault("a watch goes silent, but its socket stays open", kind="connection", bound=60)
 async def silent_watch(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -66,7 +66,7 @@ async def silence_inside_a_frame(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("new watches stay silent, too, for 30 s", kind="connection", bound=60)
+@fault("new watches are silent too, for 30 s", kind="connection", bound=60)
 async def silence_that_lasts(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -78,7 +78,7 @@ async def silence_that_lasts(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("a network that swallows everything for 20 s, pooled connections included", kind="connection", bound=60)
+@fault("the network drops all bytes for 20 s, also those of pooled connections", kind="connection", bound=60)
 async def black_hole(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -91,7 +91,7 @@ async def black_hole(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("all connections are forgotten by what stands between, and then a write comes", kind="connection", bound=60)
+@fault("a firewall forgets all connections, then a write is sent", kind="connection", bound=60)
 async def forgotten_connections(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -108,7 +108,7 @@ async def forgotten_connections(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("a watch drips byte by byte, without a whole frame", kind="connection", bound=60)
+@fault("a watch sends single bytes, without a complete frame", kind="connection", bound=60)
 async def dripping_watch(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -160,7 +160,7 @@ fault("connections are refused for 15 s", kind="connection", bound=40)(_refusing
 fault("connections are refused for 2 minutes", kind="connection", bound=65)(_refusing(120))
 
 
-@fault("each watch ends as soon as it begins, for 20 s", kind="connection", bound=40)
+@fault("each watch ends as soon as it starts, for 20 s", kind="connection", bound=40)
 async def ended_at_once(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -173,7 +173,7 @@ async def ended_at_once(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("a watch is asked for and never begins", kind="connection", bound=60)
+@fault("a watch request gets no response", kind="connection", bound=60)
 async def headers_that_never_come(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -186,7 +186,7 @@ async def headers_that_never_come(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("the first list of one kind hangs, another kind goes on", kind="connection", bound=70,
+@fault("the first list of one kind hangs, another kind continues", kind="connection", bound=70,
        kinds=(core.ConfigMap, core.Secret))  # fmt: skip
 async def one_list_hangs(world: World) -> None:
     await world.prepare()
@@ -199,7 +199,7 @@ async def one_list_hangs(world: World) -> None:
             await world.recovered(began)
 
 
-@fault("the watch of one kind goes silent, another kind goes on", kind="connection", bound=60,
+@fault("the watch of one kind goes silent, another kind continues", kind="connection", bound=60,
        kinds=(core.ConfigMap, core.Secret))  # fmt: skip
 async def one_watch_hangs(world: World) -> None:
     await world.prepare()
@@ -213,7 +213,7 @@ async def one_watch_hangs(world: World) -> None:
         world.assert_no_list(since=began, kind=core.Secret)
 
 
-@fault("frames come 5 s late", kind="connection", bound=10)
+@fault("frames arrive 5 s late", kind="connection", bound=10)
 async def late_frames(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -224,7 +224,7 @@ async def late_frames(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("frames of 3 MiB come in pieces, cut inside characters", kind="connection", bound=40)
+@fault("frames of 3 MiB arrive in pieces, split inside characters", kind="connection", bound=40)
 async def huge_frames(world: World) -> None:
     def pad(item):
         item["metadata"].setdefault("annotations", {})["padding"] = PADDING
@@ -260,7 +260,7 @@ def _expiry(how: str, reason: str):
     return body
 
 
-for _how, _words in (("event", "in the watch, as an event"), ("http", "as the answer to a watch")):
+for _how, _words in (("event", "in the watch, as an event"), ("http", "as the response to a watch")):
     for _reason in ("Expired", "Gone"):
         fault(f"410 {_reason} {_words}", kind="history", bound=5)(_expiry(_how, _reason))
 
@@ -278,7 +278,7 @@ async def expired_page(world: World) -> None:
         assert max(int(request.query["limit"]) for request in lists) <= 4
 
 
-@fault("a list breaks off inside its first page", kind="history", bound=10, options={"page_size": 2})
+@fault("a list is interrupted inside its first page", kind="history", bound=10, options={"page_size": 2})
 async def broken_page(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -289,7 +289,7 @@ async def broken_page(world: World) -> None:
         world.assert_lists(2, since=began)
 
 
-@fault("a watch goes silent, and its version is too old when it is resumed", kind="history", bound=60)
+@fault("a watch goes silent, and its version is too old to resume", kind="history", bound=60)
 async def silence_and_expiry(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -300,7 +300,7 @@ async def silence_and_expiry(world: World) -> None:
         world.assert_lists(1, since=began)
 
 
-@fault("every version is called too old for 20 s", kind="history", bound=60)
+@fault("every version is too old for 20 s", kind="history", bound=60)
 async def storm_of_410(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -312,7 +312,7 @@ async def storm_of_410(world: World) -> None:
         await world.recovered(ended)
 
 
-@fault("a list comes from a server that lags behind", kind="history", bound=15)
+@fault("a list comes from a server with older data", kind="history", bound=15)
 async def list_from_the_past(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -348,7 +348,7 @@ async def throttled(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("429 with Retry-After for lists at the start", kind="throttling", bound=10)
+@fault("429 with Retry-After for the first lists", kind="throttling", bound=10)
 async def throttled_at_the_start(world: World) -> None:
     await world.prepare()
     began = time.monotonic()
@@ -376,10 +376,10 @@ def _failing(status: int):
 
 
 for _status in (500, 503, 504):
-    fault(f"every request is answered with {_status} for 30 s", kind="throttling", bound=60)(_failing(_status))
+    fault(f"every request gets {_status} for 30 s", kind="throttling", bound=60)(_failing(_status))
 
 
-@fault("an answer that is not JSON", kind="objects", bound=5)
+@fault("a response is not JSON", kind="objects", bound=5)
 async def answer_without_sense(world: World) -> None:
     await world.prepare()
     async with world.running():
@@ -395,7 +395,7 @@ async def answer_without_sense(world: World) -> None:
 
 
 @fault(
-    "a kind is not served at the start and comes later",
+    "a kind is not served at first, and is added later",
     kind="kinds",
     bound=15,
     kinds=(core.ConfigMap, Gadget),
@@ -416,7 +416,7 @@ async def late_kind(world: World) -> None:
         await asyncio.to_thread(world.server.uninstall_crds, names)
 
 
-@fault("a kind is removed and comes back, another kind goes on", kind="kinds", bound=15, kinds=(core.ConfigMap, Gizmo),
+@fault("a kind is removed and added again, another kind continues", kind="kinds", bound=15, kinds=(core.ConfigMap, Gizmo),
        unscaled=1.0)  # fmt: skip
 async def removed_kind(world: World) -> None:
     await world.prepare()
@@ -452,7 +452,7 @@ def _role(world: World, name: str, resource: str) -> dict[str, object]:
     }
 
 
-@fault("a permission is removed and given back, another kind goes on", kind="kinds", bound=15,
+@fault("a permission is removed and added again, another kind continues", kind="kinds", bound=15,
        kinds=(core.ConfigMap, core.Secret),
        may_log=("forbidden to list and watch, waiting for permission",))  # fmt: skip
 async def removed_permission(world: World) -> None:
@@ -497,7 +497,7 @@ async def _refused(world: World, since: float) -> None:
 # --- objects ---------------------------------------------------------------------------------------------------------
 
 
-@fault("an object that no reader can decode stops only itself", kind="objects", bound=10,
+@fault("an object cannot be decoded, others are not affected", kind="objects", bound=10,
        may_log=("reconcile failed, retrying with backoff",))  # fmt: skip
 async def poisoned_object(world: World) -> None:
     def poison(item):
@@ -515,7 +515,7 @@ async def poisoned_object(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("an object without metadata is left out", kind="objects", bound=10,
+@fault("an object without metadata is skipped", kind="objects", bound=10,
        may_log=("object without readable metadata skipped",))  # fmt: skip
 async def object_without_metadata(world: World) -> None:
     def behead(item):
@@ -533,7 +533,7 @@ async def object_without_metadata(world: World) -> None:
         world.assert_no_list(since=began)
 
 
-@fault("an object of another kind is left out", kind="objects", bound=10,
+@fault("an object of another kind is skipped", kind="objects", bound=10,
        may_log=("object of another kind skipped",))  # fmt: skip
 async def object_of_another_kind(world: World) -> None:
     def swap(item):
@@ -554,7 +554,7 @@ async def object_of_another_kind(world: World) -> None:
 # --- clocks ----------------------------------------------------------------------------------------------------------
 
 
-@fault("the event loop stands still for 90 s", kind="clock", bound=10,
+@fault("the event loop is blocked for 90 s", kind="clock", bound=10,
        may_log=("event loop hangs: lease not renewed, liveness fails",))  # fmt: skip
 async def frozen_loop(world: World) -> None:
     await world.prepare()
@@ -584,7 +584,7 @@ async def jumping_clock(world: World) -> None:
 # --- readiness -------------------------------------------------------------------------------------------------------
 
 
-@fault("readiness names the kind that was silent too long, and is well again", kind="readiness", bound=60,
+@fault("readiness names a stale kind, and recovers", kind="readiness", bound=60,
        kinds=(core.ConfigMap, core.Secret))  # fmt: skip
 async def stale_kind(world: World) -> None:
     await world.prepare()
@@ -614,7 +614,7 @@ MANY_KINDS = (
 )  # fmt: skip
 
 
-@fault("a hundred watches end in order, and readiness does not flap", kind="readiness", bound=10,
+@fault("a hundred watches end on time, and readiness stays true", kind="readiness", bound=10,
        options={"timeout": (1.0, 1.0)})  # fmt: skip
 async def ordinary_reconnects(world: World) -> None:
     watches = Match(verb="watch", namespace=world.namespace)
@@ -656,7 +656,7 @@ async def test_all_recover_within_their_bounds_with_the_default_times(server, ti
             except Exception as error:  # noqa: BLE001 - the others go on
                 return f"{made.name}: {error!r}"
 
-    alone = {"the event loop stands still for 90 s", "the wall clock jumps by hours"}  # they concern the whole process
+    alone = {"the event loop is blocked for 90 s", "the wall clock jumps by hours"}  # they concern the whole process
     results = list(await asyncio.gather(*(one(made) for made in SCENARIOS if made.name not in alone)))
     results += [await one(made) for made in SCENARIOS if made.name in alone]
     outcomes += [result for result in results if isinstance(result, Outcome)]

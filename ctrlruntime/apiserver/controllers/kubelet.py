@@ -116,7 +116,7 @@ class Kubelet:
         return 0.0 if behaviour.ends_with is not None else None
 
     async def _fail_to_pull(self, api: API, pod: Document) -> float | None:
-        """Report an image that is not there: first the error, then the back-off from it."""
+        """Report an image that is not there: first the error, then the backoff from it."""
         statuses = (pod.get("status") or {}).get("containerStatuses") or [{}]
         image = pod["spec"]["containers"][0].get("image", "")
         match (statuses[0].get("state") or {}).get("waiting", {}).get("reason"):
@@ -178,7 +178,7 @@ class Kubelet:
                 {
                     "waiting": {
                         "reason": "CrashLoopBackOff",
-                        "message": f"back-off {_go_duration(delay)} restarting failed container={container['name']} {where}",
+                        "message": f"backoff {_go_duration(delay)} restarting failed container={container['name']} {where}",
                     }
                 },
                 last={"terminated": {**last, "containerID": f"{_SCHEME}{container['name']}"}},
