@@ -39,7 +39,7 @@ TITLES = {
     "controllers": "100 controllers in one manager: start to {count:,} reconciles",
     "events": "a watch event: one of {count:,} cached custom resources was changed",
     "applied": "server-side apply of a child for each of {count:,} objects",
-    "webhook": "webhook: a defaulter is asked {count:,} times a second",
+    "webhook": "webhook: a defaulter is called {count:,} times a second",
     "startup": "start to end of a process (floor: import asyncio, ssl)",
     "server": "API server, {count:,} ConfigMaps",
 }

@@ -9,7 +9,7 @@ from crd_cases import Client, load, run
 
 CASES = load()
 KNOWN = {
-    "malformed number": "the JSON parser's own words for what it does not understand differ",
+    "malformed number": "the text of the parser error differs",
 }
 """Cases that differ on the embedded server, and why."""
 

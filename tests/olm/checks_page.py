@@ -13,14 +13,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "olm-checks.md"
 INTRODUCTION = """\
 # Checks of a bundle
 
-`ctrl bundle validate` looks for what is listed here. A finding names its check by the code, which stays. An error is what OLM, a catalog or
-kube-apiserver refuses, or what does not work when it is installed; the command exits with 1. A warning is what can be installed, and
-somebody will miss something. `type` is the word operator-framework's own validator has for such findings; JSON has it as `checkType`.
+`ctrl bundle validate` runs these checks. Each finding has the code of its check, and codes do not change. An error means that OLM, a catalog or
+kube-apiserver rejects the bundle, or that the operator does not work after its installation. The command then exits with 1. A warning means that the
+bundle can be installed, but something recommended is missing. `type` is the name of such findings in operator-framework's own validator; in JSON
+it is `checkType`.
 
-The objects of a bundle, the Deployments, roles and webhooks that OLM makes out of a ClusterServiceVersion, and its examples are created in
-the memory of an API server, which says what kube-apiserver 1.36 would say.
+The checks create all objects in an API server in memory, which rejects what kube-apiserver 1.36 would reject. These are the objects of the bundle
+and its examples. They include the Deployments, roles and webhooks that OLM creates from the ClusterServiceVersion.
 
-This page is made from the validators, and the test suite holds it to them.
+This page is generated from the validators, and the test suite checks it.
 """
 
 
@@ -29,9 +30,9 @@ def page() -> str:
     lines = [INTRODUCTION, "## Always", ""]
     for validator in ALWAYS:
         lines += [f"### {validator.summary}", "", *_table(validator.checks)]
-    lines += ["## When they are selected", ""]
+    lines += ["## Optional checks", ""]
     lines += [
-        "`--select-optional name=NAME` runs one of these, `suite=SUITE` all of a suite. `--list-optional` prints them.",
+        "Select one with `--select-optional name=NAME`, or all checks of a suite with `suite=SUITE`. `--list-optional` lists them.",
         "",
     ]
     homes: dict[str, str] = {}

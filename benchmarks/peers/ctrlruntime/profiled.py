@@ -18,10 +18,10 @@ from benchmarks.peers.ctrlruntime import __main__ as program
 
 STAGES = {
     "TLS and socket": ("rest/session:", "python3.11/ssl:", "asyncio/selector_events:"),
-    "HTTP: requests, answers, unpacking": ("rest/connection:", "rest/transport:", "rest/fence:Fence"),
-    "a page or frame is cut into objects": ("rest/collection:", "rest/watch:", "cache/reflector:"),
+    "HTTP: requests, responses, gzip": ("rest/connection:", "rest/transport:", "rest/fence:Fence"),
+    "a page or frame is split into objects": ("rest/collection:", "rest/watch:", "cache/reflector:"),
     "an object's metadata, without managedFields": ("cache/managed_fields:", "api/metadata:", "cache/informer:Informer._entry"),
-    "the store, and telling its subscribers": ("cache/store:", "cache/informer:", "cache/subscription:", "ctrlruntime/event:"),
+    "the store, and notifying subscribers": ("cache/store:", "cache/informer:", "cache/subscription:", "ctrlruntime/event:"),
     "predicates and handlers": ("ctrlruntime/source:", "ctrlruntime/handler:", "ctrlruntime/predicate:"),
     "the queue": ("workqueue/",),
     "the worker: metrics, journal, log, timeout": (

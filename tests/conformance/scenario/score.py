@@ -27,9 +27,11 @@ _INTRODUCTION = """\
 # Conformance
 
 The embedded API server is compared with kube-apiserver 1.36.1, request by request. A scenario is a list of requests, watches and kubectl
-commands (`tests/conformance/scenarios/`); its golden answers (`tests/conformance/golden/`) were recorded on the real server. Status,
-reason, code, message, details, body, headers and watch frames must be equal, after uids, versions, times and generated names have been
-replaced. `scripts/conformance` runs them; this page is written by `scripts/conformance --score` and checked by the test suite.
+commands (`tests/conformance/scenarios/`). Its expected responses (`tests/conformance/golden/`) were recorded on the real server. Both must have
+the same status, reason, code, message, details, body, headers and watch frames. Only UIDs, versions, times and generated names are replaced
+before the comparison.
+
+`scripts/conformance` runs the scenarios. `scripts/conformance --score` writes this page, and the test suite checks it.
 """
 
 
@@ -46,13 +48,15 @@ def page(scenarios: Mapping[str, Scenario], known: Mapping[str, Any]) -> str:
         if some:
             lines.append(_row(f"{letter} · {title}", some, known))
     tolerant = [one for one in scenarios.values() if one.tolerances and one.id not in known]
-    lines += ["", "## Differences left", ""]
+    lines += ["", "## Known differences", ""]
     lines += [_difference(scenarios[name], known[name]) for name in sorted(known) if name in scenarios] or ["None."]
-    lines += ["", f"## Tolerances ({len(tolerant)} scenarios are equal but for these)", ""]
-    lines += [
-        f"- **{one.id}** {one.title}: " + "; ".join(dict.fromkeys(t.reason for t in one.tolerances)) + "."
-        for one in tolerant
-    ] or ["None."]
+    lines += ["", "## Tolerances", ""]
+    lines += [f"{len(tolerant)} scenarios are compared except for these parts of their responses:", ""]
+    lines += ["| not compared | scenarios |", "|---|---|"]
+    reasons = dict.fromkeys(tolerance.reason for one in tolerant for tolerance in one.tolerances)
+    for reason in reasons:
+        names = [f"`{one.id}`" for one in tolerant if any(tolerance.reason == reason for tolerance in one.tolerances)]
+        lines.append(f"| {reason} | {', '.join(names)} |")
     return "\n".join(lines) + "\n"
 
 
