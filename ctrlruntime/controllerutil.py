@@ -231,7 +231,9 @@ def add_finalizer(obj: Object, finalizer: str) -> bool:
     `merge_from(base, optimistic_lock=True)`; an unguarded merge patch would drop finalizers others added meanwhile.
     """
     if "/" not in finalizer:
-        raise ValueError(f"cannot use the finalizer {finalizer!r}: it has no domain. Write example.com/{finalizer or 'name'}")
+        raise ValueError(
+            f"cannot use the finalizer {finalizer!r}: it has no domain. Write example.com/{finalizer or 'name'}"
+        )
     if obj.metadata.deletion_timestamp is not None or finalizer in obj.metadata.finalizers:
         return False
     obj.metadata.finalizers.append(finalizer)

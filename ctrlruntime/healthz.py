@@ -92,7 +92,9 @@ class Checks:
         if name in self._checks:
             raise ValueError(f"cannot add the check {name!r}: a check of this name exists")
         if not callable(check):
-            raise TypeError(f"the check {name!r} is {check!r}: give a function that raises an error when the check fails")
+            raise TypeError(
+                f"the check {name!r} is {check!r}: give a function that raises an error when the check fails"
+            )
         self._checks[name] = check
 
     async def answer(self, *, verbose: bool = False, exclude: Collection[str] = (), path: str = "healthz") -> Answer:

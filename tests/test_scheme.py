@@ -79,7 +79,9 @@ def test_a_registered_class_may_take_the_place_of_a_built_in_one() -> None:
     scheme = Scheme(Deployment)
 
     assert scheme.class_for(GroupVersionKind("apps", "v1", "Deployment")) is Deployment
-    with pytest.raises(NotRegisteredError, match=r"ctrlruntime\.api\.apps\.v1\.Deployment is not in the Scheme: its class of"):
+    with pytest.raises(
+        NotRegisteredError, match=r"ctrlruntime\.api\.apps\.v1\.Deployment is not in the Scheme: its class of"
+    ):
         scheme.gvk_for(apps.Deployment)
 
 

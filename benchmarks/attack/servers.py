@@ -79,7 +79,9 @@ _STATUS = json.dumps(
 KINDS: dict[str, Kind] = {
     "gzip-400": Kind("398 KiB of gzip that decompress to 400 MiB", lambda: packed(OK, repeated(b"\0", 400 * MIB))),
     "gzip-stream": Kind(
-        "a watch that decompresses to 400 MiB without a line break", lambda: packed(OK, repeated(b"x", 400 * MIB)), "watch"
+        "a watch that decompresses to 400 MiB without a line break",
+        lambda: packed(OK, repeated(b"x", 400 * MIB)),
+        "watch",
     ),
     "gzip-members": Kind(
         "400,000 empty members of gzip", lambda: sized(gzip.compress(b"") * 400_000, b"Content-Encoding: gzip\r\n")
@@ -105,7 +107,8 @@ KINDS: dict[str, Kind] = {
         lambda: after(OK + b"Transfer-Encoding: chunked\r\n\r\n2;", repeated(b"x", 200_000_000)),
     ),
     "body-600": Kind(
-        "600 MiB with a Content-Length", lambda: after(OK + b"Content-Length: %d\r\n\r\n" % (600 * MIB), repeated(b" ", 600 * MIB))
+        "600 MiB with a Content-Length",
+        lambda: after(OK + b"Content-Length: %d\r\n\r\n" % (600 * MIB), repeated(b" ", 600 * MIB)),
     ),
     "body-endless": Kind("600 MiB without a Content-Length", lambda: after(OK + b"\r\n", repeated(b" ", 600 * MIB))),
     "chunks-600": Kind(

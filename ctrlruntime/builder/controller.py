@@ -229,11 +229,11 @@ class Builder(Generic[R]):
         name = self._name or _group_and_kind(cast("_Watched[R]", self._for).kind)[1].lower()
         if self._owned and self._for is None:
             kinds = ", ".join(_name(kind) for kind, *_ in self._owned)
-            raise ConfigError(
-                f"controller {name}: owns({kinds}) needs an owner kind. Call for_(), or use watches()"
-            )
+            raise ConfigError(f"controller {name}: owns({kinds}) needs an owner kind. Call for_(), or use watches()")
         if self._for is None and not self._watched and not self._sources:
-            raise ConfigError(f"cannot build controller {name}: it watches nothing. Call for_(), watches() or watches_raw_source()")
+            raise ConfigError(
+                f"cannot build controller {name}: it watches nothing. Call for_(), watches() or watches_raw_source()"
+            )
         return name
 
     def _all_options(self, group: str, kind: str) -> ControllerOptions[R]:

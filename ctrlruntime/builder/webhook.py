@@ -75,7 +75,9 @@ class RuleOptions(TypedDict, total=False):
 def new_webhook_managed_by(manager: WebhookManager) -> WebhookBuilder[Object]:
     """Return a builder for the webhooks of one kind. Raises: ConfigError without a manager."""
     if not hasattr(manager, "scheme"):
-        raise ConfigError(f"cannot build webhooks: a manager is needed, got {manager!r}. Pass the result of ctrl.new_manager")
+        raise ConfigError(
+            f"cannot build webhooks: a manager is needed, got {manager!r}. Pass the result of ctrl.new_manager"
+        )
     return WebhookBuilder(manager, None)
 
 

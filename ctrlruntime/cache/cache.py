@@ -353,9 +353,13 @@ class Cache:
         codec = self._codecs.of(kind)
         held = self._hold(codec.gvk)
         if field in held.indexes:
-            raise ValueError(f"cannot index {codec.gvk.kind} by {field}: this index exists. Call index_field once for each field")
+            raise ValueError(
+                f"cannot index {codec.gvk.kind} by {field}: this index exists. Call index_field once for each field"
+            )
         if field in _FREE_FIELDS:
-            raise ValueError(f"cannot index {field}: the cache can list by this field without an index. Remove this call")
+            raise ValueError(
+                f"cannot index {field}: the cache can list by this field without an index. Remove this call"
+            )
         extract = field_path_index(field) if values is None else self._decoding(codec, values)
         held.indexes[field] = extract
         held.needs_all |= not codec.metadata_only and not (values is None and field.startswith("metadata."))
@@ -414,7 +418,9 @@ class Cache:
         Raises: CacheError for a continue token, a field without index or a namespace that is not cached.
         """
         if continue_token:
-            raise CacheError("cannot continue a list of the cache: it returns all objects at once. Use mgr.api_reader for pages")
+            raise CacheError(
+                "cannot continue a list of the cache: it returns all objects at once. Use mgr.api_reader for pages"
+            )
         codec = self._codecs.of(kind)
         held, informer = await self._ready(codec, kind, namespace or "")
         space = (namespace or "") if held.namespaced else ""
@@ -465,7 +471,9 @@ class Cache:
         indexed = _Pairs()
         for term in fields_of(fields).terms:
             if term.negated:
-                raise CacheError(f"cannot list from the cache by {term}: it supports only `=` in a field selector. Use mgr.api_reader")
+                raise CacheError(
+                    f"cannot list from the cache by {term}: it supports only `=` in a field selector. Use mgr.api_reader"
+                )
             if term.path == "metadata.name":
                 names.add(term.value)
             elif term.path == "metadata.namespace":
@@ -573,7 +581,9 @@ class Cache:
         held = self._hold(codec.gvk)
         if self._group is None:
             when = "after the cache has ended" if self._was_started else "before the cache was started"
-            raise CacheNotStartedError(f"cannot read {kind.__name__} {when}. Outside mgr.start() read with mgr.api_reader")
+            raise CacheNotStartedError(
+                f"cannot read {kind.__name__} {when}. Outside mgr.start() read with mgr.api_reader"
+            )
         if self.options.on_missing_informer != "start" and held.reader(metadata_only=codec.metadata_only) is None:
             have = "only the metadata of its objects is cached" if held.informer is not None else "it has no informer"
             raise NotCachedError(

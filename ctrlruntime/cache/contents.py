@@ -386,7 +386,9 @@ class Contents:
             raw = msgspec.json.encode(transform(msgspec.json.decode(entry.raw)))
             meta = metadata_of(raw)
             if _identity(meta) != _identity(entry.meta):
-                raise ValueError("cannot store the result of the transform: it must keep name, namespace, uid and resourceVersion")
+                raise ValueError(
+                    "cannot store the result of the transform: it must keep name, namespace, uid and resourceVersion"
+                )
         except Exception as error:  # noqa: BLE001 - the other objects must not wait for this one
             self._failed_to_decode()
             if key not in self._bad and len(self._bad) < MAX_LOGGED:

@@ -369,7 +369,9 @@ class Reflector:
         number = int(version) if version.isdecimal() else 0
         if 0 < number < self._seen and self._behind < BEHIND_TRIES:
             self._behind += 1
-            raise ListBehindError(f"the list has version {number}, older than {self._seen} of the last one; listing again")
+            raise ListBehindError(
+                f"the list has version {number}, older than {self._seen} of the last one; listing again"
+            )
         if 0 < number < self._seen:
             self._log.warning("resource version of the API server went back, relisted", version=number, seen=self._seen)
             self._seen = 0

@@ -338,7 +338,9 @@ class APIClient:
         key = codec.key(obj)
         owner = field_owner or default_owner()
         if not owner:
-            raise ValueError("cannot apply: field_owner is not set. Pass the name of the field manager that owns these fields")
+            raise ValueError(
+                "cannot apply: field_owner is not set. Pass the name of the field manager that owns these fields"
+            )
         raw = await self._send(
             "patch", "PATCH", codec.gvk, key.namespace, _named(key),
             body=msgspec.json.encode(codec.apply_payload(obj, subresource)),

@@ -237,7 +237,5 @@ def as_runnable(runnable: Any) -> Runnable:
     """Return what `Manager.add` was given as a runnable. Raises: TypeError that says what is needed."""
     given: object = runnable
     if isinstance(given, type) or not (hasattr(given, "start") or callable(given)):
-        raise TypeError(
-            f"cannot run {runnable!r}: pass an object with `async def start(self)`, or an async function"
-        )
+        raise TypeError(f"cannot run {runnable!r}: pass an object with `async def start(self)`, or an async function")
     return runnable if hasattr(runnable, "start") else FunctionRunnable(runnable)

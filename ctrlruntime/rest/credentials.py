@@ -385,9 +385,7 @@ class OIDCProvider:
         self, config: Mapping[str, Any], authority: bytes | None, *, now: Callable[[], float] = time.time
     ) -> None:
         if not config.get("idp-issuer-url") or not config.get("client-id"):
-            raise ConfigError(
-                "the oidc auth-provider needs idp-issuer-url and client-id; log in again to set them"
-            )
+            raise ConfigError("the oidc auth-provider needs idp-issuer-url and client-id; log in again to set them")
         self._config = config
         self._authority = authority
         self._now = now

@@ -204,7 +204,9 @@ class RESTMapper:
     async def _load(self) -> _Known:
         core, groups = await asyncio.gather(self._get("/api", AGGREGATED), self._get("/apis", AGGREGATED))
         if core is None and groups is None:
-            raise TransportError("neither /api nor /apis exists at this address. Check that it is the address of a Kubernetes API server")
+            raise TransportError(
+                "neither /api nor /apis exists at this address. Check that it is the address of a Kubernetes API server"
+            )
         known = _Known()
         for body in (core, groups):
             if body is not None:
@@ -365,7 +367,9 @@ def _decode(path: str, body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except UNREADABLE as error:
-        raise TransportError(f"GET {path}: the response is not a discovery document: {unreadable(error, body)}") from error
+        raise TransportError(
+            f"GET {path}: the response is not a discovery document: {unreadable(error, body)}"
+        ) from error
 
 
 def _aggregated(group: str, version: str, resource: _Resource) -> APIResource:

@@ -61,9 +61,7 @@ class TLSConfig:
 
     def __post_init__(self) -> None:
         if self.insecure_skip_verify and (self.ca_data or self.ca_file):
-            raise ConfigError(
-                "certificate-authority and insecure-skip-tls-verify are both set; remove one of them"
-            )
+            raise ConfigError("certificate-authority and insecure-skip-tls-verify are both set; remove one of them")
 
     @property
     def files(self) -> tuple[str, ...]:

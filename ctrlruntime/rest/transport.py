@@ -452,9 +452,7 @@ def _fixed_headers(config: Config, address: Address, forwarder: Address | None) 
 
 def _header(name: str, value: str) -> str:
     if "\n" in value or "\r" in value:
-        raise ConfigError(
-            f"the header {name} would contain a line break; check the token, user agent and user"
-        )
+        raise ConfigError(f"the header {name} would contain a line break; check the token, user agent and user")
     return f"{name}: {value}\r\n"
 
 

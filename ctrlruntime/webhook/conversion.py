@@ -153,8 +153,7 @@ class Conversion(Generic[H]):
         result: object = function(obj)
         if not isinstance(result, to):
             raise ConversionError(
-                f"the converter {name_of(function)} returned a {type(result).__name__}, "
-                f"not a {to.__qualname__}"
+                f"the converter {name_of(function)} returned a {type(result).__name__}, not a {to.__qualname__}"
             )
         given = result.metadata
         is_passed_on = _is_passed_on(given, untouched, mark)

@@ -90,9 +90,7 @@ class SecretCertificates:
                 raise ConfigError(f"SecretCertificates: {option} is a list of names")
         for host in self.hosts:
             if not host.isascii():
-                raise ConfigError(
-                    f"SecretCertificates: {host!r} is not a valid DNS name; write it in ASCII (xn--…)"
-                )
+                raise ConfigError(f"SecretCertificates: {host!r} is not a valid DNS name; write it in ASCII (xn--…)")
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] = os.environ) -> SecretCertificates | None:

@@ -314,7 +314,9 @@ class WebhookServer:
             folder = Path(options.cert_dir or default_cert_dir())
             return FileCertificates(folder / options.cert_name, folder / options.key_name)
         if client is None:
-            raise ConfigError("a webhook server that creates its certificates needs a client; use the webhook server of the manager")
+            raise ConfigError(
+                "a webhook server that creates its certificates needs a client; use the webhook server of the manager"
+            )
         if options.development is not None:
             return DevelopmentCertificates(options.development, client)
         assert options.secret is not None

@@ -1,8 +1,7 @@
 """Run the Game operator: `python -m examples.game [--embedded] [--kubeconfig PATH] [--install] [--webhooks WHICH] [--long-way] …`.
 
-With --embedded, or when no cluster is configured at all, it starts the embedded API server, installs the definition, applies the sample and
-shows the operator at work, webhooks included, until Ctrl-C. With a cluster it runs against that and installs nothing unless --install is
-given.
+With --embedded, or if no cluster is configured, it starts the embedded API server, installs the CRD, applies the sample and runs the operator
+with its webhooks until Ctrl-C. With a cluster it installs the CRD only with --install.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Game kind: a browser game that is served by some replicas of an image under a host name."""
+"""The Game kind: a browser game, served by replicas of an image under a host name."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Phase: TypeAlias = Literal["Running", "Pending", "NotReady", "Failed"]
 
 
 class GameSpec(ctrl.Model):
-    replicas: ctrl.Int32 = Field(default=1, ge=1, description="How many pods serve the game.")
-    image: str = Field(default="", description="What the pods run; 2048 when it is left out.")
-    host: str = Field(default="", description="Where the game is found; NAME.NAMESPACE.mygame.io when it is left out.")
+    replicas: ctrl.Int32 = Field(default=1, ge=1, description="The number of pods.")
+    image: str = Field(default="", description="The image of the pods. Default: 2048.")
+    host: str = Field(default="", description="The host name. Default: NAME.NAMESPACE.mygame.io.")
 
 
 class GameStatus(ctrl.Model, always_sent=("replicas", "ready_replicas")):
-    phase: Phase | None = Field(default=None, description="How the game is doing.")
-    replicas: ctrl.Int32 = Field(default=0, description="How many pods there are.")
-    ready_replicas: ctrl.Int32 = Field(default=0, description="How many of them are ready.")
-    label_selector: str = Field(default="", description="Selects the pods; autoscalers read it.")
+    phase: Phase | None = Field(default=None, description="The state of the game.")
+    replicas: ctrl.Int32 = Field(default=0, description="The number of existing pods.")
+    ready_replicas: ctrl.Int32 = Field(default=0, description="The number of ready pods.")
+    label_selector: str = Field(default="", description="The label selector of the pods, for autoscalers.")
 
 
 @crd.printcolumn("Phase", ".status.phase")

@@ -1,4 +1,4 @@
-"""The Game controller: a Deployment, a Service and an Ingress for each Game, and how they do in its status."""
+"""The Game controller: a Deployment, a Service and an Ingress for each Game, and their state in its status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from examples.game.api import Game, GameStatus, Phase
 from examples.game.webhook import fill_in, register_webhooks
 
 WORKERS = 3
-RESYNC = 36_000.0  # seconds after which every Game is looked at again although nothing happened
+RESYNC = 36_000.0  # seconds between two reconciles of each Game without a change
 PORT = 80
 LABEL = "myapp.qingwave.github.io/game"
 
@@ -19,7 +19,7 @@ ELECTION = ctrl.LeaderElection("game.myapp.qingwave.github.io")
 
 
 def setup(mgr: ctrl.Manager, *, long_way: bool = False, webhooks: bool = True) -> None:
-    """Build the operator into a manager: one that runs it, or one that generated manifests are read from."""
+    """Add the controllers and webhooks to a manager. `ctrl manifests` calls this too."""
     reconciler = GameReconciler(mgr.client)
     if long_way:
         reconciler.setup_the_long_way(mgr)
@@ -40,7 +40,7 @@ class GameReconciler:
         self.log = ctrl.get_logger("game")
 
     def setup_with_manager(self, mgr: ctrl.Manager) -> None:
-        """Build the controller the short way."""
+        """Build the controller with the builder."""
         (
             ctrl.new_controller_managed_by(mgr)
             .for_(Game)
@@ -52,13 +52,13 @@ class GameReconciler:
         )
 
     def setup_the_long_way(self, mgr: ctrl.Manager) -> None:
-        """Build the same controller from its parts: what the builder does, in the open."""
+        """Build the same controller without the builder."""
         controller = ctrl.Controller(
             "game",
             self,
             options=ctrl.ControllerOptions(
                 max_concurrent_reconciles=WORKERS,
-                # How soon a failed request is tried again, in seconds; the queue itself is always one by priority.
+                # The retry delays of a failed request, in seconds. The queue is always a priority queue.
                 rate_limiter=ItemExponentialFailureRateLimiter(base=0.005, cap=1000.0),
             ),
             metrics=mgr.metrics,
@@ -79,7 +79,7 @@ class GameReconciler:
         if game is None or game.metadata.deletion_timestamp is not None:
             self.log.info("game no longer exists; Kubernetes deletes its dependents")
             return None
-        fill_in(game)  # in memory, for Games that were stored without webhooks
+        fill_in(game)  # in memory, for Games stored without webhooks
 
         deployment = await self.sync_deployment(game)
         await self.sync_service(game)
@@ -138,12 +138,12 @@ class GameReconciler:
 
 
 def labels_of(game: Game) -> dict[str, str]:
-    """Return the labels that tell the pods of a game from all others."""
+    """Return the labels of the pods of a game."""
     return {LABEL: game.metadata.name}
 
 
 def status_of(game: Game, deployment: apps.Deployment) -> GameStatus:
-    """Return the status of a game whose pods the Deployment keeps."""
+    """Return the status of a game with this Deployment."""
     return GameStatus(
         phase=phase_of(game, deployment),
         replicas=deployment.status.replicas,
@@ -153,7 +153,7 @@ def status_of(game: Game, deployment: apps.Deployment) -> GameStatus:
 
 
 def phase_of(game: Game, deployment: apps.Deployment) -> Phase:
-    """Say how a game does: Pending until the first pod is ready, NotReady while pods are missing."""
+    """Return the phase: Pending until the first pod is ready, NotReady while pods are missing."""
     states = {condition.type: condition.status for condition in deployment.status.conditions}
     if states.get("ReplicaFailure") == "True" or states.get("Progressing") == "False":
         return "Failed"

@@ -1,4 +1,4 @@
-"""What happens to a Game before it is stored: open fields are filled in, and a host that cannot work is refused."""
+"""The webhooks of a Game: set defaults, and reject invalid hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def register_webhooks(mgr: ctrl.Manager) -> None:
 
 
 def fill_in(game: Game) -> None:
-    """Fill in what is left open. A name that the server is still to make (generateName) leaves the host open, too."""
+    """Set the defaults. With generateName the name is unknown, so the host stays empty."""
     game.spec.image = game.spec.image or IMAGE
     if not game.spec.host and game.metadata.name:
         game.spec.host = f"{game.metadata.name}.{game.metadata.namespace}.{DOMAIN}"
@@ -41,7 +41,7 @@ class GameValidator:
 
 
 def validate(game: Game) -> None:
-    """Raises: Invalid for a host with a wildcard."""
+    """Reject a host with a wildcard. Raises: Invalid."""
     if "*" in game.spec.host:
         error = ctrl.webhook.FieldError.invalid("spec.host", game.spec.host, "must not contain *")
         raise ctrl.webhook.invalid(Game, game.metadata.name, [error])

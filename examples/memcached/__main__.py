@@ -1,7 +1,7 @@
 """Run the Memcached operator: `python -m examples.memcached [--embedded] [--kubeconfig PATH] [--install] …`.
 
-With --embedded, or when no cluster is configured at all, it starts the embedded API server, installs the definition, applies the sample and
-shows the operator at work until Ctrl-C. With a cluster it runs against that and installs nothing unless --install is given.
+With --embedded, or if no cluster is configured, it starts the embedded API server, installs the CRD, applies the sample and runs the operator
+until Ctrl-C. With a cluster it installs the CRD only with --install.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Memcached kind: how many memcached servers somebody wants, and which ones there are."""
+"""The Memcached kind: a number of memcached servers, and their names."""
 
 from __future__ import annotations
 

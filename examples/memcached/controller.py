@@ -9,7 +9,7 @@ from ctrlruntime.operatorlib import related_image
 from ctrlruntime.predicate import ResourceVersionChangedPredicate
 from examples.memcached.api import Memcached
 
-IMAGE = related_image("memcached", default="memcached:1.6")  # a mirrored one, in a cluster without a way out
+IMAGE = related_image("memcached", default="memcached:1.6")  # the mirrored image in a disconnected cluster
 INSTANCE = "cache.example.com/memcached"
 
 ELECTION = ctrl.LeaderElection("memcached.cache.example.com")
@@ -18,7 +18,7 @@ PodMetadata = ctrl.PartialObjectMetadata.of(core.Pod)
 
 
 def setup(mgr: ctrl.Manager) -> None:
-    """Build the operator into a manager: one that runs it, or one that generated roles are read from."""
+    """Add the controller to a manager. `ctrl manifests` calls this too."""
     MemcachedReconciler(mgr.client).setup_with_manager(mgr)
 
 
@@ -74,6 +74,6 @@ class MemcachedReconciler:
 
 
 def memcached_of(pod: ctrl.PartialObjectMetadata) -> list[ctrl.Request]:
-    """Return the Memcached a pod belongs to, by its label."""
+    """Return the request for the Memcached of a pod, from its label."""
     name = pod.metadata.labels.get(INSTANCE)
     return [ctrl.Request(pod.metadata.namespace, name)] if name else []

@@ -1,8 +1,7 @@
 """Run the SidecarSet operator: `python -m examples.sidecarset [--embedded] [--kubeconfig PATH] [--install] [--webhooks WHICH] …`.
 
-With --embedded, or when no cluster is configured at all, it starts the embedded API server, installs the definition, applies the samples (a
-set, then a Deployment whose Pods it selects) and shows the operator at work, webhooks included, until Ctrl-C. With a cluster it runs against
-that and installs nothing unless --install is given.
+With --embedded, or if no cluster is configured, it starts the embedded API server, installs the CRD, applies the samples (a set, and a
+Deployment with matching Pods) and runs the operator with its webhooks until Ctrl-C. With a cluster it installs the CRD only with --install.
 """
 
 from __future__ import annotations

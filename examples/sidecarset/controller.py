@@ -1,4 +1,4 @@
-"""The SidecarSet controller: counts the Pods of each set. The containers are brought in by the webhook."""
+"""The SidecarSet controller: counts the Pods of each set. The webhook adds the containers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ELECTION = ctrl.LeaderElection("sidecarset.apps.chinalhr.github.io")
 
 
 def setup(mgr: ctrl.Manager, *, webhooks: bool = True, requeue_after: float = REQUEUE_AFTER) -> None:
-    """Build the operator into a manager: one that runs it, or one that generated manifests are read from."""
+    """Add the controller and the webhooks to a manager. `ctrl manifests` calls this too."""
     SidecarSetReconciler(mgr.client, requeue_after=requeue_after).setup_with_manager(mgr)
     if webhooks:
         register_webhooks(mgr)
@@ -25,7 +25,7 @@ def setup(mgr: ctrl.Manager, *, webhooks: bool = True, requeue_after: float = RE
 @ctrl.rbac(groups="apps.chinalhr.github.io", resources="sidecarsets", verbs="get;list;watch")
 @ctrl.rbac(groups="apps.chinalhr.github.io", resources="sidecarsets/status", verbs="update")
 class SidecarSetReconciler:
-    """`requeue_after`: seconds until a set is counted again; its Pods are not watched."""
+    """Set `requeue_after`, the seconds between two counts of a set. Its Pods are not watched."""
 
     def __init__(self, client: ctrl.Client, *, requeue_after: float = REQUEUE_AFTER) -> None:
         self.client = client
@@ -38,13 +38,13 @@ class SidecarSetReconciler:
     async def reconcile(self, request: ctrl.Request) -> ctrl.Result | None:
         sidecar_set = await self.client.get_or_none(SidecarSet, request)
         if sidecar_set is None:
-            self.log.info("set is gone; Pods keep the containers they have")
+            self.log.info("set no longer exists; Pods keep their containers")
             return None
         try:
             selector = selector_of(sidecar_set)
         except ValueError as error:
             raise ctrl.TerminalError(f"spec.selector: {error}") from error
-        # Nothing is said with the empty selector, and the API server would take it for everything.
+        # An empty selector matches nothing here, but everything in the API server.
         pods = [] if selector.is_nothing else [*await self.client.list(core.Pod, labels=selector)]
         status = count(sidecar_set, [pod for pod in pods if is_active(pod)])
         if status != sidecar_set.status:
@@ -57,12 +57,12 @@ class SidecarSetReconciler:
 
 
 def is_active(pod: core.Pod) -> bool:
-    """Say whether a Pod is neither done nor being deleted."""
+    """Return whether a Pod is neither finished nor being deleted."""
     return pod.status.phase not in {"Succeeded", "Failed"} and pod.metadata.deletion_timestamp is None
 
 
 def count(sidecar_set: SidecarSet, pods: list[core.Pod]) -> SidecarSetStatus:
-    """Return the status of a set that these active Pods match."""
+    """Return the status of a set with these matching active Pods."""
     present = sidecar_set.metadata.annotations.get(HASH) or hash_of(sidecar_set)
     return SidecarSetStatus(
         matched_pods=len(pods),
@@ -72,11 +72,11 @@ def count(sidecar_set: SidecarSet, pods: list[core.Pod]) -> SidecarSetStatus:
 
 
 def injected_hash(sidecar_set: SidecarSet, pod: core.Pod) -> str | None:
-    """Return the hash the set had when its containers were brought into the Pod; None when they were not."""
+    """Return the hash of the set when its containers were added to the Pod, or None if they were not."""
     try:
         hashes = json.loads(pod.metadata.annotations.get(HASH, "{}"))
     except ValueError:
-        return None  # somebody else's hand
+        return None  # edited by another client
     return hashes.get(sidecar_set.metadata.name) if isinstance(hashes, dict) else None
 
 

@@ -1,4 +1,4 @@
-"""The webhooks: a SidecarSet gets its hash and is looked over; a Pod gets the containers of the sets that select it."""
+"""The webhooks: set the hash of a SidecarSet and validate it; add the containers of matching sets to a Pod."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POD_RULE = ctrl.webhook.WebhookRule(
     versions=["v1"],
     resources=["pods"],
     operations=["CREATE"],  # the containers of a Pod cannot be changed later
-    failure_policy="Ignore",  # while the operator is away, Pods go without sidecars; else not even its own could start
+    failure_policy="Ignore",  # while the operator is down, Pods get no sidecars; else its own Pods could not start
 )
 
 
@@ -48,15 +48,15 @@ class SidecarSetValidator:
         validate(new)
 
     async def validate_delete(self, sidecar_set: SidecarSet) -> None:
-        """Any set may go; Pods keep the containers they have."""
+        """Allow every deletion. Pods keep their containers."""
 
 
 def validate(sidecar_set: SidecarSet) -> None:
-    """Raises: Invalid with an error for each field that is wrong."""
+    """Validate a set. Raises: Invalid with an error for each invalid field."""
     errors: list[ctrl.webhook.FieldError] = []
     selector = sidecar_set.spec.selector
     if selector is None or not selector.to_dict():
-        errors.append(ctrl.webhook.FieldError.required("spec.selector", "a SidecarSet has to say which Pods it is for"))
+        errors.append(ctrl.webhook.FieldError.required("spec.selector", "set the Pods that get the containers"))
     else:
         try:
             selector_of(sidecar_set)
@@ -67,7 +67,7 @@ def validate(sidecar_set: SidecarSet) -> None:
 
 
 class SidecarInjector:
-    """Decides about Pods from the request itself: `ctrl.webhook.Admission` hands it over as it came."""
+    """Handles raw requests for Pods; `ctrl.webhook.Admission` passes them on."""
 
     def __init__(self, client: ctrl.Client) -> None:
         self.client = client
@@ -90,13 +90,13 @@ class SidecarInjector:
     def selector_of(self, sidecar_set: SidecarSet) -> LabelSelector:
         try:
             return selector_of(sidecar_set)
-        except ValueError as error:  # stored without the validator; the others are still to be injected
+        except ValueError as error:  # stored without the validator; inject the other sets
             self.log.warning("selector cannot be parsed", set=sidecar_set.metadata.name, error=str(error))
             return ctrl.selector.NOTHING
 
 
 def inject(sidecar_set: SidecarSet, pod: core.Pod) -> None:
-    """Append the containers of the set that the Pod does not have, by their names."""
+    """Append the containers of the set whose names the Pod does not have."""
     present = {container.name for container in pod.spec.containers}
     for container in sidecar_set.spec.containers:
         if container.name not in present:
