@@ -69,7 +69,7 @@ def test_what_is_no_kind_is_refused() -> None:
 
     with pytest.raises(NotRegisteredError, match="is not a kind"):
         Scheme().register(Mixin)
-    with pytest.raises(TypeError, match="not a subclass of ctrl.Object"):
+    with pytest.raises(TypeError, match=r"not a subclass of ctrl\.Object"):
         Scheme().register(dict)  # type: ignore[arg-type]
 
 

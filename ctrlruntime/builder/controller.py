@@ -283,8 +283,8 @@ class Builder(Generic[R]):
     def _refuse_other_requests(self, method: str) -> None:
         if self._request is not Request:
             raise ConfigError(
-                f"{method}() enqueues Request values, but this controller reconciles {self._request.__name__}. Use watches() with a handler that "
-                f"enqueues {self._request.__name__} values"
+                f"{method}() enqueues Request values, but this controller reconciles {self._request.__name__}. Use watches() "
+                f"with a handler that enqueues {self._request.__name__} values"
             )
 
 

@@ -45,8 +45,8 @@ class ServingCertificate:
                 self._watcher.read()
             except ConfigError as error:
                 raise ConfigError(
-                    f"the {self._name} server has no certificate: {error}. Set the folder of a certificate with {self._flag}, or leave out the flag "
-                    "for a self-signed one"
+                    f"the {self._name} server has no certificate: {error}. Set the folder of a certificate with {self._flag}, or leave out "
+                    "the flag for a self-signed certificate"
                 ) from error
             self._watcher.on_change(self._shown.show)
             self._follower = asyncio.ensure_future(self._watcher.run())
