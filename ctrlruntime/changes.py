@@ -1,7 +1,6 @@
-"""Where two versions of an object differ, as paths: `spec.size`, `spec.containers[name=app].image`.
+"""Differences of two versions of an object, as paths: `spec.size`, `spec.containers[name=app].image`.
 
-Pure: JSON in, paths out. To decode and compare two versions takes about 20 µs for an object of 2 KB, so it is done when somebody asks, and
-never for every event.
+To decode and compare two versions takes about 20 µs for an object of 2 KB, so it is done on demand, and not for every event.
 """
 
 from __future__ import annotations
@@ -13,13 +12,16 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 
 Path: TypeAlias = tuple[str, ...]
-"""Names of members; an item of a list is called `[name=app]` where its items can be told apart, and `[0]` where they cannot."""
+"""Names of members.
+
+An item of a list is `[name=app]` if items have unique names, else `[0]`.
+"""
 
 ABSENT: Final = object()
-"""In place of a value: there is nothing."""
+"""Used instead of a value that is missing."""
 
 MAX_PATHS: Final = 32
-"""Paths that are returned at most."""
+"""The maximum number of returned paths."""
 
 _KEYS: Final = ("name", "type", "key", "uid", "ip")  # what items of lists are told apart by, in this order
 # Items of a list come without their kind, those of a watch with it.
@@ -28,8 +30,10 @@ _BOOKKEEPING: Final = frozenset({"resourceVersion", "generation", "managedFields
 
 
 def changed_paths(old: bytes, new: bytes, *, limit: int = MAX_PATHS) -> list[str]:
-    """Return at most `limit` paths of fields that differ; what the server changes with every write (its version, generation, managed
-    fields) is left out. Of bytes that are not JSON there are none.
+    """Return at most `limit` paths of fields that differ.
+
+    Fields that change with every write are skipped: resourceVersion, generation, managedFields. For bytes that are not JSON the result is
+    empty.
     """
     try:
         before, after = (_without_bookkeeping(msgspec.json.decode(raw)) for raw in (old, new))
@@ -39,7 +43,7 @@ def changed_paths(old: bytes, new: bytes, *, limit: int = MAX_PATHS) -> list[str
 
 
 def differences(old: Any, new: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
-    """Yield where two JSON trees differ, with both values: as high up as one of them has nothing there, or something of another type.
+    """Yield the differences of two JSON documents, with both values, at the highest level at which one is missing or of another type.
 
     A list of named items in another order differs as a whole, after its items.
     """
@@ -58,7 +62,7 @@ def differences(old: Any, new: Any, path: Path = ()) -> Iterator[tuple[Path, Any
 
 
 def leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield the values of a JSON tree that have no members, empty objects and lists among them; nothing for ABSENT."""
+    """Yield the values of a JSON document without members, including empty objects and lists; nothing for ABSENT."""
     members: dict[str, Any] = {}
     if isinstance(tree, dict):
         members = cast("dict[str, Any]", tree)
@@ -71,7 +75,7 @@ def leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def path_text(path: Path) -> str:
-    """Return a path for people; a name that is no word stands in brackets."""
+    """Return a path as text; a name that is not a word is in brackets."""
     text = ""
     for segment in path:
         if segment.startswith("["):

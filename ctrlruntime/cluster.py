@@ -1,6 +1,6 @@
-"""Everything that belongs to one API server: configuration, scheme, mapper, gate, clients, cache and recorder.
+"""One cluster: configuration, scheme, mapper, gate, clients, cache and recorders.
 
-The manager has one for its own cluster; further ones may be added to it, and their caches then start and stop with it.
+The manager has one for its own cluster. You can add more; their caches start and stop with the manager.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from ctrlruntime.scheme import Scheme
 
 
 class Cluster:
-    """One API server and what is needed to work with it. `name` is "" for the manager's own; requests carry it.
+    """One API server, with its clients and cache.
 
-    `disable_cache_for`: classes that `client` reads from the server and never caches. `read_your_writes_timeout`: seconds that a cached read
-    waits for this process's own writes to arrive in the cache. After them the server is read.
+    name: "" for the manager's own; part of each request.
+    disable_cache_for: classes that `client` always reads live.
+    read_your_writes_timeout: seconds that a cached read waits for this process's own writes. After that it is a live read.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class Cluster:
         self.name = name
         self.scheme = scheme or Scheme()
         self.metrics = metrics = metrics or Metrics()
-        """The cluster's numbers; a manager it is added to serves them with its own."""
+        """The metrics of the cluster. A manager serves them with its own."""
 
         self.fence = fence or Fence(refused=metrics.fence.refused)
-        """Refuses writes that are bound to leadership; the manager arms it when it elects a leader."""
+        """Rejects writes that need leadership. The manager enables it if it elects a leader."""
 
         self.transport = Transport(config, fence=self.fence, counter=metrics.rest)
         # Events and reviews must go on while writes that belong to the leader are refused.
@@ -68,7 +69,7 @@ class Cluster:
         self.mapper = RESTMapper(self.transport.fetch)
         self.gate = Gate(wait=read_your_writes_timeout, waits=metrics.client(name))
         self.observers = CallObservers(cluster=name)
-        """Observers of what `client`, `api_reader` and the cache ask of the server and learn from it."""
+        """Observers of the calls of `client`, `api_reader` and the cache, and of their results."""
 
         self._api = APIClient(
             self.transport, self.mapper, self.scheme, gate=self.gate, observers=self.observers, cluster=name
@@ -92,24 +93,29 @@ class Cluster:
 
     @property
     def api_reader(self) -> Reader:
-        """Reads that bypass the cache; they work before the manager starts, too."""
+        """A reader that always reads from the API server. Also works before the start."""
         return self._api
 
     def distrust_cache(self) -> None:
-        """Compare each cached kind with the server before it is read again; for a process that begins to lead.
+        """Compare each cached kind with the API server before its next read.
 
-        The last leader may have written what no watch has brought yet. Each kind and namespace is compared by the first read that
-        needs it, so one that cannot be compared fails only its own readers, with StaleReadError.
+        A new leader calls it.
+
+        The previous leader may have written objects that no watch has delivered yet. Each kind and namespace is compared by the first read
+        of it, so one that cannot be compared fails only its own reads, with StaleReadError.
         """
         self.gate.distrust(self.cache.contents())
 
     def unfenced_client(self) -> Client:
-        """Return a direct client whose writes need no leadership: for elections, events and reviews only."""
+        """Return a direct client whose writes need no leadership, for leader election, Events and reviews only."""
         observers = CallObservers(origin="unfenced", cluster=self.name)
         return APIClient(self._unfenced, self.mapper, self.scheme, observers=observers, cluster=self.name)
 
     def event_recorder(self, controller: str) -> EventRecorder:
-        """Return the recorder of Events in the name of `controller`, one for each name; it writes while the cluster runs."""
+        """Return the event recorder of `controller`, one for each name.
+
+        It writes while the cluster runs.
+        """
         recorder = self._recorders.get(controller)
         if recorder is None:
             counters = self.metrics.events(controller, self.name)
@@ -131,7 +137,7 @@ class Cluster:
         recorder.event(subject, type="Warning", reason="DecodeFailed", action="Decode", note=str(found.error))
 
     async def start(self) -> None:
-        """Run the cache and the recorders until cancelled; for a cluster beside the manager's own."""
+        """Run the cache and the recorders until cancelled. For a cluster outside a manager."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._run_recorders)
             await self.cache.run()
@@ -159,9 +165,9 @@ class Cluster:
 
 
 class _CacheDiagnostics(CacheObserver):
-    """Hands what the cache shows to the observers of the cluster, and unreadable objects to its recorder of Events.
+    """Passes events of the cache to the observers of the cluster, and undecodable objects to its event recorder.
 
-    What ends the memory of unchanged writes is seen here: definitions, webhooks and policies that change, and resyncs.
+    Changes of CRDs, webhooks and policies, and resyncs, end the memory of unchanged writes.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Status conditions: set, find and remove them in a list that stays unique and sorted by type.
+"""Status conditions: set, find and remove them in a list that is unique and sorted by type.
 
-`lastTransitionTime` moves only when the status of a condition changes, as the API conventions ask.
+`lastTransitionTime` changes only if the status of a condition changes, as the API conventions require.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ RULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "reason": {"maxLength": 1024, "minLength": 1, "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"},
     "message": {"maxLength": 32768},
 }
-"""What metav1.Condition says of its fields, in words of JSON schema; generated definitions say it, too."""
+"""The rules for the fields of metav1.Condition as JSON schema; generated CRDs have them too."""
 
 _SHOWN: Final = 60  # characters of a value in an error
 
@@ -56,12 +56,15 @@ def set_condition(
     observed_generation: int | None = None,
     now: Callable[[], Time] = Time.now,
 ) -> bool:
-    """Set the condition of one type, in place, and return whether anything changed.
+    """Set the condition of one type, in place. Return whether anything changed.
 
-    A new condition and one whose status changes get the present as lastTransitionTime; any other change keeps it.
-    `observed_generation` None leaves what is there. Raises: ValueError for a value that the API server would refuse
-    (metav1.Condition): a status that is not True, False or Unknown, a type or reason that is not a single word, a text
-    that is too long.
+    A new condition, and one whose status changes, gets the current time as lastTransitionTime. Other changes keep it.
+
+    status: True, False, or "True", "False" or "Unknown".
+    observed_generation: None keeps the current value.
+
+    Raises: ValueError for a value that the API server would reject (metav1.Condition): an invalid status, a type or reason that is not a
+    single word, a text that is too long.
     """
     text = str(status) if isinstance(status, bool) else status
     said: dict[str, str | int] = {"type": type, "status": text, "reason": reason, "message": message}
@@ -137,7 +140,7 @@ def find_condition(conditions: Sequence[Condition], type: str) -> Condition | No
 
 
 def remove_condition(conditions: list[Condition], type: str) -> bool:
-    """Remove the condition of one type, in place, and return whether there was one."""
+    """Remove the condition of one type, in place. Return whether it existed."""
     kept = [condition for condition in conditions if condition.type != type]
     removed = len(kept) != len(conditions)
     conditions[:] = kept
@@ -145,12 +148,12 @@ def remove_condition(conditions: list[Condition], type: str) -> bool:
 
 
 def is_condition_true(conditions: Sequence[Condition], type: str) -> bool:
-    """Return whether the condition of one type is there and "True"."""
+    """Return whether the condition of one type exists and is "True"."""
     condition = find_condition(conditions, type)
     return condition is not None and condition.status == "True"
 
 
 def is_condition_false(conditions: Sequence[Condition], type: str) -> bool:
-    """Return whether the condition of one type is there and "False"."""
+    """Return whether the condition of one type exists and is "False"."""
     condition = find_condition(conditions, type)
     return condition is not None and condition.status == "False"

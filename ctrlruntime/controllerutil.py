@@ -1,7 +1,7 @@
-"""What reconcilers do all day: own objects, keep finalizers, and create or change an object only when that changes something.
+"""Helpers for reconcilers: owner references, finalizers, and create or update.
 
-The functions on owners and finalizers change the object in memory and talk to nobody; `create_or_update` and `create_or_patch` read and write
-through the client they are given. Rules of ownership are checked before any request.
+The functions for owners and finalizers change the object in memory and send no request. `create_or_update` and `create_or_patch` use the
+client that you pass. Rules for owners are checked before any request.
 """
 
 from __future__ import annotations
@@ -45,17 +45,20 @@ __all__ = [
 T = TypeVar("T", bound=Object)
 
 Mutate: TypeAlias = Callable[[T], Awaitable[object] | object]
-"""Brings an object into the wanted state, in place; plain or async. It may be called twice and may not change name or namespace."""
+"""Changes an object to the desired state, in place. Plain or async.
+
+It may be called twice, and must not change the name or the namespace.
+"""
 
 
 class OperationResult(StrEnum):
-    """What `create_or_update` and `create_or_patch` did."""
+    """The action of `create_or_update` and `create_or_patch`."""
 
     UNCHANGED = "unchanged"
     CREATED = "created"
     UPDATED = "updated"
     UPDATED_STATUS = "updatedStatus"
-    """Both the object and its status were written."""
+    """The object and its status were written."""
     UPDATED_STATUS_ONLY = "updatedStatusOnly"
 
 
@@ -65,17 +68,20 @@ _RESULTS: Final = {
     (True, True): OperationResult.UPDATED_STATUS,
     (False, True): OperationResult.UPDATED_STATUS_ONLY,
 }
-"""By whether the object and its status changed."""
+"""The result by whether the object and its status changed."""
 
 
 # --- owners ----------------------------------------------------------------------------------------------------------
 
 
 def set_controller_reference(owner: Object, obj: Object, *, block_owner_deletion: bool = True) -> None:
-    """Make `owner` the controller of `obj`: its events reach the owner, and it is deleted with the owner.
+    """Make `owner` the controller of `obj`.
 
-    A reference to the same owner through another version is replaced. Raises: AlreadyOwnedError when another object is the controller,
-    ValueError when the API does not allow the ownership or `owner` was never read from the server.
+    Events of `obj` then enqueue the owner, and Kubernetes deletes `obj` with its owner. A reference to the same owner in another version is
+    replaced.
+
+    Raises: AlreadyOwnedError if another object is the controller; ValueError if the API does not allow this owner, or if `owner` has no
+    uid.
     """
     reference = _reference(owner, obj)
     reference.controller = True
@@ -90,7 +96,12 @@ def set_controller_reference(owner: Object, obj: Object, *, block_owner_deletion
 
 
 def set_owner_reference(owner: Object, obj: Object, *, block_owner_deletion: bool | None = None) -> None:
-    """Make `owner` one of the owners of `obj`, which is deleted when all of them are gone. Raises: ValueError as set_controller_reference."""
+    """Add `owner` to the owners of `obj`.
+
+    Kubernetes deletes `obj` when all its owners are deleted.
+
+    Raises: ValueError as set_controller_reference.
+    """
     reference = _reference(owner, obj)
     reference.block_owner_deletion = block_owner_deletion
     for existing in obj.metadata.owner_references:
@@ -103,22 +114,28 @@ def set_owner_reference(owner: Object, obj: Object, *, block_owner_deletion: boo
 
 
 def remove_owner_reference(owner: Object, obj: Object) -> bool:
-    """Take `owner` off the owners of `obj`; return whether it was one."""
+    """Remove `owner` from the owners of `obj`. Return whether it was an owner."""
     return _remove(obj, lambda reference: _refers_to(reference, owner))
 
 
 def remove_controller_reference(owner: Object, obj: Object) -> bool:
-    """Take `owner` off the owners of `obj` if it is the controller; return whether it was."""
+    """Remove `owner` from the owners of `obj` if it is the controller.
+
+    Return whether it was.
+    """
     return _remove(obj, lambda reference: bool(reference.controller) and _refers_to(reference, owner))
 
 
 def has_owner(owner: Object, obj: Object) -> bool:
-    """Say whether `owner` is an owner of `obj`; an earlier object of the same name (another uid) is not."""
+    """Return whether `owner` is an owner of `obj`.
+
+    An object of the same name with another uid is not.
+    """
     return any(_refers_to(reference, owner) for reference in obj.metadata.owner_references)
 
 
 def has_controller(obj: Object) -> bool:
-    """Say whether any owner of `obj` is its controller."""
+    """Return whether one owner of `obj` is its controller."""
     return any(reference.controller for reference in obj.metadata.owner_references)
 
 
@@ -193,10 +210,12 @@ def _group(reference: OwnerReference) -> str:
 async def delete_tracked_dependents(
     client: Client, owner: Object, *kinds: type[Any], propagation_policy: PropagationPolicy | None = "Background"
 ) -> int:
-    """Delete the children of these kinds that `owner` tracks (see `set_tracked_owner`), and return how many are still there.
+    """Delete the dependents that `owner` tracks, and return how many still exist.
 
-    Call it in a finalizer of the owner, and remove the finalizer when it returns 0; each child that goes enqueues the owner again. It asks
-    the server, in all namespaces: what a cache does not hold must not stay behind. Raises: all the client raises.
+    Call it in a finalizer of the owner, and remove the finalizer when it returns 0. Each deleted dependent enqueues the owner again. It
+    reads from the API server, in all namespaces, because the cache may lack dependents. Raises: the errors of the client.
+
+    kinds: the kinds of the dependents (see `set_tracked_owner`).
     """
     remaining = 0
     for kind in kinds:
@@ -225,10 +244,12 @@ async def _is_deleted(
 
 
 def add_finalizer(obj: Object, finalizer: str) -> bool:
-    """Add a finalizer to the object in memory; return whether the list changed, so whether to write it.
+    """Add a finalizer to the object in memory.
 
-    Never while the object is being deleted: the server would refuse it. Write it with `client.update` (guarded by the version read), or with
-    `merge_from(base, optimistic_lock=True)`; an unguarded merge patch would drop finalizers others added meanwhile.
+    Return whether the list changed and must be written.
+
+    Does nothing if the object is being deleted, because the server would reject it. Write the object with `client.update`, or with
+    `merge_from(base, optimistic_lock=True)`. A merge patch without the lock could drop finalizers of other clients.
     """
     if "/" not in finalizer:
         raise ValueError(
@@ -241,7 +262,10 @@ def add_finalizer(obj: Object, finalizer: str) -> bool:
 
 
 def remove_finalizer(obj: Object, finalizer: str) -> bool:
-    """Remove a finalizer from the object in memory; return whether the list changed, so whether to write it (as add_finalizer says)."""
+    """Remove a finalizer from the object in memory.
+
+    Return whether the list changed and must be written.
+    """
     kept = [name for name in obj.metadata.finalizers if name != finalizer]
     if len(kept) == len(obj.metadata.finalizers):
         return False
@@ -259,19 +283,19 @@ def contains_finalizer(obj: Object, finalizer: str) -> bool:
 async def create_or_update(
     client: Client, kind: type[T], key: ObjectKey, mutate: Mutate[T] | None = None, *, reader: Reader | None = None
 ) -> tuple[T, OperationResult]:
-    """Bring the object at `key` into the state `mutate` makes of it: create it, update it, or leave it when nothing changes.
+    """Create or update the object at `key` so that it matches the result of `mutate`.
 
-    The result is UNCHANGED, too, when an update was sent and the server changed nothing.
+    Return the object as the server has it, and the action. The result is UNCHANGED if nothing was sent, or if the server changed nothing.
 
-    `mutate` gets the object as it is, or one with nothing but its name, and changes it in place. It reads through `client`; when a create
-    meets an object the cache has not seen, it reads with `reader` (None: `client.api_reader`) and updates that. Status is not written: use
-    `client.status`, or create_or_patch. Returns the object as the server has it now.
+    mutate: changes the current object in place, or a new one with only its name. It does not change the status: use `client.status`, or
+    create_or_patch.
+    reader: reads the object if a create fails because the cache has not seen it. Default: `client.api_reader`.
 
-    What the server answered with no change (it fills in what `mutate` leaves out) is left out for a while. It is sent again to the same
-    object after a minute, later after up to ten; at once when the object changed, when the cache shows its objects again (`sync_period`),
-    and when a definition, webhook or admission policy was written through this client or changed in its cache.
+    If the server changed nothing, because it sets fields that `mutate` leaves out, the same write is skipped for a minute, later for up to
+    ten. It is sent at once if the object changed, at a resync (`sync_period`), and if a CRD, webhook or admission policy was written
+    through this client or changed in its cache.
 
-    Raises: ValueError when `mutate` changes name or namespace; Conflict and all else the client raises.
+    Raises: ValueError if `mutate` changes name or namespace; Conflict and the other errors of the client.
     """
     obj, before, made = await _find_or_create(client, kind, key, mutate, reader)
     if made:
@@ -291,9 +315,9 @@ async def create_or_update(
 async def create_or_patch(
     client: Client, kind: type[T], key: ObjectKey, mutate: Mutate[T] | None = None, *, reader: Reader | None = None
 ) -> tuple[T, OperationResult]:
-    """As create_or_update, but sends only what changed, as merge patches, and writes a changed status, too.
+    """Like create_or_update, but send only the difference as merge patches, and write the status too.
 
-    A merge patch replaces lists whole and is not guarded by the version that was read: two writers of one list overwrite each other.
+    A merge patch replaces lists completely and has no conflict detection: two writers of one list overwrite each other.
     """
     obj, before, made = await _find_or_create(client, kind, key, mutate, reader, with_status=True)
     if made:

@@ -1,25 +1,25 @@
-"""Every error this package raises, as one tree.
+"""All errors of this package, as one tree.
 
 ```text
 CtrlError
-├── APIStatusError              the server answered with a failure; carries the Status
+├── APIStatusError              the API server responded with a failure; has the Status
 │   ├── BadRequest  Unauthorized  Forbidden  NotFound  MethodNotAllowed  NotAcceptable  UnsupportedMediaType
 │   ├── AlreadyExists  Conflict  Gone  Expired  Invalid  RequestEntityTooLarge  TooManyRequests
 │   └── InternalError  ServerTimeout  Timeout  ServiceUnavailable  StoreReadError  UnknownReason
-├── TransportError              no complete answer came
+├── TransportError              no complete response
 │   ├── RequestTimeoutError
 │   └── AnswerTooLargeError
-├── ConfigError                 a kubeconfig, flag or option that cannot be used
+├── ConfigError                 an invalid kubeconfig, flag or option
 │   └── NoConfigError
 ├── NotRegisteredError  NoMatchError  DecodeError  PatchError
 ├── GenerateError               a class that cannot become a manifest
-├── CacheError: CacheNotStartedError  CacheSyncTimeoutError  NotCachedError (ObjectNotCachedError  NamespaceNotCachedError: NotFound, too)
+├── CacheError: CacheNotStartedError  CacheSyncTimeoutError  NotCachedError (ObjectNotCachedError  NamespaceNotCachedError: also NotFound)
 ├── LeaderElectionLostError  FencedError
 ├── AlreadyOwnedError  TerminalError
 ```
 
-There is one class for each StatusReason of the API (k8s.io/apimachinery/pkg/apis/meta/v1/types.go) and it has the reason's name.
-Catch the class; there are no `is_not_found(error)` functions.
+Each StatusReason of the API (k8s.io/apimachinery/pkg/apis/meta/v1/types.go) has a class with the same name. Catch the class. Functions such
+as `is_not_found(error)` do not exist.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ __all__ = [
 
 
 class CtrlError(Exception):
-    """The root of all errors raised by ctrlruntime."""
+    """The base class of all errors of ctrlruntime."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusCause:
-    """One reason for a failure: a machine-readable `reason`, a `message`, and the `field` it concerns (a JSON path)."""
+    """One cause of a failure: a machine-readable `reason`, a `message`, and the JSON path of the `field`."""
 
     reason: str = ""
     message: str = ""
@@ -93,13 +93,19 @@ class StatusCause:
 
 
 class APIStatusError(CtrlError):
-    """The API server answered with a failure; `status` is the body of kind Status it sent (or one made from a bare answer)."""
+    """The API server responded with a failure.
+
+    `status` is the Status object of the response, or one created from a response without it.
+    """
 
     reason: ClassVar[str] = ""
     code: int
 
     is_answer = False
-    """Whether an API server sent it as an answer to this process, and no code of this process made it."""
+    """Whether the error comes from a response of an API server.
+
+    False if code of this process created it.
+    """
 
     _by_reason: ClassVar[dict[str, type[APIStatusError]]] = {}
     _by_code: ClassVar[dict[int, type[APIStatusError]]] = {}
@@ -153,7 +159,7 @@ class APIStatusError(CtrlError):
 
     @property
     def causes(self) -> tuple[StatusCause, ...]:
-        """What exactly was wrong, field by field; empty when the server did not say."""
+        """The causes, one for each field; empty if the server sent none."""
         causes: Any = self.details.get("causes")
         listed = [each for each in causes if isinstance(each, Mapping)] if isinstance(causes, list | tuple) else ()
         return tuple(
@@ -162,7 +168,7 @@ class APIStatusError(CtrlError):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds the server asks to wait (Retry-After header, else `details.retryAfterSeconds`), or None."""
+        """Seconds that the server requests to wait (Retry-After header, else `details.retryAfterSeconds`), or None."""
         if self._retry_after is not None:
             return self._retry_after
         seconds = _whole(self.details.get("retryAfterSeconds"))
@@ -170,7 +176,7 @@ class APIStatusError(CtrlError):
 
     @staticmethod
     def from_status(status: Mapping[str, Any], *, retry_after: float | None = None) -> APIStatusError:
-        """Return the exception for a Status body: by its reason, else by its code."""
+        """Return the error for a Status object, by its reason, else by its code."""
         reason, code = str(status.get("reason") or ""), _whole(status.get("code")) or 500
         text = str(status.get("message") or "")
         if len(text) > _LONGEST_MESSAGE:  # it goes into logs and Events; `status` has all of it
@@ -180,7 +186,7 @@ class APIStatusError(CtrlError):
 
     @staticmethod
     def from_response(code: int, body: bytes, *, retry_after: float | None = None) -> APIStatusError:
-        """Return the exception for an HTTP answer, whether its body is a Status, other text or nothing."""
+        """Return the error for an HTTP response, with a Status, with other text, or without a body."""
         status: Any = None
         with contextlib.suppress(ValueError, RecursionError):
             status = json.loads(body)
@@ -198,7 +204,7 @@ class APIStatusError(CtrlError):
 
 
 _LONGEST_MESSAGE: Final = 16 * 1024
-"""Characters of what the server says that are in the text of an error."""
+"""The maximum number of characters of a server's message in the text of an error."""
 
 
 def _whole(value: object) -> int:
@@ -207,7 +213,7 @@ def _whole(value: object) -> int:
 
 
 class BadRequest(APIStatusError):
-    """400: the server did not understand the request."""
+    """400: the server does not understand the request."""
 
     default_code = 400
 
@@ -235,7 +241,7 @@ class Forbidden(APIStatusError):
 
 
 class NotFound(APIStatusError):
-    """404: there is no such object, or no such resource."""
+    """404: the object or the resource does not exist."""
 
     default_code = 404
 
@@ -247,7 +253,7 @@ class MethodNotAllowed(APIStatusError):
 
 
 class NotAcceptable(APIStatusError):
-    """406: the server has none of the representations asked for."""
+    """406: the server supports none of the requested media types."""
 
     default_code = 406
 
@@ -259,7 +265,7 @@ class Conflict(APIStatusError):
 
 
 class AlreadyExists(APIStatusError):
-    """409: an object of that name exists."""
+    """409: an object with this name exists."""
 
     default_code = 409
 
@@ -271,55 +277,55 @@ class Expired(APIStatusError):
 
 
 class Gone(APIStatusError):
-    """410: the older reason for what `Expired` says today."""
+    """410: an older reason for `Expired`."""
 
     default_code = 410
 
 
 class RequestEntityTooLarge(APIStatusError):
-    """413: the body is over the server's limit."""
+    """413: the body is larger than the limit of the server."""
 
     default_code = 413
 
 
 class UnsupportedMediaType(APIStatusError):
-    """415: the server cannot read this content type."""
+    """415: the server does not support this content type."""
 
     default_code = 415
 
 
 class Invalid(APIStatusError):
-    """422: the object does not pass validation; `causes` lists the fields."""
+    """422: the object is not valid; `causes` lists the fields."""
 
     default_code = 422
 
 
 class TooManyRequests(APIStatusError):
-    """429: the server sheds load; wait `retry_after` seconds."""
+    """429: the server is overloaded; wait `retry_after` seconds."""
 
     default_code = 429
 
 
 class InternalError(APIStatusError):
-    """500: something failed inside the server or one of its webhooks."""
+    """500: an error inside the server or one of its webhooks."""
 
     default_code = 500
 
 
 class StoreReadError(APIStatusError):
-    """500: an object in the store cannot be decoded by the server."""
+    """500: the server cannot decode a stored object."""
 
     default_code = 500
 
 
 class ServiceUnavailable(APIStatusError):
-    """503: the server is not ready to answer."""
+    """503: the server is not ready."""
 
     default_code = 503
 
 
 class ServerTimeout(APIStatusError):
-    """504: the server could not finish in time; the request may be repeated."""
+    """504: the server did not finish in time; you may repeat the request."""
 
     default_code = 504
 
@@ -331,36 +337,43 @@ class Timeout(APIStatusError):
 
 
 class UnknownReason(APIStatusError):
-    """A failure with a reason or code this package does not know; see `status` and `code`."""
+    """A failure with an unknown reason or code; see `status` and `code`."""
 
 
 class TransportError(CtrlError):
-    """No complete answer came: the connection was refused, reset or lost. Whether a write took effect is unknown."""
+    """The response is missing or incomplete: the connection was refused, reset or lost.
+
+    Whether a write took effect is unknown.
+    """
 
 
 class RequestTimeoutError(TransportError):
-    """No complete answer came inside the request's time limit."""
+    """No complete response arrived within the timeout of the request."""
 
 
 class AnswerTooLargeError(TransportError):
-    """An answer, its headers or a frame of a watch is larger than its limit; the message names the option of `Config` that raises it.
+    """A response, its headers or a frame of a watch is larger than its limit.
 
-    The same request gets the same answer: change the option or ask for less at once.
+    The message names the option of `Config` that raises the limit. The same request fails again: change the option, or request less at
+    once.
     """
 
 
 class ConfigError(CtrlError):
-    """A kubeconfig, flag or option cannot be used; the message says which and what to do."""
+    """A kubeconfig, flag or option cannot be used; the message has the cause and a fix."""
 
     @classmethod
     def unreadable(cls, where: object, error: OSError | UnicodeError) -> Self:
-        """Return the error for a file that cannot be read, or is not text; `where` names it."""
+        """Return the error for a file that cannot be read or is not text.
+
+        `where` names the file.
+        """
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not text in UTF-8"
         return cls(f"{where} cannot be read: {reason}")
 
 
 class NoConfigError(ConfigError):
-    """There is no configuration: no flag, no KUBECONFIG, no pod, and no ~/.kube/config."""
+    """No configuration was found: no flag, no KUBECONFIG, no pod, and no ~/.kube/config."""
 
 
 class NotRegisteredError(CtrlError):
@@ -368,11 +381,14 @@ class NotRegisteredError(CtrlError):
 
 
 class NoMatchError(CtrlError):
-    """The API server does not serve a kind (its CRD may not be installed)."""
+    """The API server does not serve the kind. Its CRD may not be installed."""
 
 
 class DecodeError(CtrlError):
-    """An object the server sent does not fit the model; `raw` holds its bytes, the message names the fields."""
+    """An object from the server does not match the class; the message names the fields.
+
+    `raw` has the bytes of the object.
+    """
 
     def __init__(self, message: str, *, raw: bytes = b"") -> None:
         super().__init__(message)
@@ -380,30 +396,35 @@ class DecodeError(CtrlError):
 
 
 class GenerateError(CtrlError):
-    """A class cannot become a manifest; the message names module, class and field, what is wrong and what to do."""
+    """A class cannot become a manifest; the message has the module, class and field, and a fix."""
 
 
 class PatchError(CtrlError):
-    """A patch is malformed or does not apply to the document."""
+    """A patch is invalid, or cannot be applied to the document."""
 
 
 class CacheError(CtrlError):
-    """A read that the cache cannot answer."""
+    """The cache cannot serve a read."""
 
 
 class CacheNotStartedError(CacheError):
-    """The cache is read before the manager has started it; use `api_reader` for reads before the start."""
+    """A read of the cache before the manager has started it.
+
+    Use `api_reader` for such reads.
+    """
 
 
 class CacheSyncTimeoutError(CacheError):
-    """An informer did not sync in time; the message says what stands in its way."""
+    """An informer did not sync in time; the message has the cause."""
 
 
 class StaleReadError(CacheError):
-    """The cache may not show an own write, and the server could not be asked; the cause is the error of the live read.
+    """The cache may lack an own write, and the live read failed; `__cause__` is its error.
 
-    It is transient: a reconcile that raises it is retried with backoff. `kind`: the kind that was read, as Kind.group.
-    `age`: seconds since the oldest of those writes was sent.
+    It is transient: a reconcile that raises it is retried with backoff.
+
+    kind: the kind that was read, as Kind.group.
+    age: seconds since the oldest of these writes was sent.
     """
 
     def __init__(self, message: str, *, kind: str = "", age: float = 0.0) -> None:
@@ -413,15 +434,21 @@ class StaleReadError(CacheError):
 
 
 class NotCachedError(CacheError):
-    """The kind or object lies outside what this cache holds (namespaces, selectors, width or policy)."""
+    """The kind or object is outside the scope of this cache (namespaces, selectors, policy)."""
 
 
 class ObjectNotCachedError(NotFound, NotCachedError):
-    """A cache that holds only a selection has no such object; the server may have it. The message says what is held and how to read it live."""
+    """The object is not in a cache with a restricted scope, but may exist in the API server.
+
+    The message has the scope of the cache, and how to read the object live.
+    """
 
 
 class NamespaceNotCachedError(ObjectNotCachedError):
-    """The namespace asked for is not cached at all; `get_or_none` raises it, too, for nothing is known of the object."""
+    """The namespace is not cached.
+
+    `get_or_none` also raises this error, because the object may exist.
+    """
 
 
 for _local in (ObjectNotCachedError, NamespaceNotCachedError):
@@ -429,20 +456,23 @@ for _local in (ObjectNotCachedError, NamespaceNotCachedError):
 
 
 class LeaderElectionLostError(CtrlError):
-    """The lease could not be renewed in time: this process is no longer the leader."""
+    """The Lease was not renewed in time, so this process is no longer the leader."""
 
 
 class FencedError(CtrlError):
-    """A write was refused by our own fence: this process may no longer be the leader."""
+    """A write was rejected by the fence, because this process may no longer be the leader."""
 
 
 class AlreadyOwnedError(CtrlError):
-    """Another owner is the controller of the object already."""
+    """The object already has another controller."""
 
 
 class TerminalError(CtrlError):
-    """Raise it from a reconciler for a failure that a retry cannot mend: it is counted and logged, and not requeued."""
+    """A failure that a retry cannot fix. Raise it from a reconciler.
+
+    It is counted and logged, and the request is not retried.
+    """
 
 
 TRANSIENT_ERRORS: Final = (TransportError, TooManyRequests, ServiceUnavailable, InternalError, ServerTimeout, Timeout)
-"""Failures that pass by themselves: the same request may work a little later."""
+"""Errors that a retry can fix."""

@@ -1,7 +1,7 @@
-"""What happened to an object, as predicates and handlers see it.
+"""Events of objects for predicates and handlers.
 
-An event holds snapshots: the object's bytes and metadata record as the informer stored them. The object itself is decoded the first time
-somebody touches `object`, `old` or `new`, once for each subscription, so a predicate that reads `meta` costs no decode.
+An event has snapshots: the bytes and the metadata of the object, as the informer stored them. The object is decoded on the first use of
+`object`, `old` or `new`, once for each subscription. A predicate that reads only `meta` costs no decoding.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Obj = TypeVar("Obj", bound=Object)
 
 
 class Snapshot(Generic[T]):
-    """One version of an object: its bytes, its metadata record and, from the first use on, the decoded object.
+    """One version of an object: its bytes, its metadata and, after the first use, the decoded object.
 
-    The decoded object belongs to this subscription's predicates and handlers; change a copy. Raises on use: DecodeError.
+    The decoded object is shared by the predicates and handlers of a subscription, so change only a copy. Raises on use: DecodeError.
     """
 
     __slots__ = ("_decode", "_object", "meta", "raw")
@@ -60,7 +60,7 @@ class Snapshot(Generic[T]):
 
 
 class CreateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """An object appeared. `is_in_initial_list`: it was there when the watch began."""
+    """An object was created. `is_in_initial_list`: it existed when the watch started."""
 
     snapshot: Snapshot[T]
     is_in_initial_list: bool = False
@@ -75,7 +75,7 @@ class CreateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class UpdateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """An object changed, or is shown again by a resync (then both versions are equal)."""
+    """An object was updated, or is delivered again by a resync, with two equal versions."""
 
     old_snapshot: Snapshot[T]
     new_snapshot: Snapshot[T]
@@ -106,7 +106,10 @@ class UpdateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class DeleteEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """An object is gone. `delete_state_unknown`: the deletion itself was missed, the snapshot is the last state we saw."""
+    """An object was deleted.
+
+    `delete_state_unknown`: the deletion event was missed, and the snapshot is the last known state.
+    """
 
     snapshot: Snapshot[T]
     delete_state_unknown: bool = False
@@ -121,13 +124,13 @@ class DeleteEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class GenericEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """Something outside the API happened that concerns an object (a webhook call of a third system, a timer)."""
+    """An event from outside the API for an object, such as a call of another system or a timer."""
 
     snapshot: Snapshot[T]
 
     @staticmethod
     def of(obj: Obj) -> GenericEvent[Obj]:
-        """Return the event for an object as it is now; later changes to it are not seen."""
+        """Return the event for an object in its current state; later changes have no effect."""
         return GenericEvent(Snapshot.of(obj.to_json(), type(obj).from_json))
 
     @property

@@ -1,8 +1,7 @@
 """The scalar types of the Kubernetes API: Quantity, IntOrString, Time, MicroTime and Duration.
 
-Each is a value: immutable, hashable, compared by what it means. A value that was read keeps the text it was read from
-and writes that text again, so reading and writing an object changes nothing. `text` is always the wire form. Nothing
-stands below this module but pydantic; models above use the classes as annotations.
+Their values are immutable, hashable, and compared by meaning. A value that was read keeps its text and writes it again, so that reading and
+writing an object changes nothing. `text` is always the text in JSON. This module uses only pydantic; models use the classes as annotations.
 """
 
 from __future__ import annotations
@@ -68,8 +67,8 @@ def _text_schema(cls: Any, serialize: Any, **schema: Any) -> CoreSchema:
 class Quantity:
     """A number with a unit suffix: ``Quantity("500m")``, ``Quantity("1.5Gi")``, ``Quantity(3)``.
 
-    Compares and hashes by amount (``Quantity("1") == Quantity("1000m") == 1``). ``text`` is what was given;
-    ``canonical()`` is the form the API server would write. Raises: ValueError for text that is not a quantity.
+    Compares and hashes by amount (``Quantity("1") == Quantity("1000m") == 1``). ``text`` is the given text; ``canonical()`` is the form
+    that the API server writes. Raises: ValueError for text that is not a quantity.
     """
 
     __slots__ = ("_amount", "_format", "_is_number", "_text")
@@ -91,7 +90,7 @@ class Quantity:
 
     @classmethod
     def of(cls, amount: Decimal | int, format: QuantityFormat = "DecimalSI") -> Quantity:
-        """Return the quantity of an exact amount, written with the suffixes of `format`."""
+        """Return the quantity of an exact amount, with the suffixes of `format`."""
         return cls(_canonical(_rounded(Decimal(amount)), format))
 
     @property
@@ -101,12 +100,12 @@ class Quantity:
 
     @property
     def wire(self) -> str | int:
-        """The wire form: the text, or the number where JSON had a number."""
+        """The value in JSON: the text, or the number if JSON had a number."""
         return int(self._text) if self._is_number else self._text
 
     @property
     def format(self) -> QuantityFormat:
-        """The family of suffixes the text uses."""
+        """The family of suffixes of the text."""
         if self._format is None:
             self._parse()
         assert self._format is not None
@@ -136,9 +135,7 @@ class Quantity:
             self._amount = _rounded(_EXACT.scaleb(number, _DECIMAL_EXPONENTS[suffix]))
 
     def canonical(self) -> str:
-        """Return the form the API server writes: no fraction, the largest suffix that needs none, the same family of
-        suffixes.
-        """
+        """Return the form that the API server writes: no fraction, the largest possible suffix, the same family of suffixes."""
         return _canonical(self.amount, self.format)
 
     @property
@@ -238,7 +235,7 @@ class Quantity:
 
     @classmethod
     def convert(cls, value: Any) -> Quantity:
-        """Return what a value of a neighbouring type, or its wire form, stands for. Raises: ValueError."""
+        """Return the value for a related type, or for a value in JSON. Raises: ValueError."""
         if isinstance(value, Quantity):
             return value
         if isinstance(value, (str, int, float, Decimal)):
@@ -309,7 +306,7 @@ def _canonical(amount: Decimal, format: QuantityFormat) -> str:
 
 
 class IntOrStringMarker:
-    """Marks an `int | str` annotation as the API's int-or-string; generators of schemas look for it."""
+    """Marks an `int | str` annotation as the API's int-or-string, for schema generators."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.union_schema(
@@ -321,7 +318,10 @@ class IntOrStringMarker:
 
 
 IntOrString: TypeAlias = Annotated[int | str, IntOrStringMarker()]
-"""A number or text: a port or its name, a count or a percentage. A plain `int` or `str` at run time."""
+"""A number or text: a port or its name, a count or a percentage.
+
+At run time a plain `int` or `str`.
+"""
 
 
 # What kube-apiserver takes for the format date-time (IsDateTime in k8s.io/kube-openapi/pkg/validation/strfmt/time.go): small letters, any
@@ -363,10 +363,11 @@ def _as_utc(moment: datetime) -> datetime:
 class Time(datetime):
     """A moment in UTC, written as RFC 3339 with whole seconds.
 
-    ``Time.now()``, ``Time.of(some_datetime)`` and ``Time.parse("2026-01-02T03:04:05Z")`` make one.
-    It is a datetime in every respect. One that was read with a fraction or another offset is written as it was read.
-    Every text is read that kube-apiserver takes for the format date-time, and digits beyond microseconds are cut. A
-    moment outside the years 1 to 9999 in UTC, which Python does not have, is the first or last one that it has.
+    Create one with ``Time.now()``, ``Time.of(some_datetime)`` or ``Time.parse("2026-01-02T03:04:05Z")``. It is a datetime. One that was
+    read with a fraction or another offset is written as it was read. It reads all texts that kube-apiserver accepts for the format
+    date-time; digits beyond microseconds are cut. A moment outside the years 1 to 9999 in UTC, which Python does not support, becomes the
+    first or last one.
+
     Raises: ValueError for text that is not an RFC 3339 time, or for a datetime without a time zone.
     """
 
@@ -376,12 +377,12 @@ class Time(datetime):
     @classmethod
     @override
     def now(cls, tz: tzinfo | None = None) -> Self:
-        """Return the present, in UTC unless told, cut to what the wire form can carry."""
+        """Return the current time, by default in UTC, cut to the precision of the JSON form."""
         return super().now(tz or UTC).cut()
 
     @classmethod
     def of(cls, moment: datetime) -> Self:
-        """Return an aware datetime as this type, in UTC, cut to what the wire form can carry."""
+        """Return an aware datetime as this type, in UTC, cut to the precision of the JSON form."""
         if moment.tzinfo is None:
             raise ValueError(f"{moment!r} has no time zone; use datetime.now(UTC) or .replace(tzinfo=UTC)")
         if type(moment) is cls:
@@ -395,7 +396,7 @@ class Time(datetime):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the moment that RFC 3339 text names."""
+        """Return the moment of RFC 3339 text."""
         found = None
         try:
             if len(text) == 20 and text[4::3] == _USUAL and text[:4] != "0000":
@@ -420,12 +421,12 @@ class Time(datetime):
         self._text = text
 
     def cut(self) -> Self:
-        """Return the moment with no more than the wire form can carry."""
+        """Return the moment, cut to the precision of the JSON form."""
         return self.replace(microsecond=0)
 
     @property
     def text(self) -> str:
-        """The wire form."""
+        """The text in JSON."""
         try:
             return self._text
         except AttributeError:
@@ -455,7 +456,7 @@ class Time(datetime):
 
     @classmethod
     def convert(cls, value: Any) -> Self:
-        """Return what a value of a neighbouring type, or its wire form, stands for. Raises: ValueError."""
+        """Return the value for a related type, or for a value in JSON. Raises: ValueError."""
         if isinstance(value, str):
             return cls.parse(value)
         if isinstance(value, datetime):
@@ -468,13 +469,13 @@ class Time(datetime):
 
 
 class MicroTime(Time):
-    """A moment in UTC, written as RFC 3339 with exactly six digits of fraction, as leases and events need it."""
+    """A moment in UTC, written as RFC 3339 with six digits of fraction, as Leases and Events require."""
 
     __slots__ = ()
 
     @override
     def cut(self) -> Self:
-        """Return the moment with no more than the wire form can carry."""
+        """Return the moment, cut to the precision of the JSON form."""
         return self
 
     @override
@@ -505,10 +506,11 @@ _UNIT_MICROSECONDS: Final = {
 
 
 class Duration(timedelta):
-    """A length of time, written as Go writes it: ``Duration(seconds=90)`` is ``1m30s``; ``Duration.parse("1h15m")``.
+    """A length of time, written as in Go: ``Duration(seconds=90)`` is ``1m30s``.
 
-    It is a timedelta in every respect; `total_seconds()` gives float seconds. Raises: ValueError for text that is no
-    duration.
+    ``Duration.parse("1h15m")``.
+
+    It is a timedelta; `total_seconds()` returns float seconds. Raises: ValueError for text that is not a duration.
     """
 
     __slots__ = ("_text",)
@@ -528,9 +530,9 @@ class Duration(timedelta):
 
     @classmethod
     def parse(cls, text: str) -> Duration:
-        """Return the length that Go duration text names, to the microsecond.
+        """Return the length of Go duration text, to the microsecond.
 
-        One of more than 999,999,999 days, which a timedelta cannot hold, is read as that many.
+        More than 999,999,999 days, which a timedelta does not support, is read as this maximum.
         """
         body = text[1:] if text[:1] in {"+", "-"} else text
         if body != "0" and (not body or _DURATION.sub("", body)):
@@ -545,7 +547,7 @@ class Duration(timedelta):
 
     @property
     def text(self) -> str:
-        """The wire form."""
+        """The text in JSON."""
         try:
             return self._text
         except AttributeError:
@@ -567,7 +569,7 @@ class Duration(timedelta):
 
     @classmethod
     def convert(cls, value: Any) -> Duration:
-        """Return what a value of a neighbouring type, or its wire form, stands for. Raises: ValueError."""
+        """Return the value for a related type, or for a value in JSON. Raises: ValueError."""
         if isinstance(value, str):
             return cls.parse(value)
         if isinstance(value, (timedelta, int, float)) and not isinstance(value, bool):

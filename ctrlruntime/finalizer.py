@@ -1,4 +1,4 @@
-"""Named finalizers: cleanup functions that run, in the order of their registration, before Kubernetes deletes an object."""
+"""Named finalizers: cleanup functions that run, in order of registration, before Kubernetes deletes an object."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ T = TypeVar("T", bound=Object)
 
 
 Finalizer: TypeAlias = Callable[[T], Awaitable[bool | None] | bool | None]
-"""Cleans up for an object that is being deleted; plain or async. It is called again until it does not raise.
+"""Cleans up for an object that is being deleted.
 
-It returns True when it changed the object's status, which is then written. What it changed before it raised is written, too: a condition
-that says why it failed.
+Plain or async. It is retried until it does not raise.
+
+Return True if you changed the object's status, which is then written. Changes before an exception are written too, such as a condition with
+the cause.
 """
 
 
@@ -28,7 +30,10 @@ class Finalizers(Generic[T]):
         self._finalizers: dict[str, Finalizer[T]] = {}
 
     def register(self, name: str, finalizer: Finalizer[T]) -> None:
-        """Add a finalizer at the end of the order. Raises: ValueError when the name is taken or has no domain."""
+        """Register a finalizer, after the others.
+
+        Raises: ValueError if the name is in use or has no domain.
+        """
         if "/" not in name:
             raise ValueError(f"cannot use the finalizer {name!r}: it has no domain. Write example.com/{name or 'name'}")
         if name in self._finalizers:
@@ -36,10 +41,10 @@ class Finalizers(Generic[T]):
         self._finalizers[name] = finalizer
 
     async def reconcile(self, client: Client, obj: T) -> None:
-        """Add the missing finalizers to `obj`, or run its finalizers if it is being deleted, and write the result.
+        """Add missing finalizers to `obj`, or run them if it is being deleted, and write the result.
 
-        A finalizer that raises stays on the object, and the others run nevertheless. The status is written first, because the object may be
-        gone after its last finalizer. Both writes are guarded by the version that was read.
+        If a finalizer raises, it stays on the object, and the others still run. The status is written first, because the object may no
+        longer exist after its last finalizer. Both writes detect conflicts.
 
         Raises:
             Conflict: The object changed since it was read.

@@ -1,8 +1,7 @@
-"""Which requests an event leads to: the object itself, its owners, or whatever a function of yours says.
+"""Event handlers: map an event to requests.
 
-Takes events from below (`event`), hands requests up through the `enqueue` it is given by `source`. A handler decides *what* to enqueue;
-priority, trigger and repetition after a failure are the source's. A handler may be called again for an event it failed on, so it must not
-count calls.
+A handler decides *which* requests to enqueue. `source` sets priority and trigger, and calls a handler again for an event if it fails, so a
+handler must not count its calls.
 """
 
 from __future__ import annotations
@@ -38,10 +37,11 @@ R_contra = TypeVar("R_contra", contravariant=True, default=Request)
 
 
 class Enqueue(Protocol[R_contra]):
-    """Puts a request into the controller's queue.
+    """Adds a request to the controller's queue.
 
-    `priority` None lets the source decide (low for the initial list and for updates that change nothing), `after` is a delay in seconds.
-    `cluster` is the cluster the event comes from ("" is the manager's own).
+    priority: None lets the source decide: low for the initial list and for updates without a change.
+    after: a delay in seconds.
+    cluster: the cluster of the event ("" is the manager's own).
     """
 
     @property
@@ -51,17 +51,26 @@ class Enqueue(Protocol[R_contra]):
 
 
 class EventHandler(Protocol[R_co, T]):
-    """Turns an event into requests. A plain method is called on the event loop and must not block it; it may return an awaitable instead."""
+    """Maps an event to requests.
+
+    A plain method must not block the event loop; it may return an awaitable.
+    """
 
     def handle(self, event: Event[T], enqueue: Enqueue[R_co], /) -> Awaitable[None] | None: ...
 
 
 MapFunction: TypeAlias = Callable[[T], Awaitable[Iterable[R] | None] | Iterable[R] | None]
-"""Names the requests an object concerns; plain or async. It may read the client. None is the same as no requests."""
+"""Returns the requests for an object.
+
+Plain or async; it may read the client. None is the same as no requests.
+"""
 
 
 class EnqueueRequestForObject:
-    """Enqueues the object the event is about. It decodes nothing, so an object that does not fit its model is enqueued all the same."""
+    """Enqueues the object of the event.
+
+    It decodes nothing, so an object that does not match its class is enqueued too.
+    """
 
     def handle(self, event: Event[Any], enqueue: Enqueue[Request], /) -> None:
         meta = event.meta
@@ -72,9 +81,10 @@ class EnqueueRequestForObject:
 
 
 def enqueue_requests_from_map_func(function: MapFunction[T, R]) -> EventHandler[R, T]:
-    """Return a handler that enqueues what `function` names for the object of an event; for an update, for its old and its new state.
+    """Return a handler that enqueues the requests that `function` returns for the object of an event.
 
-    The same request is enqueued once for each event. If the function raises for one state, the requests of the other one are still enqueued.
+    For an update, the function is called with the old and with the new state. The same request is enqueued once for each event. If the
+    function raises for one state, the requests of the other are still enqueued.
     """
     if not callable(function):
         raise TypeError(f"a map function takes an object and returns requests, got {function!r}")
@@ -87,26 +97,32 @@ def enqueue_request_for_owner(
     is_namespaced: Callable[[], Awaitable[bool]] | None = None,
     only_controller_owner: bool = False,
 ) -> EventHandler[Request, Any]:
-    """Return a handler that enqueues the owners of kind `owner` an object names in its ownerReferences, of any version of that kind.
+    """Return a handler that enqueues the owners of kind `owner` in the ownerReferences of an object, in any version of the kind.
 
-    As in controller-runtime the reference's uid is not looked at: a child of a former object of the name enqueues the present one, whose
-    reconciler finds that it does not own the child (`has_owner` compares uids). One reconcile too many does no harm.
-    `only_controller_owner`: ignore owners that are not the controller. `is_namespaced` says whether owners live in namespaces and is
-    asked until it answers (None: what the class says). Raises: NotRegisteredError when `owner` is not a kind.
+    As in controller-runtime, the uid of the reference is ignored. A dependent of an earlier owner of the same name enqueues the current
+    one, whose reconciler can compare uids with `has_owner`.
+
+    is_namespaced: returns whether the owner kind is namespaced; called until it returns. None: according to the class.
+    only_controller_owner: ignore owners that are not the controller.
+
+    Raises: NotRegisteredError if `owner` is not a kind.
     """
     return _Owner(owner, is_namespaced, only_controller_owner=only_controller_owner)
 
 
 def enqueue_request_for_tracked_owner(owner: type[Object]) -> EventHandler[Request, Any]:
-    """Return a handler that enqueues the owner of kind `owner` that tracks the object (`set_tracked_owner`), in whatever namespace it is.
+    """Return a handler that enqueues the tracked owner of an object (`set_tracked_owner`), in any namespace.
 
-    Raises: NotRegisteredError when `owner` is not a kind.
+    Raises: NotRegisteredError if `owner` is not a kind.
     """
     return _TrackedOwner(owner)
 
 
 class Funcs(Generic[T, R]):
-    """A handler made of up to four functions `(event, enqueue)`, plain or async; events without a function are ignored."""
+    """A handler of up to four functions `(event, enqueue)`, plain or async.
+
+    Events without a function are ignored.
+    """
 
     def __init__(
         self,

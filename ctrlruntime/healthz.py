@@ -1,9 +1,10 @@
-"""Health checks: a registry of named ones, and the answer a probe gets. Knows no HTTP server; `serving` puts it behind
-a path.
+"""Health checks: a registry of named checks, and the response to a probe.
 
-A check is a function without arguments that raises when something is wrong. What it raised stands in the answer for
-the log, and not in the text for the caller, who may be anybody; the text of an `UnhealthyError` does. A check may be
-async. A plain one runs in a thread of its own, so that one that blocks takes nothing else down with it.
+`serving` serves it over HTTP.
+
+A check is a function without arguments that raises if the check fails. Its error is logged. The caller of a probe sees only the text of an
+`UnhealthyError`, because a probe has no authentication. A check can be async. A plain function runs in its own thread, so that a blocking
+check does not affect anything else.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ __all__ = [
 ]
 
 Check: TypeAlias = Callable[[], Awaitable[None] | None]
-"""Raises when something is wrong; what it returns is ignored."""
+"""A check. It raises an error if the check fails; its result is ignored."""
 
 Place: TypeAlias = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
-"""Runs what an async check awaits somewhere else: on the event loop it belongs to."""
+"""Runs an async check on the event loop to which it belongs."""
 
 TIME_LIMIT = 5.0
-"""Seconds a check may take."""
+"""The timeout of a check in seconds."""
 
 
 class Answer(NamedTuple):
-    """What a probe is told: an HTTP status and `text`.
+    """The response to a probe: an HTTP status and `text`.
 
-    For the log: `failures`, what each failed check raised, and `unknown`, the checks to exclude that there are none of.
+    For the log: `failures`, the error of each failed check, and `unknown`, excluded checks that do not exist.
     """
 
     status: int
@@ -46,16 +47,23 @@ class Answer(NamedTuple):
 
 
 class UnhealthyError(CtrlError):
-    """Raise it in a check to have its text shown to whoever asks, and not only logged."""
+    """Raise it in a check to return its text to the caller.
+
+    The text of other errors is only logged.
+    """
 
 
 def ping() -> None:
-    """Be well: the check a registry without checks has. It shows that the process answers."""
+    """Return without an error.
+
+    This is the check of a registry without checks: it shows that the process responds.
+    """
 
 
 class Checks:
-    """Named checks that are asked together or one by one. `time_limit`: seconds each may take before it counts as
-    failed.
+    """Named checks, run together or one by one.
+
+    `time_limit`: seconds after which a check fails.
     """
 
     def __init__(self, *, time_limit: float = TIME_LIMIT) -> None:
@@ -70,13 +78,15 @@ class Checks:
         return name in self._all()
 
     def names(self) -> list[str]:
-        """Return the names of the checks that were added."""
+        """Return the names of the checks."""
         return sorted(self._checks)
 
     def asked_from_another_loop(self, place: Place) -> Checks:
-        """Return the same checks for use on another event loop; `place` runs what is async on the loop it belongs to.
+        """Return the same checks for use on another event loop.
 
-        Plain checks run in threads anyhow, so they answer while that loop is blocked.
+        `place` runs async checks on their own loop.
+
+        Plain checks run in threads, so they respond even if that loop is blocked.
         """
         view = Checks(time_limit=self._time_limit)
         view._checks = self._checks
@@ -84,8 +94,9 @@ class Checks:
         return view
 
     def add(self, name: str, check: Check) -> None:
-        """Add a check. Raises: ValueError for a name that is taken or cannot stand in a path, TypeError for no
-        function.
+        """Add a check.
+
+        Raises: ValueError for a name that is in use or cannot be part of a path, TypeError if `check` is not a function.
         """
         if not name or "/" in name:
             raise ValueError(f"cannot name a check {name!r}: the name is part of a path. Give text without '/'")
@@ -98,10 +109,11 @@ class Checks:
         self._checks[name] = check
 
     async def answer(self, *, verbose: bool = False, exclude: Collection[str] = (), path: str = "healthz") -> Answer:
-        """Run all checks but the excluded ones, side by side, and answer for them together: 200, or 500 with the list
-        of all.
+        """Run all checks in parallel, except the excluded ones.
 
-        `path` names the endpoint in the last line of a list.
+        The status is 200, or 500 with a list of all checks.
+
+        `path` is the endpoint in the last line of the list.
         """
         checks = sorted(self._all().items())
         asked = {name: check for name, check in checks if name not in exclude}
@@ -118,7 +130,7 @@ class Checks:
         return Answer(status, "\n".join(lines) + "\n", failures, unknown)
 
     async def answer_one(self, name: str) -> Answer:
-        """Run one check: 200, 500, or 404 for an unknown name."""
+        """Run one check. The status is 200, 500, or 404 for an unknown name."""
         if name not in self._all():
             return Answer(404, f"unknown check {name!r}\n")
         error = await self._failure(name)

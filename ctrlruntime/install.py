@@ -1,4 +1,4 @@
-"""Put CustomResourceDefinitions into a cluster and wait until they are served."""
+"""Install CustomResourceDefinitions, and wait until they are served."""
 
 from __future__ import annotations
 
@@ -19,22 +19,26 @@ from ctrlruntime.errors import AlreadyExists, ConfigError, Conflict, CtrlError, 
 CustomResourceDefinition = Unstructured.of("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 Source: TypeAlias = str | Path | Mapping[str, Any] | type[Object]
-"""The class of a kind; a manifest as a tree; or a file or folder of YAML and JSON manifests, where what is not a CustomResourceDefinition is
-passed over.
+"""The class of a kind; a manifest as a dictionary; or a file or folder of YAML and JSON manifests.
+
+Manifests in files that are not CRDs are skipped.
 """
 
 INSTALL_OWNER: Final = "ctrl-install"
-"""The field manager that owns what definitions say."""
+"""The field manager of the fields of CRDs."""
 
 _EARLIER_OWNERS: Final = ("ctrl", "ctrlruntime")
-"""What it was in versions that installed with plain updates: the command, and an operator's code."""
+"""The field managers of earlier versions, which installed with plain updates: the command, and an operator's code."""
 
 _OWN_METADATA: Final = ("name", "labels", "annotations", "finalizers", "ownerReferences")
-"""What a manifest may say; the rest is the server's, and is in manifests that were read from one."""
+"""The metadata that a manifest may set.
+
+The rest belongs to the server, and is in manifests read from one.
+"""
 
 
 class InstallTimeoutError(CtrlError):
-    """A definition was accepted but is not served in time."""
+    """A CRD was accepted, but is not served in time."""
 
 
 async def install_crds(
@@ -43,16 +47,17 @@ async def install_crds(
     wait: float = 10.0,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> list[str]:
-    """Apply the definitions and wait until each served version can be used; returns their names.
+    """Apply CRDs, and wait until each served version can be used. Return their names.
 
-    They are applied server-side by the field manager `INSTALL_OWNER`, so one that is there already is not written. What a definition
-    says holds, whoever said otherwise (the apply is forced), and what it no longer says is removed. Everything else stays: labels and
-    annotations of others, a CA bundle that was injected, and the conversion, unless a definition says or said one.
+    They are applied server-side with the field manager `INSTALL_OWNER`, so an unchanged CRD is not written. The apply is forced: fields in
+    the CRD override changes by others, and fields that the CRD no longer has are removed. Other fields stay: labels and annotations of
+    others, an injected CA bundle, and the conversion if the CRD does not have one.
 
-    `sources` are classes (those of one group and kind are the versions of one definition), manifests, files and folders. `wait`:
-    seconds. A definition of the same name that is being deleted is waited out, not written to: it would take the new one with it.
-    Raises: GenerateError for a class that cannot become a definition, ConfigError for sources without definitions, APIStatusError
-    when the server refuses one, InstallTimeoutError.
+    sources: classes (those of one group and kind are the versions of one CRD), manifests, files and folders.
+    wait: seconds. If a CRD of the same name is being deleted, the call waits until it is deleted.
+
+    Raises: GenerateError for a class that cannot become a CRD, ConfigError for sources without CRDs, APIStatusError if the server rejects
+    one, InstallTimeoutError.
     """
     definitions = _definitions(sources)
     if not definitions:
@@ -80,7 +85,10 @@ async def _within(seconds: float, complaint: str) -> AsyncGenerator[None, None]:
 
 
 async def uninstall_crds(client: Client, *sources: Source) -> None:
-    """Delete the definitions, and with them every object of their kinds; one that is not there is no error."""
+    """Delete CRDs, and with them all objects of their kinds.
+
+    A missing CRD is not an error.
+    """
     for definition in _definitions(sources):
         try:
             await client.delete(CustomResourceDefinition.from_dict(dict(definition)))
@@ -106,7 +114,7 @@ def _definitions(sources: Iterable[Source]) -> list[Mapping[str, Any]]:
 
 
 def served_kinds(manifest: Mapping[str, Any]) -> list[GroupVersionKind]:
-    """Return the kind of each version that a definition says is served."""
+    """Return the kind of each served version of a CRD."""
     spec: Any = manifest["spec"]
     kind = spec["names"]["kind"]
     return [GroupVersionKind(spec["group"], v["name"], kind) for v in spec["versions"] if v.get("served", True)]
@@ -138,11 +146,11 @@ async def _put(client: Client, manifest: Mapping[str, Any]) -> None:
 async def make_room(
     client: Client, manifest: Mapping[str, Any], owner: str, *, take_from: Collection[str] | None = None
 ) -> None:
-    """Prepare the definition that is there for an apply of `manifest` by the field manager `owner`.
+    """Prepare an installed CRD for an apply of `manifest` by the field manager `owner`.
 
-    What is in the way of its conversion goes: a URL where the manifest has a Service (`take_from`: only one that these managers set),
-    or what others put into the webhook of a conversion that the manifest no longer has. And what earlier versions of this package
-    wrote with plain updates becomes the manager's, so that the apply can remove it.
+    It removes fields that conflict with the conversion of the manifest: a URL if the manifest has a Service (`take_from`: only if set by
+    these managers), and fields that others added to the webhook of a conversion that the manifest no longer has. Fields that earlier
+    versions of this package wrote with plain updates become owned by the manager, so that the apply can remove them.
     """
     key = NamespacedName("", manifest["metadata"]["name"])
     said = manifest["spec"].get("conversion")

@@ -1,4 +1,4 @@
-"""Leader for life, under the name operator-lib gives it: `await leader.become(config, "my-operator-lock")`."""
+"""Leader for life, with the name it has in operator-lib: `await leader.become(config, "my-operator-lock")`."""
 
 from ctrlruntime.leaderelection.for_life import LockClient, become
 

@@ -1,13 +1,13 @@
-"""Markers: what a class says to the generator beyond its Python types.
+"""Markers: information for the generator that Python types cannot express.
 
-A marker stands in `Annotated[…]` of a field (or of a type inside it: `list[Annotated[str, Format("ipv4")]]`), or over a class as a
-decorator, where it speaks of the whole object. The order of decorators, read from the top, is the order in the manifest:
+Put a marker in `Annotated[…]` of a field (or of a type inside it: `list[Annotated[str, Format("ipv4")]]`). As a decorator of a class it
+applies to the whole object. Decorators keep their order from top to bottom in the manifest:
 
     @printcolumn("Phase", ".status.phase")
     @CEL("self.spec.min <= self.spec.max", message="min is above max")
     class Game(Object, group="games.example.com", version="v1"): ...
 
-`ctrlruntime.generate` reads what is collected here, and `ctrlruntime.api` what decides how a field is written; nothing here looks at a schema.
+`ctrlruntime.generate` reads the markers. `ctrlruntime.api` reads those that decide how a field is encoded.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _SCHEMA_TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 
 class Marker:
-    """What all markers are. As a decorator it speaks of the class it stands over."""
+    """The base of all markers. As a decorator it applies to the class."""
 
     __slots__ = ()
 
@@ -90,10 +90,15 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class CEL(Marker):
-    """A rule in CEL that `self` (the field, or the object of the class) must keep; `oldSelf` is the value before an update.
+    """A CEL rule for `self` (the field, or the object of the class).
 
-    `message` is shown when it does not; `message_expression` is CEL that gives that text. Put `optional_old_self` where the rule
-    shall also run when there was no value before. Raises: ValueError for an empty rule or a reason the API does not know.
+    `oldSelf` is the value before an update.
+
+    message: the error message.
+    message_expression: a CEL expression that returns the message.
+    optional_old_self: also run the rule if there was no value before.
+
+    Raises: ValueError for an empty rule or an unknown reason.
     """
 
     rule: str
@@ -112,14 +117,20 @@ class CEL(Marker):
 
 @dataclass(frozen=True, slots=True)
 class Format(Marker):
-    """The format of a text or number: `Format("ipv4")`. It replaces the one that follows from the Python type."""
+    """The format of a text or number: `Format("ipv4")`.
+
+    It replaces the format of the Python type.
+    """
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaType(Marker):
-    """The JSON type, in place of the one that follows from the Python type. Raises: ValueError for a type JSON schema lacks."""
+    """The JSON type, which replaces that of the Python type.
+
+    Raises: ValueError for an unknown type.
+    """
 
     name: str
 
@@ -136,7 +147,7 @@ class Title(Marker):
 
 @dataclass(frozen=True, slots=True)
 class ExternalDocs(Marker):
-    """A link to documentation. Raises: ValueError when it is none."""
+    """A link to documentation. Raises: ValueError if it is not a URL."""
 
     url: str
     description: str = ""
@@ -148,20 +159,23 @@ class ExternalDocs(Marker):
 
 @dataclass(frozen=True, slots=True)
 class Default(Marker):
-    """The default the server fills in, where it is not the default of the Python field: `Default(False)` writes a zero, too."""
+    """The default in the CRD, if it differs from the default of the Python field.
+
+    `Default(False)` sets a zero.
+    """
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class ListType(Marker):
-    """How a list merges; use `ListSet`, `ListAtomic` or `ListMap("key")`."""
+    """The merge strategy of a list; use `ListSet`, `ListAtomic` or `ListMap("key")`."""
 
     name: Literal["set", "atomic"]
 
 
 class ListMap(Marker):
-    """A list of objects that these fields (wire or Python names) tell apart: `ListMap("name")`, `ListMap("port", "protocol")`."""
+    """A list of objects with these key fields (JSON or Python names): `ListMap("name")`, `ListMap("port", "protocol")`."""
 
     __slots__ = ("keys",)
 
@@ -185,32 +199,41 @@ class ListMap(Marker):
 
 @dataclass(frozen=True, slots=True)
 class MapType(Marker):
-    """How a map or an object merges; use `MapAtomic` or `MapGranular`."""
+    """The merge strategy of a map or an object; use `MapAtomic` or `MapGranular`."""
 
     name: Literal["atomic", "granular"]
 
 
 @dataclass(frozen=True, slots=True)
 class MaxProperties(Marker):
-    """The most properties an object may have; for a dict, `Field(max_length=…)` says it, too."""
+    """The maximum number of properties of an object.
+
+    For a dict you can use `Field(max_length=…)`.
+    """
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class MinProperties(Marker):
-    """The fewest properties an object may have; for a dict, `Field(min_length=…)` says it, too."""
+    """The minimum number of properties of an object.
+
+    For a dict you can use `Field(min_length=…)`.
+    """
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class OLMDescriptor(Marker):
-    """How a console of the Operator Lifecycle Manager shows a field of spec or status; the schema says nothing of it.
+    """The display of a field of spec or status in a console of the Operator Lifecycle Manager. It is not in the schema.
 
-    Each field right below spec and status has a descriptor by itself, and each deeper one that holds one value: named after the field,
-    described by its description. `x` are hints (`podCount`, `fieldGroup:pods`, `Secret`), which stand for their URNs; `order` puts it
-    before those with a higher one or none; `hidden` leaves it out, with all below it. An object deeper down has one when this stands there.
+    Each field directly below spec and status has a descriptor, and so has each deeper field with a single value. Its name is the name of
+    the field, its description that of the field. A deeper object has one only with this marker.
+
+    x: hints (`podCount`, `fieldGroup:pods`, `Secret`), as short names of their URNs.
+    order: sorts it before those with a higher order, or without one.
+    hidden: leave it out, with everything below it.
     """
 
     display: str = ""
@@ -243,27 +266,30 @@ class Flag(Marker):
 
 
 ListSet = ListType("set")
-"""No item stands twice in the list; the order means nothing."""
+"""The items of the list are unique, and their order has no meaning."""
 ListAtomic = ListType("atomic")
 """The list is replaced as a whole."""
 MapAtomic = MapType("atomic")
 """The map or object is replaced as a whole."""
 MapGranular = MapType("granular")
-"""Each entry of the map or object has its own owner."""
+"""Each entry of the map or object has its own field manager."""
 Nullable = Flag("Nullable")
-"""A null is a value here: it is kept, not dropped."""
+"""A null is a value, and is kept."""
 Immutable = Flag("Immutable")
-"""The value cannot be changed or removed once it is set, and neither can the objects around it be removed.
+"""The value cannot be changed or removed once it is set, and neither can the objects that contain it be removed.
 
-Items of a list (`ListMap`) and values of a dict are not covered: one can be removed, and added again with another value. The generator warns
-of immutable fields in them.
+Items of a list (`ListMap`) and values of a dict are not covered: one can be removed, and added again with another value. The generator
+warns about immutable fields in them.
 """
 PreserveUnknownFields = Flag("PreserveUnknownFields")
-"""Fields the schema does not know are kept."""
+"""Unknown fields are kept."""
 Schemaless = Flag("Schemaless")
-"""Nothing follows from the Python type; what the other markers say is the schema."""
+"""The Python type is ignored; the schema consists of the other markers."""
 NoDescriptions = Flag("NoDescriptions")
-"""Below this field no descriptions are written: they can make a definition too large for `kubectl apply`."""
+"""Leave out descriptions below this field.
+
+They can make a CRD too large for `kubectl apply`.
+"""
 _Embedded = Flag("EmbeddedResource")
 
 Int32: TypeAlias = Annotated[int, Format("int32")]
@@ -275,11 +301,11 @@ JSONValue: TypeAlias = Annotated[Any, Schemaless, PreserveUnknownFields]
 RawExtension: TypeAlias = Annotated[dict[str, Any], PreserveUnknownFields]
 """Any JSON object."""
 EmbeddedResource: TypeAlias = Annotated[dict[str, Any], _Embedded, PreserveUnknownFields]
-"""A whole API object of any kind: it has apiVersion, kind and metadata, which the server checks."""
+"""A complete API object of any kind; the server checks its apiVersion, kind and metadata."""
 
 
 def class_markers(cls: type[Any]) -> tuple[Marker, ...]:
-    """Return the markers over a class, from the top; those of its bases come after."""
+    """Return the markers of a class, from the top, then those of its bases."""
     return tuple(marker for base in cls.__mro__ for marker in _own(base, _MARKERS))
 
 
@@ -288,7 +314,10 @@ def class_markers(cls: type[Any]) -> tuple[Marker, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PrinterColumn:
-    """A column of `kubectl get`. An empty type follows from the path when the manifest is made."""
+    """A column of `kubectl get`.
+
+    An empty type follows from the path when the manifest is generated.
+    """
 
     name: str
     json_path: str
@@ -307,10 +336,15 @@ def printcolumn(
     format: str = "",
     priority: int = 0,
 ) -> Callable[[_C], _C]:
-    """Add a column to what `kubectl get` prints; columns stand in the order of the decorators, from the top.
+    """Add a column to the output of `kubectl get`.
 
-    `json_path` is like `.status.phase`; `type` follows from it where it leads to a field of the class. A `priority` above 0 is for
-    `-o wide`. Raises: ValueError for a type or format the API does not know or a path that does not start with a dot.
+    Columns have the order of the decorators, from the top.
+
+    json_path: a path like `.status.phase`.
+    type: follows from the path if it leads to a field of the class.
+    priority: above 0 shows the column only with `-o wide`.
+
+    Raises: ValueError for an unknown type or format, or a path that does not start with a dot.
     """
     if type is not None:
         _one_of(f"printcolumn {name!r}: type", type, _COLUMN_TYPES)
@@ -329,7 +363,7 @@ def printcolumn(
 
 
 def printer_columns(cls: type[Any]) -> tuple[PrinterColumn, ...]:
-    """Return the columns over a class, from the top; when it has none, those of the base it got its fields from."""
+    """Return the columns of a class, from the top; if it has none, those of the base that defines its fields."""
     return next((columns for base in cls.__mro__ if (columns := _own(base, _COLUMNS))), ())
 
 
@@ -338,7 +372,7 @@ def printer_columns(cls: type[Any]) -> tuple[PrinterColumn, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RBACRule:
-    """Permissions a controller needs. An empty `namespace` means the whole cluster."""
+    """Permissions of a controller. An empty `namespace` means the whole cluster."""
 
     groups: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
@@ -359,10 +393,10 @@ def rbac(
     namespace: str = "",
     role_name: str = "",
 ) -> Callable[[_T], _T]:
-    """Say which permissions a reconciler (class or function) needs: `@rbac(groups="apps", resources="deployments", verbs="get;list")`.
+    """Declare the permissions of a reconciler (class or function): `@rbac(groups="apps", resources="deployments", verbs="get;list")`.
 
-    Lists are texts joined by semicolons, or sequences; the core group is "". Raises: ValueError for a rule without verbs, or with
-    neither resources nor URLs.
+    Lists are texts with semicolons, or sequences. The core group is "". Raises: ValueError for a rule without verbs, or with neither
+    resources nor URLs.
     """
     rule = RBACRule(
         groups=_parts(groups) if groups is not None else ("",) if _parts(resources) else (),
@@ -386,7 +420,7 @@ def rbac(
 
 
 def rbac_rules(target: object) -> tuple[RBACRule, ...]:
-    """Return the permissions over a class or function, from the top; those of a class's bases come first."""
+    """Return the permissions of a class or function, from the top; those of the bases come first."""
     if isinstance(target, type):
         return tuple(rule for base in reversed(target.__mro__) for rule in _own(base, _RULES))
     return _own(target, _RULES)

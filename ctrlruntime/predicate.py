@@ -1,7 +1,7 @@
-"""Which events reach a handler: plain, synchronous questions about one event, combined with `&`, `|` and `~`.
+"""Predicates: filter events before the handler, combined with `&`, `|` and `~`.
 
-Takes events from below (`event`), hands verdicts up to `source`, which asks the predicates in order before the handler and stops at the first
-no. The predicates here read metadata records only, so they cost no decode. A predicate must not await: it runs once for every event of a kind.
+`source` calls the predicates in order and drops the event at the first that returns False. The predicates here read only metadata, so they
+cost no decoding. A predicate must not await, because it runs for every event of a kind.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ def _refuse_async(function: Any, name: str) -> None:
 
 
 class Predicate(Generic[T]):
-    """Answers, for each sort of event, whether it should reach the handler; override what you care about, the rest passes.
+    """Returns for each type of event whether it reaches the handler.
 
-    Raises: TypeError, when a class overrides one of the methods with an `async def`.
+    Override methods; other events pass.
+
+    Raises: TypeError if a class overrides a method with an `async def`.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -66,7 +68,7 @@ class Predicate(Generic[T]):
         return True
 
     def passes(self, event: Event[T], /) -> bool:
-        """Return the verdict of the method that fits the event."""
+        """Return the result of the method for the type of the event."""
         if isinstance(event, UpdateEvent):
             return self.update(event)
         if isinstance(event, CreateEvent):
@@ -95,11 +97,17 @@ class Predicate(Generic[T]):
 
 
 PredicateLike: TypeAlias = Predicate[T] | Callable[[Event[T]], bool]
-"""A predicate, or a plain function of one event (of any sort; `event.meta` and `event.object` are the new state of an update)."""
+"""A predicate, or a plain function of one event of any type.
+
+For an update, `event.meta` and `event.object` are the new state.
+"""
 
 
 def predicate_of(predicate: PredicateLike[T]) -> Predicate[T]:
-    """Return `predicate` itself, or the plain function made into one. Raises: TypeError for anything else and for async functions."""
+    """Return `predicate`, or a predicate that calls the plain function.
+
+    Raises: TypeError for anything else, and for async functions.
+    """
     if isinstance(predicate, Predicate):
         return predicate
     given = cast("object", predicate)
@@ -111,7 +119,10 @@ def predicate_of(predicate: PredicateLike[T]) -> Predicate[T]:
 
 
 class Funcs(Predicate[T]):
-    """A predicate made of up to four plain functions; a missing one lets its events pass. Raises: TypeError for an async function."""
+    """A predicate of up to four plain functions; without a function, events pass.
+
+    Raises: TypeError for an async function.
+    """
 
     def __init__(
         self,
@@ -143,16 +154,17 @@ class Funcs(Predicate[T]):
 
 
 class ResourceVersionChangedPredicate(Predicate[Any]):
-    """Stops updates that change nothing: a resync shows the same version again."""
+    """Drops updates without a change: a resync delivers the same version again."""
 
     def update(self, event: UpdateEvent[Any], /) -> bool:
         return event.old_meta.resource_version != event.new_meta.resource_version
 
 
 class GenerationChangedPredicate(Predicate[Any]):
-    """Stops updates that leave the spec alone (status, labels, annotations): only those raise no generation.
+    """Drops updates that do not change the spec, such as those of status, labels or annotations.
 
-    Not for kinds without a generation (ConfigMap, Secret and others): all their updates would be stopped.
+    They do not increase the generation. Do not use it for kinds without a generation (ConfigMap, Secret and others): it drops all their
+    updates.
     """
 
     def update(self, event: UpdateEvent[Any], /) -> bool:
@@ -160,14 +172,17 @@ class GenerationChangedPredicate(Predicate[Any]):
 
 
 class LabelChangedPredicate(Predicate[Any]):
-    """Stops updates that leave the labels as they were."""
+    """Drops updates that do not change the labels."""
 
     def update(self, event: UpdateEvent[Any], /) -> bool:
         return (event.old_meta.labels or {}) != (event.new_meta.labels or {})
 
 
 class AnnotationChangedPredicate(Predicate[Any]):
-    """Stops updates that leave the annotations as they were (they are cut from the bytes; nothing is decoded)."""
+    """Drops updates that do not change the annotations.
+
+    It reads them from the bytes, without decoding the object.
+    """
 
     def update(self, event: UpdateEvent[Any], /) -> bool:
         old, new = event.old_snapshot, event.new_snapshot
@@ -178,9 +193,9 @@ class AnnotationChangedPredicate(Predicate[Any]):
 
 
 class LabelSelectorPredicate(Predicate[Any]):
-    """Lets events pass whose object (the new one of an update) matches a label selector.
+    """Passes events whose object (for an update the new one) matches a label selector.
 
-    The selector is text (`"app=web,tier in (a,b)"`), equalities as a mapping, or a parsed one. Raises: ValueError for bad text.
+    The selector is text (`"app=web,tier in (a,b)"`), a mapping of equal values, or a parsed selector. Raises: ValueError for invalid text.
     """
 
     def __init__(self, selector: str | Mapping[str, str] | LabelSelector) -> None:

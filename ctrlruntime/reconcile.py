@@ -1,4 +1,4 @@
-"""Requests, results and the reconciler: what a controller asks of user code, and what it gets back."""
+"""Requests, results and the reconciler interface."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ctrlruntime.rest.fence import current_actor
 
 
 class Request(msgspec.Struct, frozen=True, order=True):
-    """The object to reconcile: `namespace` (empty for a cluster-scoped kind), `name`, and the cluster it lives in ("" is the manager's own)."""
+    """The object to reconcile: `namespace` (empty for a cluster-scoped kind), `name`, and `cluster` ("" is the manager's own)."""
 
     namespace: str
     name: str
@@ -26,13 +26,16 @@ class Request(msgspec.Struct, frozen=True, order=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What should happen next. An exception means: again, with backoff; TerminalError: not again until something changes."""
+    """Tell the controller when to reconcile the request again.
+
+    Exceptions are retried with backoff. `TerminalError` is not retried.
+    """
 
     requeue_after: float = 0.0
-    """Seconds until the key is reconciled again even if nothing happens; 0 = only when something happens."""
+    """Seconds until the next reconcile without a change. 0: reconcile only after a change."""
 
     priority: int | None = None
-    """The priority of that next run; None keeps the one this run had."""
+    """The priority of the next reconcile. None: the priority of this one."""
 
     def __post_init__(self) -> None:
         seconds = cast("object", self.requeue_after)
@@ -45,7 +48,10 @@ class Result:
 
 
 def reconcile_id() -> str:
-    """Return the id of the reconcile that is running, as its log lines have it; empty outside of one."""
+    """Return the ID of the running reconcile, as in its log lines.
+
+    Empty outside a reconcile.
+    """
     actor = current_actor()
     return "" if actor is None else actor.reconcile_id
 
@@ -54,10 +60,10 @@ R_contra = TypeVar("R_contra", default=Request, contravariant=True)
 
 
 class Reconciler(Protocol[R_contra]):
-    """Brings the world one step closer to what the object at `request` asks for.
+    """Moves the actual state one step towards the desired state of the object in `request`.
 
-    It is level-triggered: it is never told what happened, reads the present state and may be run again at any time. A plain `def` runs in a
-    thread of its controller; `async def` runs on the event loop and must not block it.
+    A reconciler is level-triggered: it does not receive the event, reads the current state, and may run at any time. A plain `def` runs in
+    a thread of its controller. `async def` runs on the event loop and must not block it.
     """
 
     def reconcile(self, request: R_contra, /) -> Awaitable[Result | None] | Result | None: ...

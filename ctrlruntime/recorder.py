@@ -1,8 +1,7 @@
-"""Events (events.k8s.io/v1) about objects: recorded in passing, written in the background.
+"""Events (events.k8s.io/v1) about objects, written in the background.
 
-`EventRecorder.event` only notes what happened; `run` writes it through a client. The same thing happening again to
-the same object within six minutes is not another Event but a count in the first one's series. Recording never waits,
-and a failure to write reaches no reconciler.
+`EventRecorder.event` only stores the Event; `run` writes it with a client. If the same happens again to the same object within six minutes,
+the series of the first Event is counted up. Recording never waits, and a failed write does not affect the reconciler.
 """
 
 from __future__ import annotations
@@ -51,7 +50,10 @@ _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]
 
 
 class EventWriter(Protocol):
-    """What the recorder needs of a client. It must not be bound to leadership: a lost lease is worth an Event too."""
+    """The part of a client that the recorder uses.
+
+    It must not need leadership, so that a lost Lease can be an Event.
+    """
 
     async def create(self, obj: T, /) -> T: ...
 
@@ -60,7 +62,7 @@ class EventWriter(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Series:
-    """One Event, and how often it happened."""
+    """One Event, and its count."""
 
     key: tuple[object, ...]
     event: Event
@@ -70,7 +72,10 @@ class _Series:
     written_count: int = 0
     written_at: float = 0.0
     is_pending: bool = False
-    """Queued or being written; whoever writes it looks afterwards whether it must be written again."""
+    """Queued or being written.
+
+    The writer checks afterwards whether it must be written again.
+    """
 
     attempts: int = 0
     not_before: float = float("-inf")
@@ -81,15 +86,16 @@ class _Series:
 
 
 class EventRecorder:
-    """Records Events in the name of `controller` (`reportingController`). Safe to use from threads.
+    """Records Events of `controller` (`reportingController`). Safe in any thread.
 
-    Nothing is written until `run` runs. When `capacity` Events wait to be written, what else happens is dropped, logged
-    and counted in `dropped`, as is what could not be written. As many Events are remembered to be counted when
-    they happen again; one that is forgotten before is recorded anew. `clock` measures intervals (seconds), `now` is
-    what Events are stamped with.
+    Nothing is written until `run` runs. If `capacity` Events wait, further ones are dropped, logged and counted in `dropped`, as are failed
+    writes. The same number of Events is remembered for counting; an older one is recorded as a new Event.
 
-    Raises: ValueError for a controller no server would take: it must be a qualified name (`example.com/backup`), see
-    ValidateEventCreate in k8s.io/kubernetes/pkg/apis/core/validation/events.go.
+    clock: measures intervals (seconds).
+    now: the time of Events.
+
+    Raises: ValueError for an invalid controller name. It must be a qualified name (`example.com/backup`), see ValidateEventCreate in
+    k8s.io/kubernetes/pkg/apis/core/validation/events.go.
     """
 
     def __init__(
@@ -138,8 +144,10 @@ class EventRecorder:
     ) -> None:
         """Record that `action` was taken on `obj` for `reason`, both short words in CamelCase (Create, Created).
 
-        `note` is for people and cut after 1 KiB; `related` is another object that took part. Returns at once and
-        raises nothing but ValueError, for an Event no server would take: reason and action have 1 to 128 bytes.
+        note: text for people, cut after 1 KiB.
+        related: another object that took part.
+
+        Returns at once. Raises: ValueError for an invalid Event: reason and action have 1 to 128 bytes.
         """
         if type not in {"Normal", "Warning"}:
             raise ValueError(f"an event's type is Normal or Warning, not {type!r}")
@@ -166,9 +174,9 @@ class EventRecorder:
                 self._overflow(f"{self._capacity} Events wait to be written")
 
     async def run(self, *, flush_within: float = 2.0) -> None:
-        """Write what is recorded until cancelled; then write what is left, for `flush_within` seconds at most.
+        """Write Events until cancelled; then write the remaining ones, for at most `flush_within` seconds.
 
-        What is left is all that was not written: queued Events, those that wait for another try, and counts of series.
+        The remaining ones are queued Events, retries, and counts of series.
         """
         loop = asyncio.get_running_loop()
         wake = asyncio.Event()
@@ -195,21 +203,21 @@ class EventRecorder:
             self._give_up_rest()
 
     async def flush(self) -> None:
-        """Write what may be written now: queued Events, and series that went quiet or were last written half an hour ago.
+        """Write what is due: queued Events, and series without a recent event or last written half an hour ago.
 
-        `run` does this; it is for those who record without it, one call at a time.
+        `run` calls it. Call it yourself if you record without `run`, one call at a time.
         """
         self._tend()
         await self._write_queue()
 
     @property
     def dropped(self) -> int:
-        """How many Events were recorded and not written."""
+        """The number of Events that were recorded and not written."""
         return self._metrics.dropped
 
     @property
     def pending(self) -> int:
-        """How many Events and series wait to be written."""
+        """The number of Events and series that wait to be written."""
         return len(self._queue)
 
     # --- noting -----------------------------------------------------------------------------------------------------

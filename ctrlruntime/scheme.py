@@ -1,7 +1,7 @@
-"""Scheme: which class stands for which kind.
+"""Scheme: maps kinds to classes.
 
-The built-in kinds are known without being registered; their modules are loaded when one of them is asked for.
-Everything else is registered by its class. A scheme is made by its user and handed down; there is no global one.
+The built-in kinds need no registration; their modules are loaded on first use. Register all other kinds by their class. You create a scheme
+and pass it on; there is not a global one.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["Scheme", "default_scheme"]
 
 
 class Scheme:
-    """Classes by kind and kinds by class: `scheme.register(Memcached)`.
+    """Maps kinds to classes, and classes to kinds: `scheme.register(Memcached)`.
 
-    With `builtin=False` not even the kinds of Kubernetes are known.
+    With `builtin=False` it does not have the built-in kinds.
     """
 
     def __init__(self, *classes: type[Object], builtin: bool = True) -> None:
@@ -31,10 +31,10 @@ class Scheme:
         self.register(*classes)
 
     def register(self, *classes: type[Object]) -> None:
-        """Add classes; one that is registered already is no news.
+        """Register classes. A class that is already registered is ignored.
 
-        Raises: TypeError for what is not an Object class, NotRegisteredError for a class without group and version,
-        ValueError when another class stands for the same kind already.
+        Raises: TypeError if a class is not a subclass of Object, NotRegisteredError for a class without group and version, ValueError if
+        another class is registered for the same kind.
         """
         for cls in classes:
             if not _is_object_class(cls):
@@ -49,9 +49,9 @@ class Scheme:
             self._classes[name] = cls
 
     def class_for(self, gvk: GroupVersionKind) -> type[Object]:
-        """Return the class of a kind; registered ones win over built-in ones.
+        """Return the class of a kind.
 
-        Raises: NotRegisteredError, with what to call.
+        Registered classes override built-in ones. Raises: NotRegisteredError.
         """
         found = self._classes.get(gvk) or self._find_builtin(gvk)
         if found is None:
@@ -59,18 +59,21 @@ class Scheme:
         return found
 
     def knows(self, gvk: GroupVersionKind) -> bool:
-        """Return whether a class stands for the kind."""
+        """Return whether the kind has a class."""
         return gvk in self._classes or self._find_builtin(gvk) is not None
 
     def gvk_for(self, kind: type[Object] | Object) -> GroupVersionKind:
-        """Return the kind of a class or object, if this scheme knows it (Unstructured and metadata-only ones always).
+        """Return the kind of a class or object (for Unstructured and metadata-only classes always).
 
-        Raises: NotRegisteredError, with what to call.
+        Raises: NotRegisteredError.
         """
         return self.info_for(kind).gvk
 
     def info_for(self, kind: type[Object] | Object) -> KindInfo:
-        """Return what is known of the kind of a class or object, as `gvk_for` does. Raises: NotRegisteredError."""
+        """Return the group, version, kind and names of a class or object.
+
+        Raises: NotRegisteredError.
+        """
         cls = kind if isinstance(kind, type) else type(kind)
         info = kind_of(kind)
         if _stands_for_any_kind(cls):
@@ -86,7 +89,7 @@ class Scheme:
         )
 
     def decode(self, raw: bytes) -> Object:
-        """Return the object that JSON holds, of the class its apiVersion and kind name.
+        """Decode an object from JSON, with the class of its apiVersion and kind.
 
         Raises: NotRegisteredError, DecodeError.
         """
@@ -94,7 +97,7 @@ class Scheme:
         return self.class_for(GroupVersionKind.parse(document.api_version, document.kind)).from_json(raw)
 
     def versions_of(self, group: str, kind: str) -> tuple[str, ...]:
-        """Return the versions in which a kind is registered (built-in kinds count), sorted by name."""
+        """Return the versions with a class for a kind, built-in ones included, sorted by name."""
         versions = {name.version for name in self._classes if (name.group, name.kind) == (group, kind)}
         for module_group, version in MODULES:
             if module_group == group and self._find_builtin(GroupVersionKind(group, version, kind)) is not None:
@@ -102,7 +105,7 @@ class Scheme:
         return tuple(sorted(versions))
 
     def __iter__(self) -> Iterator[type[Object]]:
-        """Iterate over the registered classes, in order of registration; the built-in ones are not among them."""
+        """Iterate over the registered classes in order of registration, without the built-in ones."""
         return iter(self._classes.values())
 
     def __contains__(self, kind: object) -> bool:
@@ -115,7 +118,7 @@ class Scheme:
         return True
 
     def copy(self) -> Scheme:
-        """Return a scheme with the same classes that goes its own way."""
+        """Return an independent copy of the scheme."""
         return Scheme(*self, builtin=self._builtin)
 
     def _find_builtin(self, gvk: GroupVersionKind) -> type[Object] | None:
@@ -151,5 +154,5 @@ def _path(cls: type[Object]) -> str:
 
 
 def default_scheme() -> Scheme:
-    """Return a new scheme that knows the built-in kinds."""
+    """Return a new scheme with the built-in kinds."""
     return Scheme()

@@ -1,8 +1,8 @@
 """Label and field selectors: parsed once, matched often.
 
-A selector is a frozen value: parse it from the API's text form or build it from a LabelSelector tree, ask `matches`, print it with
-`str()`. The client, the cache and the embedded API server use the same classes, so they agree on what a selector means. Nothing
-below is needed; parse failures are ValueError with the API server's wording.
+A selector is an immutable value: parse it from text or create it from a LabelSelector, call `matches`, print it with `str()`. The client,
+the cache and the embedded API server use the same classes, so that they agree. Parse errors are ValueError with the message of the API
+server.
 """
 
 from __future__ import annotations
@@ -56,12 +56,15 @@ _SUBDOMAIN_RULE = (
 
 
 def utf8_length(text: str) -> int:
-    """Return how many bytes a text has in UTF-8. Limits of Kubernetes count bytes, all but `maxLength` and `minLength` of a schema."""
+    """Return the number of bytes in UTF-8.
+
+    Kubernetes limits count bytes, except `maxLength` and `minLength` of a schema.
+    """
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def label_key_problems(key: str) -> list[str]:
-    """Return what is wrong with a label key or another qualified name (`prefix/name`); empty when nothing is."""
+    """Return the problems of a label key or another qualified name (`prefix/name`); empty if it is valid."""
     prefix, slash, name = key.rpartition("/")
     problems: list[str] = []
     if slash:
@@ -85,7 +88,7 @@ def label_key_problems(key: str) -> list[str]:
 
 
 def label_value_problems(value: str) -> list[str]:
-    """Return what is wrong with a label value; empty when nothing is."""
+    """Return the problems of a label value; empty if it is valid."""
     problems: list[str] = []
     if utf8_length(value) > 63:
         problems.append("must be no more than 63 bytes")
@@ -176,7 +179,10 @@ def _check_values(key: str, operator: Operator, values: tuple[str, ...]) -> None
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """Conditions that must all hold; without any it selects everything, unless `is_nothing`."""
+    """Conditions that must all be true.
+
+    Without conditions it matches everything, unless `is_nothing`.
+    """
 
     requirements: tuple[Requirement, ...] = ()
     is_nothing: bool = False
@@ -220,7 +226,7 @@ def in_(key: str, values: Iterable[str]) -> LabelSelector:
 
 
 def not_in(key: str, values: Iterable[str]) -> LabelSelector:
-    """Select objects whose label has none of the values; an absent label counts as such."""
+    """Match objects whose label has none of the values, or is missing."""
     return LabelSelector((Requirement(key, "notin", tuple(values)),))
 
 
@@ -233,7 +239,10 @@ def not_exists(key: str) -> LabelSelector:
 
 
 def from_labels(labels: Mapping[str, str]) -> LabelSelector:
-    """Return the selector that asks for every one of these labels. Raises: TypeError for a value that is not text."""
+    """Return the selector for all these labels.
+
+    Raises: TypeError for a value that is not text.
+    """
     _refuse_other_than_text("label", labels)
     return LabelSelector(tuple(Requirement(key, "=", (value,)) for key, value in labels.items()))
 
@@ -249,9 +258,9 @@ _TREE_OPERATORS: Mapping[str, Operator] = {"In": "in", "NotIn": "notin", "Exists
 
 
 def from_label_selector(tree: Mapping[str, Any] | None) -> LabelSelector:
-    """Return the selector of a LabelSelector tree (`matchLabels`, `matchExpressions`).
+    """Return the selector for a LabelSelector document (`matchLabels`, `matchExpressions`).
 
-    As in Kubernetes an absent tree selects nothing and an empty one everything.
+    As in Kubernetes, None matches nothing and an empty document everything.
 
     Raises:
         ValueError: an operator, key or value is not valid.
@@ -269,10 +278,10 @@ def from_label_selector(tree: Mapping[str, Any] | None) -> LabelSelector:
 
 
 def parse_labels(text: str) -> LabelSelector:
-    """Return the selector a `labelSelector` query parameter means.
+    """Return the selector of a `labelSelector` query parameter.
 
     Raises:
-        ValueError: the text is not a selector; the message is the API server's.
+        ValueError: the text is not a selector; the message is that of the API server.
 
     """
     return LabelSelector(tuple(_Parser(text).requirements())) if text else EVERYTHING
@@ -284,7 +293,7 @@ _TOKEN = re.compile(r"[ \t\r\n]*(?:(!=|==|=|!|\(|\)|,|>|<)|([^ \t\r\n=!(),><]+)|
 
 @dataclass(slots=True)
 class _Parser:
-    """A recursive descent over the tokens of a label selector, with upstream's expectations in its messages."""
+    """A recursive descent parser for label selectors, with the error messages of upstream."""
 
     text: str
     tokens: list[str] = field(default_factory=list[str])
@@ -401,16 +410,19 @@ class FieldTerm:
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """Conditions on fields that must all hold; without any it selects everything."""
+    """Conditions on fields that must all be true.
+
+    Without conditions it matches everything.
+    """
 
     terms: tuple[FieldTerm, ...] = ()
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Tell whether the fields (`{"metadata.name": …}`) satisfy it; an absent field reads as empty."""
+        """Return whether the fields (`{"metadata.name": …}`) match; a missing field is empty."""
         return all((fields.get(term.path, "") == term.value) is not term.negated for term in self.terms)
 
     def exact(self, path: str) -> str | None:
-        """Return the value the selector demands of `path`, or None when it demands no single one."""
+        """Return the value that the selector requires for `path`, or None if it requires no single value."""
         for term in self.terms:
             if term.path == path and not term.negated:
                 return term.value
@@ -428,16 +440,19 @@ class FieldSelector:
 
 
 def from_fields(fields: Mapping[str, str]) -> FieldSelector:
-    """Return the selector that asks for every one of these values. Raises: TypeError for a value that is not text."""
+    """Return the selector for all these values.
+
+    Raises: TypeError for a value that is not text.
+    """
     _refuse_other_than_text("field", fields)
     return FieldSelector(tuple(FieldTerm(path, value) for path, value in fields.items()))
 
 
 def parse_fields(text: str) -> FieldSelector:
-    r"""Return the selector a `fieldSelector` query parameter means; a backslash escapes `\`, `,` and `=` in a value.
+    r"""Return the selector of a `fieldSelector` query parameter; a backslash escapes `\`, `,` and `=` in a value.
 
     Raises:
-        ValueError: the text is not a selector; the message is the API server's.
+        ValueError: the text is not a selector; the message is that of the API server.
 
     """
     terms: list[FieldTerm] = []

@@ -1,11 +1,10 @@
-"""Where a controller's requests come from: `source.Kind` (a watched kind), `Channel` (events of your own) and `Func` (anything else).
+"""Sources of requests: `source.Kind` (a watched kind), `Channel` (your own events) and `Func` (anything else).
 
-A source takes events from below (a cache subscription, an `EventChannel`), asks the predicates, calls the handler and hands requests up by
-`queue.add(request, priority=…, trigger=…)`. Priority is set here, once. For each source there is one task that takes events; a plain
-handler runs inside it, without a task or an await for each event. An async handler gets a task of its own, so that a slow one holds up only
-its own key.
+A source receives events from a cache subscription or an `EventChannel`, calls the predicates and the handler, and adds requests with
+`queue.add(request, priority=…, trigger=…)`. Each source has one task that receives events. A plain handler runs inside it, without a task
+or an await for each event. An async handler gets its own task, so that a slow one delays only its own object.
 
-User code that fails loses nothing: a predicate that raises counts as a yes, a handler that raises is called again with the same event.
+Failing user code loses no event: if a predicate raises, the event passes; if a handler raises, it is called again with the same event.
 """
 
 from __future__ import annotations
@@ -46,19 +45,22 @@ R_co = TypeVar("R_co", covariant=True, default=Request)
 R_contra = TypeVar("R_contra", contravariant=True, default=Request)
 
 LOW_PRIORITY = -100
-"""The priority of what start-up and resyncs bring: live changes overtake it."""
+"""The priority of objects from start-up and resync; live changes overtake them."""
 
 CHANNEL_BUFFER = 1024
-"""Events an EventChannel holds for each of its receivers."""
+"""The number of events that an EventChannel stores for each receiver."""
 
 HANDLER_TIMEOUT = 60.0
-"""Seconds an async handler may take for one event before it counts as failed."""
+"""The timeout in seconds of an async handler for one event."""
 
 RETRY_DELAYS = (0.1, 60.0)
-"""First and longest delay in seconds before an event is given to a failing handler again; each delay is twice the one before."""
+"""The first and the longest delay in seconds before a failed handler is called again.
+
+The delay doubles each time.
+"""
 
 RETRY_LIMIT = 20
-"""Calls with one event (about 12 minutes) after which a handler that always fails is given up; the next event or resync tries anew."""
+"""The number of calls (about 12 minutes) after which a failing handler is given up until the next event or resync."""
 
 _SLICE = 0.005  # seconds of events in a row before other tasks get their turn
 _MAX_BUSY = 64  # keys whose async handlers run at once
@@ -69,7 +71,7 @@ _log = get_logger("source")
 
 
 class Queue(Protocol[R_contra]):
-    """The part of the controller's queue a source may use."""
+    """The part of the controller's queue that a source uses."""
 
     def add(
         self,
@@ -83,33 +85,38 @@ class Queue(Protocol[R_contra]):
 
 
 class Source(Protocol[R_co]):
-    """Something that fills a controller's queue. Implement it for what neither a watch nor a channel can give."""
+    """Adds requests to a controller's queue.
+
+    Implement it for sources that are neither a watch nor a channel.
+    """
 
     async def start(self, queue: Queue[R_co], /) -> None:
-        """Begin to add requests; must not block, work goes on in tasks of the source's own."""
+        """Start to add requests. Must not block: start tasks for the work."""
         ...
 
     async def wait_for_sync(self) -> None:
-        """Wait until everything that was there at the start has been added to the queue."""
+        """Wait until all objects that existed at the start are in the queue."""
         ...
 
     async def stop(self) -> None:
-        """Stop adding and end all tasks of the source; may be called twice and without a start."""
+        """Stop, and end all tasks of the source. May be called twice, and without a start."""
         ...
 
 
 class Informers(Protocol):
-    """What a watched kind needs of a cache.
+    """The part of a cache that a watched kind uses.
 
-    `subscribe` returns at once: the kind may still be syncing, or not be served at all yet; then the informer waits, says so in the log and
-    starts by itself.
+    `subscribe` returns at once. If the kind is not synced or not served yet, the informer waits, logs this, and starts later.
     """
 
     async def subscribe(self, kind: type[T], *, name: str) -> Subscription[T]: ...
 
 
 class Kind(Generic[T, R]):
-    """Watches a kind through a cache: its events pass `predicates` in order, then `handler`. Raises: TypeError for a missing part."""
+    """Watches a kind through a cache.
+
+    Events pass `predicates` in order, then `handler`. Raises: TypeError for a missing part.
+    """
 
     def __init__(
         self,
@@ -144,11 +151,14 @@ class Kind(Generic[T, R]):
 
     @property
     def informers(self) -> Informers:
-        """The cache it watches through."""
+        """The cache of this source."""
         return self._informers
 
     async def start(self, queue: Queue[R], /) -> None:
-        """Subscribe and begin. Raises: RuntimeError when it was started before, NotRegisteredError."""
+        """Subscribe and start.
+
+        Raises: RuntimeError if it was started before, NotRegisteredError.
+        """
         if self._is_used:
             raise RuntimeError(f"{self!r} was started before; make one source for each controller")
         self._is_used = True
@@ -159,7 +169,7 @@ class Kind(Generic[T, R]):
         self._task = _spawn(lambda: self._take(subscription), f"source {self._subscriber}/{self.kind.__name__}")
 
     async def warm(self) -> None:
-        """Have the cache fetch the kind, so that it is there when this starts; nothing is handed over. Raises: NotRegisteredError."""
+        """Start the informer of the kind, without events, so that the kind is cached when this source starts. Raises: NotRegisteredError."""
         if not self._is_used:
             (await self._informers.subscribe(self.kind, name=self._subscriber)).stop()
 
@@ -172,7 +182,7 @@ class Kind(Generic[T, R]):
 
     @property
     def predicate_failures(self) -> int:
-        """How often a predicate raised; those events were passed on."""
+        """The number of errors of predicates; those events passed."""
         return self._dispatcher.predicate_failures
 
     async def stop(self) -> None:
@@ -196,9 +206,11 @@ class Kind(Generic[T, R]):
 
 
 class EventChannel(Generic[T]):
-    """Carries events of your own to the controllers that watch it, each of which receives every event.
+    """Sends your own events to the controllers that watch it.
 
-    Events put before anybody watches are kept for the first that does. Each receiver holds up to `buffer` events; `put` waits for the slowest.
+    Each of them receives every event.
+
+    Events from before the first watch are kept for it. Each receiver stores up to `buffer` events; `put` waits for the slowest.
     """
 
     def __init__(self, buffer: int = CHANNEL_BUFFER) -> None:
@@ -211,13 +223,19 @@ class EventChannel(Generic[T]):
         self._closed = False
 
     async def put(self, event: GenericEvent[T]) -> None:
-        """Hand the event to all receivers; waits while one of them is full. Raises: RuntimeError after close."""
+        """Send the event to all receivers.
+
+        Waits while one of them is full. Raises: RuntimeError after close.
+        """
         while not self._closed and self.is_full:
             await self._wait()
         self.put_nowait(event)
 
     def put_nowait(self, event: GenericEvent[T]) -> None:
-        """Hand the event to all receivers. Raises: asyncio.QueueFull when one of them is full, RuntimeError after close."""
+        """Send the event to all receivers.
+
+        Raises: asyncio.QueueFull if one of them is full, RuntimeError after close.
+        """
         if self._closed:
             raise RuntimeError("the EventChannel is closed")
         if self.is_full:
@@ -233,12 +251,12 @@ class EventChannel(Generic[T]):
         return any(len(receiver) >= self._buffer for receiver in self._receivers or (self._backlog,))
 
     def close(self) -> None:
-        """Accept no more events; receivers take what is left and end."""
+        """Accept no more events. Receivers take the remaining events and end."""
         self._closed = True
         self._wake()
 
     def attach(self) -> deque[GenericEvent[T]]:
-        """Add a receiver; the first one gets what was put before. Called by `Channel`."""
+        """Add a receiver. The first one gets the earlier events. Called by `Channel`."""
         receiver: deque[GenericEvent[T]] = deque()
         if not self._receivers:
             receiver, self._backlog = self._backlog, receiver
@@ -246,12 +264,15 @@ class EventChannel(Generic[T]):
         return receiver
 
     def detach(self, receiver: deque[GenericEvent[T]]) -> None:
-        """Remove a receiver and what it did not take. Called by `Channel`."""
+        """Remove a receiver and its remaining events. Called by `Channel`."""
         self._receivers = [other for other in self._receivers if other is not receiver]
         self._wake()
 
     async def take(self, receiver: deque[GenericEvent[T]]) -> GenericEvent[T] | None:
-        """Wait for the receiver's next event; None when the channel is closed and empty. Called by `Channel`."""
+        """Return the receiver's next event, or None if the channel is closed and empty.
+
+        Called by `Channel`.
+        """
         while not receiver:
             if self._closed:
                 return None
@@ -270,7 +291,10 @@ class EventChannel(Generic[T]):
 
 
 class Channel(Generic[T, R]):
-    """Takes the events of an EventChannel: they pass `predicates` in order, then `handler`. Raises: TypeError for a missing part."""
+    """Receives the events of an EventChannel.
+
+    They pass `predicates` in order, then `handler`. Raises: TypeError for a missing part.
+    """
 
     def __init__(
         self,
@@ -297,7 +321,10 @@ class Channel(Generic[T, R]):
         return f"source.Channel({self.name})"
 
     async def start(self, queue: Queue[R], /) -> None:
-        """Begin to take events, those put before included. Raises: RuntimeError when it was started before."""
+        """Start to receive events, including earlier ones.
+
+        Raises: RuntimeError if it was started before.
+        """
         if self._task is not None:
             raise RuntimeError(f"{self!r} was started before; make one source for each controller")
         self._dispatcher.queue = queue
@@ -323,10 +350,10 @@ class Channel(Generic[T, R]):
 
 
 class Func(Generic[R]):
-    """Runs an async function `(queue)` as a task until it returns or the controller stops; if it raises, it is logged and called again.
+    """Runs an async function `(queue)` as a task until it returns or the controller stops.
 
-    The delay before that begins anew once the function has run for longer than the longest delay. `clock` measures that in seconds.
-    Use it for timers, message queues and other things that know which requests they mean.
+    If the function raises, the error is logged and it is called again after a delay. A run that is longer than the longest delay resets the
+    delay. `clock` measures that in seconds. Use it for timers, message queues and other sources that know their requests.
     """
 
     def __init__(
@@ -348,7 +375,7 @@ class Func(Generic[R]):
         return f"source.Func({name_of(self._function)})"
 
     async def start(self, queue: Queue[R], /) -> None:
-        """Call the function in a task. Raises: RuntimeError when it was started before."""
+        """Call the function in a task. Raises: RuntimeError if it was started before."""
         if self._task is not None:
             raise RuntimeError(f"{self!r} was started before; make one source for each controller")
         self._task = asyncio.create_task(self._run(queue), name=f"source {self.name}")
@@ -393,7 +420,7 @@ class _Enqueue(msgspec.Struct, Generic[R], eq=False):
 
 
 class _Dispatcher(Generic[T, R]):
-    """Predicates, handler, retries: everything between one event and the queue, for Kind and Channel."""
+    """Predicates, handler and retries between one event and the queue, for Kind and Channel."""
 
     queue: Queue[R]
 
@@ -427,7 +454,7 @@ class _Dispatcher(Generic[T, R]):
         self._is_stopped = False
 
     def dispatch(self, event: Event[T]) -> None:
-        """Ask the predicates, then call the handler."""
+        """Call the predicates, then the handler."""
         for predicate in self._predicates:
             try:
                 verdict = predicate.passes(event)
@@ -442,7 +469,7 @@ class _Dispatcher(Generic[T, R]):
 
     @property
     def is_full(self) -> bool:
-        """More async handlers are at work than is healthy: await `room()` before the next event."""
+        """Whether too many async handlers are running: await `room()` before the next event."""
         return len(self._busy) >= _MAX_BUSY or self._waiting >= _MAX_WAITING
 
     async def room(self) -> None:
@@ -451,7 +478,7 @@ class _Dispatcher(Generic[T, R]):
             await self._freed.wait()
 
     async def settled(self) -> None:
-        """Wait for the async handlers that are at work now."""
+        """Wait for the async handlers that are running."""
         if self._tasks:
             await asyncio.wait(set(self._tasks))
 

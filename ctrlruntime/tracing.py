@@ -1,8 +1,10 @@
-"""OpenTelemetry spans, where somebody asks for them: from the event, over the reconcile, to the API call. Needs the extra `otel`.
+"""OpenTelemetry spans: from the event to the reconcile to the API call.
 
-Controllers and the client's gate are given a `Tracing` or None; with None nothing is done and nothing is imported. A reconcile is a trace of
-its own, since several events may have led to it: for each trigger there is a span from the event to the beginning of the reconcile, and the
-reconcile links to all of them. API calls, and spans that user code makes, are its children.
+Needs the extra `otel`.
+
+Controllers and the client's gate have a `Tracing` or None; with None nothing is imported. A reconcile is its own trace, because several
+events may trigger it. Each trigger has a span from the event to the start of the reconcile, and the reconcile links to these spans. API
+calls, and spans of user code, are its children.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ SCOPE = "ctrlruntime"
 
 
 class Tracing:
-    """Makes the spans. `provider`: whose they are; default: the global one. Raises: ConfigError without opentelemetry-api."""
+    """Creates the spans.
+
+    `provider`: default is the global provider. Raises: ConfigError without opentelemetry-api.
+    """
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         try:
@@ -41,7 +46,10 @@ class Tracing:
     def reconcile(
         self, controller: str, request: object, run: str, triggers: Sequence[object], attempts: int
     ) -> Generator[ReconcileSpan]:
-        """Run a block inside the span of a reconcile; say how it ended with `end` of what is given to it."""
+        """Run a block inside the span of a reconcile.
+
+        Call `end` of the yielded value with the outcome.
+        """
         attributes: dict[str, str | int] = {
             "ctrlruntime.controller": controller,
             "ctrlruntime.request": str(request),
@@ -58,7 +66,10 @@ class Tracing:
             span.end()
 
     def call(self, verb: str, what: str, controller: str = "") -> Callable[[BaseException | None], None]:
-        """Begin the span of an API call as a child of what runs; call what is returned with its error, or None, at its end."""
+        """Start the span of an API call as a child of the current span.
+
+        Call the result with the error, or None, at its end.
+        """
         from opentelemetry.trace import SpanKind
 
         attributes = {"k8s.verb": verb, "k8s.what": what, "ctrlruntime.controller": controller}
@@ -95,7 +106,7 @@ class Tracing:
 
 
 class ReconcileSpan:
-    """The span of a reconcile under way."""
+    """The span of a running reconcile."""
 
     __slots__ = ("_span",)
 
@@ -103,7 +114,7 @@ class ReconcileSpan:
         self._span = span
 
     def end(self, error: BaseException | None) -> None:
-        """Say how the reconcile ended."""
+        """Record the outcome of the reconcile."""
         _end(self._span, error)
 
 

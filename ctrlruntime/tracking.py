@@ -1,9 +1,9 @@
-"""Children that an owner cannot own: those in other namespaces, and cluster-scoped ones of a namespaced owner.
+"""Dependents that cannot have an owner reference: in other namespaces, or cluster-scoped with a namespaced owner.
 
-An owner reference across namespaces makes the garbage collector delete the child. A *tracked* child bears a label with
-its owner's uid instead, by which all of them are found, and an annotation with the owner's namespace and name, by which
-its events reach the owner (`handler.enqueue_request_for_tracked_owner`). Nothing deletes it by itself: the owner keeps a
-finalizer and calls `delete_tracked_dependents` before it goes.
+With an owner reference across namespaces the garbage collector would delete the dependent. A *tracked* dependent has a label with its
+owner's uid, so that it can be listed. It also has an annotation with the owner's namespace and name, so that its events enqueue the owner
+(`handler.enqueue_request_for_tracked_owner`). Kubernetes does not delete it: the owner needs a finalizer that calls
+`delete_tracked_dependents`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ctrlruntime.errors import AlreadyOwnedError
 
 
 def tracking_label(kind: GroupVersionKind) -> str:
-    """Return the label under which children of owners of a kind bear the owner's uid, whatever the kind's version."""
+    """Return the label with the owner's uid, for owners of a kind in any version."""
     return f"{kind.group or 'core'}/{kind.kind.lower()}-uid"
 
 
 def tracking_annotation(kind: GroupVersionKind) -> str:
-    """Return the annotation in which such a child names its owner: `namespace/name`, or `name` of a cluster-scoped one."""
+    """Return the annotation with the owner's key: `namespace/name`, or `name` of a cluster-scoped owner."""
     return f"{kind.group or 'core'}/{kind.kind.lower()}"
 
 
 def set_tracked_owner(owner: Object, obj: Object) -> None:
-    """Make `obj` a tracked child of `owner`, in whatever namespace either is.
+    """Make `obj` a tracked dependent of `owner`, in any namespace.
 
-    Raises: ValueError when `owner` was never read from the server, AlreadyOwnedError when another object of its kind tracks `obj`.
+    Raises: ValueError if `owner` has no uid, AlreadyOwnedError if another object of its kind tracks `obj`.
     """
     kind, metadata = gvk_for(owner), obj.metadata
     if not owner.metadata.uid:
@@ -47,12 +47,12 @@ def set_tracked_owner(owner: Object, obj: Object) -> None:
 
 
 def tracking_labels(owner: Object) -> dict[str, str]:
-    """Return the labels by which to list the tracked children of `owner`: `client.list(kind, labels=tracking_labels(owner))`."""
+    """Return the labels that select the tracked dependents: `client.list(kind, labels=tracking_labels(owner))`."""
     return {tracking_label(gvk_for(owner)): owner.metadata.uid}
 
 
 def tracked_owner(kind: GroupVersionKind, annotations: Mapping[str, str]) -> NamespacedName | None:
-    """Return the owner of a kind that a child's annotations name, or None."""
+    """Return the key of the owner in the annotations of a dependent, or None."""
     named = annotations.get(tracking_annotation(kind), "")
     namespace, _, name = named.rpartition("/")
     return NamespacedName(namespace, name) if name else None

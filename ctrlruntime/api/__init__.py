@@ -1,6 +1,6 @@
 """API objects: the base classes, and the built-in kinds by group (`from ctrlruntime.api import apps, core, meta`).
 
-A group's package gives its preferred version and is loaded when it is imported, not before.
+The package of a group has its preferred version, and is loaded when it is imported.
 """
 
 from __future__ import annotations

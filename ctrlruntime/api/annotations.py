@@ -1,6 +1,6 @@
-"""A field's annotation taken apart: the bare type, and what stands around it in the order it applies.
+"""Splits a field's annotation into its bare type and its metadata, in the order in which they apply.
 
-From pydantic it takes `FieldInfo` and the metadata of `Annotated`; upwards it gives one form for both, without a look at JSON schema.
+It reads pydantic's `FieldInfo` and the metadata of `Annotated`, and returns one form for both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Annotation", "Limit", "allows_none", "bare", "take_apart"]
 
 
 class Limit(NamedTuple):
-    """One constraint of pydantic's: `kind` is ge, gt, le, lt, multiple_of, min_length, max_length or pattern."""
+    """One constraint of pydantic: `kind` is ge, gt, le, lt, multiple_of, min_length, max_length or pattern."""
 
     kind: str
     value: Any
@@ -32,7 +32,7 @@ class Limit(NamedTuple):
 
 @dataclass(slots=True)
 class Annotation:
-    """A type, and what was said about it, from the inside out."""
+    """A type and its metadata, from the inside out."""
 
     bare: Any
     optional: bool = False
@@ -45,7 +45,7 @@ class Annotation:
 
 
 def take_apart(annotation: Any, around: Iterable[Any] = ()) -> Annotation:
-    """Return the parts of an annotation; `around` is metadata that stands outside it."""
+    """Return the parts of an annotation; `around` is metadata outside it."""
     result = Annotation(annotation)
     layers: list[Iterable[Any]] = [tuple(around)]
     while True:
@@ -67,7 +67,7 @@ def bare(annotation: Any) -> Any:
 
 
 def allows_none(annotation: Any) -> bool:
-    """Return whether None is a value of an annotation."""
+    """Return whether an annotation allows None."""
     apart = take_apart(annotation)
     return apart.optional or apart.bare in {None, type(None), Any}
 

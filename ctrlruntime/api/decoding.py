@@ -1,8 +1,7 @@
-"""The second try at an object that does not fit its class, and reading YAML.
+"""Decodes objects that do not match their class strictly, and reads YAML.
 
-Decoding is pydantic's, in one pass over the bytes. Only when that fails does this module look closer: a required field
-that is absent gets the zero of its type, as in Go, and an explicit null where none is allowed is dropped. Whatever else
-is wrong is the reader's to hear.
+pydantic decodes the bytes in one pass. Only if that fails, this module is used: a missing required field gets the zero of its type, as in
+Go, and a null that is not allowed is dropped. Other problems are errors.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = ["Path", "encoded", "load_yaml", "second_try"]
 M = TypeVar("M", bound=BaseModel)
 
 Path: TypeAlias = Sequence[int | str]
-"""Names and list positions, from the object inwards."""
+"""Names and list positions, from the outside in."""
 
 # Dropping a null can uncover a missing field, and filling that one its own missing fields: one round for each level of
 # nesting.
@@ -43,9 +42,11 @@ _NONE = object()
 
 
 def second_try(cls: type[M], raw: bytes | str, error: Exception) -> tuple[M, list[Path]]:
-    """Return the object after mending what may be mended, and the paths of the nulls that were dropped.
+    """Decode an object after these corrections.
 
-    Raises: DecodeError, which names the fields and keeps the bytes.
+    Return it, and the paths of the dropped nulls.
+
+    Raises: DecodeError with the fields and the bytes.
     """
     first = error
     raw = raw.encode(errors="replace") if isinstance(raw, str) else raw
@@ -72,7 +73,10 @@ def _validated(cls: type[M], document: Any) -> M:
 
 
 def encoded(cls: type[BaseModel], document: Any, encode: Callable[[Any], bytes]) -> bytes:
-    """Return a tree as JSON. Raises: DecodeError, which names the path of the value that JSON cannot hold."""
+    """Encode a document as JSON.
+
+    Raises: DecodeError with the path of a value that JSON does not support.
+    """
     try:
         return encode(document)
     except _NO_JSON:
@@ -278,10 +282,10 @@ def _name(cls: type[BaseModel], document: Any) -> str:
 
 
 def load_yaml(text: str) -> dict[str, Any]:
-    """Return the tree of the one YAML document in `text`, read as kubectl reads it.
+    """Read the single YAML document in `text`, as kubectl does.
 
-    Raises: DecodeError, which names line and path, for what is not YAML, what JSON cannot say (`.nan`, a null as a key),
-    and a key that stands twice.
+    Raises: DecodeError with line and path, for invalid YAML, for values that JSON does not support (`.nan`, a null as a key), and for a
+    duplicate key.
     """
     import yaml
 

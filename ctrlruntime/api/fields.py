@@ -1,13 +1,12 @@
-"""Fields: what a class says of each of them beyond its type. The name in JSON, and what it means when the field is absent.
+"""Properties of fields beyond their type: the JSON name, and the meaning of a missing field.
 
-Both are decided here and nowhere else. The wire form and the decoder (`wire`), the generator of schemas, webhooks and the checks of
-manifests ask this module.
+Both are decided only here. Encoding, decoding, the schema generator, webhooks and manifest checks use this module.
 
-**Names.** A field has one name in JSON (`wire_name`), and it is read and written by this name. `settle_names` gives a field with
-only one of pydantic's two aliases the other one, and refuses two that differ.
+**Names.** A field has one JSON name (`wire_name`), for reading and writing. `settle_names` sets the missing one of pydantic's two aliases,
+and rejects two that differ.
 
-**Absence.** `absence` says when a field is left out. `is_explicit` says whether a zero (or null) that the code sets differs from an absent
-field for the API server, so that it has to be sent.
+**Absence.** `absence` returns when a field is left out. `is_explicit` returns whether a zero (or null) that the code sets differs from a
+missing field for the API server, and must be sent.
 """
 
 from __future__ import annotations
@@ -44,23 +43,26 @@ __all__ = [
 
 @functools.cache
 def camel(name: str) -> str:
-    """Return the name in JSON that follows from an attribute's name: `pod_ip` is `podIp`, `from_` is `from`."""
+    """Return the JSON name of an attribute: `pod_ip` is `podIp`, `from_` is `from`."""
     first, *rest = name.rstrip("_").split("_")
     return first + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
 def wire_name(name: str, info: FieldInfo) -> str:
-    """Return the name of a field in JSON; `name` is the attribute's."""
+    """Return the JSON name of a field; `name` is the attribute."""
     return info.serialization_alias or info.alias or name
 
 
 def wire_names(cls: type[BaseModel]) -> Mapping[str, str]:
-    """Return {attribute: name in JSON} of a class, without the fields that are excluded."""
+    """Return {attribute: JSON name} of a class, without excluded fields."""
     return {name: wire_name(name, info) for name, info in cls.model_fields.items() if not info.exclude}
 
 
 def field_named(cls: type[BaseModel], wire: str) -> str | None:
-    """Return the attribute that has a name in JSON, also one of the other names it is read by; None when there is none."""
+    """Return the attribute with a JSON name, or with another name that is read.
+
+    None if it does not exist.
+    """
     for name, info in cls.model_fields.items():
         if wire in (wire_name(name, info), *_read_names(info)):
             return name
@@ -70,9 +72,9 @@ def field_named(cls: type[BaseModel], wire: str) -> str | None:
 def settle_names(cls: type[BaseModel]) -> None:
     """Give each field one name, for reading and for writing.
 
-    Where only `validation_alias` or only `serialization_alias` was given, the other one follows. Of `AliasChoices` the first name is written,
-    unless another one of them was given. Raises: TypeError for an `AliasPath`, and for a field that would be written by a name it is not
-    read by.
+    If only `validation_alias` or only `serialization_alias` is set, the other one is set too. With `AliasChoices` the first name is
+    written, unless another one of them is set. Raises: TypeError for an `AliasPath`, and for a field that is written with a name that it
+    does not read.
     """
     for name, info in cls.model_fields.items():
         if info.alias_priority == 1 or info.validation_alias == info.serialization_alias:
@@ -107,18 +109,18 @@ def _read_names(info: FieldInfo) -> Sequence[str]:
 
 
 class Absence(IntEnum):
-    """When a field is left out of the wire form. None is left out always."""
+    """When a field is left out of the JSON form. None is always left out."""
 
     NEVER = 0
-    """It is required, it may be None, or its default is not the zero: an absent field would read as another value."""
+    """It is required, may be None, or its default is not the zero: a missing field would have another value."""
     WHEN_ZERO = 1
-    """It holds the zero of its type, which an absent field reads as."""
+    """If it has the zero of its type, which is the value of a missing field."""
     WHEN_EMPTY = 2
-    """It holds an object with an empty wire form."""
+    """If it has an object with an empty JSON form."""
 
 
 def absence(info: FieldInfo) -> Absence:
-    """Return when a field is left out. "Zero equals absent" is decided here."""
+    """Return when a field is left out."""
     if info.is_required() or allows_none(info.annotation):
         return Absence.NEVER
     default = default_of(info)
@@ -128,10 +130,10 @@ def absence(info: FieldInfo) -> Absence:
 
 
 def is_explicit(info: FieldInfo) -> bool:
-    """Whether a zero or None that the code sets has to be sent, because the API server treats an absent field in another way.
+    """Whether a zero or None that the code sets must be sent, because a missing field has another meaning for the API server.
 
-    That is so for a null of a `Nullable` field, for a zero beside a `Default` that is another value, and for a zero of an `Immutable` field,
-    which may not disappear.
+    This applies to a null of a `Nullable` field, a zero of a field with another `Default`, and a zero of an `Immutable` field, which must
+    not disappear.
     """
     from ctrlruntime.markers import Default, Immutable, Nullable  # when it is needed, as in annotations
 
@@ -142,7 +144,7 @@ def is_explicit(info: FieldInfo) -> bool:
 
 
 def is_zero(value: object) -> bool:
-    """Whether a value is the zero of its type: empty, 0, False, an empty text, or an object with an empty wire form."""
+    """Whether a value is the zero of its type: empty, 0, False, an empty text, or an object with an empty JSON form."""
     if isinstance(value, Enum):
         return is_zero(value.value)
     if isinstance(value, BaseModel):
@@ -152,7 +154,10 @@ def is_zero(value: object) -> bool:
 
 
 def default_of(info: FieldInfo) -> Any:
-    """Return the default of a field; PydanticUndefined when there is none, or when it depends on other fields."""
+    """Return the default of a field.
+
+    PydanticUndefined without one, or if it depends on other fields.
+    """
     if info.default_factory is not None and info.default_factory_takes_validated_data:
         return PydanticUndefined
     return info.get_default(call_default_factory=True)

@@ -1,7 +1,7 @@
-"""To and from the `V1…` classes of kubernetes_asyncio, without importing it: their own tables say what is inside.
+"""Converts objects to and from the `V1…` classes of kubernetes_asyncio, without importing it.
 
-Such a class has `attribute_map` (attribute → wire name) and `openapi_types` (attribute → a type as text, for example
-`dict(str, V1Volume)`).
+Such a class has `attribute_map` (attribute → JSON name) and `openapi_types` (attribute → a type as text, for example `dict(str,
+V1Volume)`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["V1Model", "from_kubernetes_asyncio", "is_kubernetes_asyncio", "to_ku
 
 @runtime_checkable
 class V1Model(Protocol):
-    """What a generated class of kubernetes_asyncio has."""
+    """The attributes of a generated class of kubernetes_asyncio."""
 
     attribute_map: Mapping[str, str]
     openapi_types: Mapping[str, str]
@@ -39,7 +39,7 @@ def is_kubernetes_asyncio(value: object) -> bool:
 
 
 def from_kubernetes_asyncio(obj: object) -> dict[str, Any]:
-    """Return the wire form of a `V1…` object; attributes that are None are absent.
+    """Return the JSON document of a `V1…` object; attributes that are None are left out.
 
     Raises: TypeError for anything else.
     """
@@ -62,9 +62,9 @@ def _wire(value: Any, name: str) -> Any:
 
 
 def to_kubernetes_asyncio(cls: type[V], wire: Mapping[str, Any]) -> V:
-    """Return a `V1…` object of class `cls` with the content of a wire form; what the class does not know is dropped.
+    """Return a `V1…` object of class `cls` from a JSON document; fields that the class does not have are dropped.
 
-    Raises: TypeError when `cls` is none of kubernetes_asyncio's models.
+    Raises: TypeError if `cls` is not one of kubernetes_asyncio's models.
     """
     if not isinstance(cls, V1Model):
         raise TypeError(f"{cls!r} is not a class of kubernetes_asyncio's models")

@@ -1,4 +1,4 @@
-"""What a kind is: its group, version and names, and what its custom resource definition says beyond its schema."""
+"""The description of a kind: group, version, names, and the properties of its CRD outside the schema."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?\Z")
 
 
 class GroupVersionKind(NamedTuple):
-    """The full name of a kind. The core group is the empty text."""
+    """The full name of a kind. The core group is empty."""
 
     group: str
     version: str
@@ -33,17 +33,17 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or the version alone for the core group: what objects carry as apiVersion."""
+        """`group/version`, or only the version for the core group, as in the apiVersion of objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_kind(self) -> str:
-        """The kind without its version, as logs and metrics name it: `Deployment.apps`, and `Pod` of the core group."""
+        """The kind without its version, as in logs and metrics: `Deployment.apps`, and `Pod` for the core group."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @classmethod
     def parse(cls, api_version: str, kind: str) -> GroupVersionKind:
-        """Return the kind that an object's apiVersion and kind name."""
+        """Return the kind of an object's apiVersion and kind."""
         group, _, version = api_version.rpartition("/")
         return cls(group, version, kind)
 
@@ -52,7 +52,7 @@ class GroupVersionKind(NamedTuple):
 
 
 class GroupVersionResource(NamedTuple):
-    """The full name of a resource: what stands in a URL. `resource` is the plural."""
+    """The full name of a resource, as in a URL. `resource` is the plural."""
 
     group: str
     version: str
@@ -60,7 +60,7 @@ class GroupVersionResource(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or the version alone for the core group."""
+        """`group/version`, or only the version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class GroupVersionResource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where the scale subresource finds its numbers: paths like `.spec.replicas`."""
+    """The fields of the scale subresource, as paths like `.spec.replicas`."""
 
     spec_replicas: str
     status_replicas: str
@@ -78,7 +78,10 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OLMAction:
-    """What a console offers to do with an object; `path` is the field that a value is put into (`spec.restart`)."""
+    """An action in a console for an object.
+
+    `path` is the field that it sets (`spec.restart`).
+    """
 
     path: str
     display: str = ""
@@ -95,19 +98,25 @@ class OLMAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OLM:
-    """How a catalog and a console of the Operator Lifecycle Manager present a kind."""
+    """The presentation of a kind in a catalog and a console of the Operator Lifecycle Manager."""
 
     display_name: str = ""
-    """Its name for people; empty: the kind with spaces between its words."""
+    """The display name; empty: the words of the kind."""
 
     description: str = ""
     """Empty: the docstring of the class."""
 
     resources: Sequence[type[Any] | tuple[str, str] | tuple[str, str, str]] | None = None
-    """The kinds an object of it brings along: classes, or (kind, version) or (kind, version, name). None: those its controller owns."""
+    """The kinds of related objects: classes, or (kind, version) or (kind, version, name).
+
+    None: those that its controller owns.
+    """
 
     order: int | None = None
-    """Where it stands among the operator's kinds, lowest first; None: after those that have one."""
+    """The position among the operator's kinds, lowest first.
+
+    None: after those with a position.
+    """
 
     actions: Sequence[OLMAction] = ()
 
@@ -151,7 +160,7 @@ def _check_hints(what: str, hints: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindInfo:
-    """What the class keywords of an `Object` said."""
+    """The class keywords of an `Object`."""
 
     group: str
     version: str
@@ -164,15 +173,15 @@ class KindInfo:
     scope: Scope = "Namespaced"
     scale: ScalePaths | None = None
     status_subresource: bool | None = None
-    """Whether status is a subresource; None: it is when the class has a field `status`."""
+    """Whether status is a subresource; None: if the class has a field `status`."""
     storage: bool | None = None
-    """Whether this version is the one that is stored; None: it is when it is the only one."""
+    """Whether this version is the stored one; None: if it is the only one."""
     served: bool = True
     deprecated: bool | str = False
-    """True, or the warning clients shall see."""
+    """True, or the deprecation warning for clients."""
     selectable_fields: tuple[str, ...] = ()
     skip: bool = False
-    """Whether this version is left out of the custom resource definition."""
+    """Whether this version is left out of the CRD."""
     labels: tuple[tuple[str, str], ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
     olm: OLM | None = field(default=None, hash=False)
@@ -191,7 +200,7 @@ class KindInfo:
 
 
 def guess_plural(kind: str) -> str:
-    """Return the plural that Kubernetes would guess: `Ingress` → `ingresses`, `NetworkPolicy` → `networkpolicies`."""
+    """Return the plural that Kubernetes would derive: `Ingress` → `ingresses`, `NetworkPolicy` → `networkpolicies`."""
     name = kind.lower()
     if name.endswith("endpoints"):
         return name
@@ -201,7 +210,7 @@ def guess_plural(kind: str) -> str:
 
 
 def version_priority(version: str) -> tuple[int, int, int, str]:
-    """Return the sort key of an API version, best first: GA before beta before alpha, higher numbers first, other names last."""
+    """Return the sort key of an API version, best first: GA, beta, alpha, higher numbers first, other names last."""
     found = _VERSION.match(version)
     if found is None:
         return (3, 0, 0, version)

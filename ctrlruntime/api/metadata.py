@@ -1,7 +1,7 @@
-"""Keys, and the small record of an object's metadata that caches and events work with.
+"""Keys, and the record of an object's metadata for caches and events.
 
-`Metadata` is cut straight from an object's bytes (about 2 µs) and never changes; whoever needs only names, labels, owners or versions reads
-it and pays no decode of the object. Annotations and timestamps are rarer and are cut from the bytes when asked for.
+`Metadata` is read from an object's bytes in about 2 µs and never changes. It serves readers that need only names, labels, owners or
+versions, without decoding the object. Annotations and timestamps are read from the bytes on demand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 
 class ObjectKey(Protocol):
-    """What a client needs to find an object: `namespace` (empty for a cluster-scoped kind) and `name`."""
+    """The key of an object for a client: `namespace` (empty for a cluster-scoped kind) and `name`."""
 
     @property
     def namespace(self) -> str: ...
@@ -22,7 +22,7 @@ class ObjectKey(Protocol):
 
 
 class NamespacedName(NamedTuple):
-    """The plain hashable key; prints as `namespace/name`, or `name` for a cluster-scoped object."""
+    """A plain hashable key; prints as `namespace/name`, or `name` for a cluster-scoped object."""
 
     namespace: str
     name: str
@@ -32,7 +32,7 @@ class NamespacedName(NamedTuple):
 
 
 class OwnerRecord(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """One owner reference, as it stands in the metadata."""
+    """One owner reference in the metadata."""
 
     api_version: str = ""
     kind: str = ""
@@ -43,7 +43,10 @@ class OwnerRecord(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What an object's metadata says, without its annotations, timestamps and managed fields. Treat `labels` as read-only."""
+    """An object's metadata, without annotations, timestamps and managedFields.
+
+    Do not change `labels`.
+    """
 
     name: str = ""
     namespace: str = ""
@@ -61,12 +64,15 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def controller(self) -> OwnerRecord | None:
-        """The owner reference that is marked as controller, or None."""
+        """The owner reference of the controller, or None."""
         return next((owner for owner in self.owner_references or () if owner.controller), None)
 
 
 class Envelope(msgspec.Struct, gc=False, rename="camel"):
-    """The metadata record of an object, and the kind it says it is; items of a list of a built-in kind do not say it."""
+    """The metadata of an object, and its kind.
+
+    Items of a list of a built-in kind have no kind.
+    """
 
     metadata: Metadata
     kind: str | None = None
@@ -91,12 +97,18 @@ _decode_annotations = msgspec.json.Decoder(_AnnotatedEnvelope).decode
 
 
 def metadata_of(raw: bytes) -> Metadata:
-    """Return the metadata record of an object's JSON. Raises: ValueError (msgspec.DecodeError) when there is none."""
+    """Return the metadata of an object's JSON.
+
+    Raises: ValueError (msgspec.DecodeError) if it has none.
+    """
     return _decode_metadata(raw).metadata
 
 
 def envelope_of(raw: bytes) -> Envelope:
-    """Return the same with what the object says of its kind. Raises: ValueError (msgspec.DecodeError) when there is no metadata."""
+    """Return the metadata and the kind of an object's JSON.
+
+    Raises: ValueError (msgspec.DecodeError) if it has no metadata.
+    """
     return _decode_envelope(raw)
 
 

@@ -1,21 +1,18 @@
-"""Model: the base of every class that stands for a part of an API object.
+"""Model: the base of all classes for parts of an API object.
 
-From below it takes pydantic (bytes → objects) and `field` (the scalar types). Upwards it gives two written forms of an
-object:
+It adds two encodings of an object to pydantic:
 
-* the *wire form* (`to_dict`, `to_json`). What was read is written again as it was read, down to zeros, nulls, empty
-  objects, unknown fields and the order of sets, unless the code changed it. What the code sets is written as a Go
-  client would: a None is left out, and so is a zero (or a nested object with an empty form) where an absent field reads
-  as that zero. `fields.absence` decides which fields these are, and `fields.is_explicit` names the exceptions.
-* the *apply form* (`to_apply_dict`, and `Object.apply_payload` for a whole object), which holds what the code set and
-  nothing else.
+* the *JSON form* (`to_dict`, `to_json`). A field that was read and not changed is written exactly as it was read, with zeros, nulls, empty
+objects, unknown fields and the order of sets. A field that the code sets is written as a Go client would write it: None is left out, and so
+is a zero (or an empty nested object) if a missing field has the same value. `fields.absence` decides which fields these are, and
+`fields.is_explicit` names the exceptions. * the *apply form* (`to_apply_dict`, and `Object.apply_payload` for a whole object), with only
+the fields that the code set.
 
-Both walk a plan that is made once for each class, at its first use.
+Both follow a plan that is created once for each class, at its first use.
 
-How a zero gets its meaning: pydantic notes in `model_fields_set` which fields were given, by JSON and by code alike. An
-object keeps beside it, under `_ZEROS`, whether the zero of a field is written; the first assignment of each field puts
-that down. A field without such a note was never assigned, so its zero was read, unless the code made the object
-(`_MADE`).
+pydantic records in `model_fields_set` which fields were given, by JSON or by code. An object also records, in `_ZEROS`, whether the zero of
+a field is written; the first assignment of each field sets this. A field without this record was never assigned, so its zero was read,
+unless the code created the object (`_MADE`).
 """
 
 from __future__ import annotations
@@ -87,17 +84,23 @@ _WHEN_EMPTY = Absence.WHEN_EMPTY
 
 # What an object remembers of how it was read and set, among its private attributes.
 _ZEROS = "_ctrl_zeros"
-"""{attribute: whether its zero is written}, for what the code assigned. Never changed in place: copies share it."""
+"""{attribute: whether its zero is written}, for fields that the code assigned.
+
+Never changed in place, because copies share it.
+"""
 _MADE = "_ctrl_made"
-"""Whether the code made the object: a zero that it was given is then no zero that was read."""
+"""Whether the code created the object: a zero in it was then not read."""
 _NULLS = "_ctrl_nulls"
-"""{name in JSON: wire form}, for nulls that were read into fields that take none. Written as a null while the form is this one."""
+"""{JSON name: JSON form}, for nulls that were read into fields that do not allow them.
+
+Written as null while the form is unchanged.
+"""
 
 
 class _Step(NamedTuple):
     """One field of a plan: its names, when it is left out, and how its values are written.
 
-    A `quiet` field holds an immutable zero until it is given, so there is no need to look at one that was not.
+    A `quiet` field has an immutable zero until it is given, so it is skipped if it was not given.
     """
 
     name: str
@@ -108,15 +111,17 @@ class _Step(NamedTuple):
 
 
 class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.api.key(obj)` is the hashable form
-    """A part of an API object: attributes in snake_case, camelCase on the wire, unknown fields kept.
+    """A part of an API object, with snake_case attributes and camelCase JSON names.
 
-    A subclass declares fields and nothing else. `X | None` is Go's pointer: None is absent, any value is sent, zeros
-    too. A field without a default is required and always sent. `Field(validation_alias=…)` gives a field another wire
-    name, for reading and writing. A field with `exclude=True` is never sent.
+    Unknown fields are kept.
 
-    Objects are mutable and unhashable, and equal when their content is; a field that is absent equals one that holds
-    its default. The constructor and an assignment refuse a name that is not a field; `to_dict` and every write refuse a value that does not
-    fit its field. `del part.field` gives a field its default back and leaves it out.
+    A subclass defines fields. `X | None` is Go's pointer: None is left out, any other value is sent, including zeros. A field without a
+    default is required and always sent. `Field(validation_alias=…)` sets another JSON name, for reading and writing. A field with
+    `exclude=True` is never sent.
+
+    Objects are mutable and unhashable, and equal if their content is equal. A missing field equals one with its default. The constructor
+    and an assignment reject an unknown name. `to_dict` and every write reject a value of the wrong type. `del part.field` restores the
+    default of a field and leaves it out.
     """
 
     model_config = ConfigDict(
@@ -158,12 +163,13 @@ class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.
         struct_type: Literal["atomic", "granular"] | None = None,
         **unknown: Never,
     ) -> None:
-        """Declare a part of an API object.
+        """Define a part of an API object.
 
-        `always_sent`: fields that are written even when they hold their type's zero. The others are for the schema: groups of fields
-        of which at most, exactly or at least one is set (`exactly_one_of=[("config_map", "secret")]`), and whether the object is
-        replaced as a whole. Raises: TypeError for a keyword that does not exist, a group that is not a sequence of names, or a field named like
-        a method.
+        always_sent: fields that are written even if they have the zero of their type.
+        at_most_one_of, exactly_one_of, at_least_one_of: for the schema, groups of fields (`exactly_one_of=[("config_map", "secret")]`).
+        struct_type: for the schema, whether the object is replaced as a whole.
+
+        Raises: TypeError for an unknown keyword, a group that is not a sequence of names, or a field with the name of a method.
         """
         refuse_keywords(cls, unknown, known=KEYWORDS)
         _refuse_methods_names(cls)
@@ -249,9 +255,9 @@ class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.
 
     @classmethod
     def from_json(cls, raw: bytes | str) -> Self:
-        """Return the object that JSON holds; required fields it lacks get their type's zero.
+        """Decode an object from JSON. Missing required fields get the zero of their type.
 
-        Raises: DecodeError, which names the fields.
+        Raises: DecodeError with the fields.
         """
         try:
             decoded: Self = cls.__pydantic_validator__.validate_json(raw, by_name=False)
@@ -268,18 +274,21 @@ class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
-        """Return the object that a tree of JSON values (wire names) holds. Raises: DecodeError."""
+        """Decode an object from a JSON document. Raises: DecodeError."""
         return cls.from_json(encoded(cls, document, _encode_json))
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:
-        """Return the object that a YAML document holds. Raises: DecodeError."""
+        """Decode an object from a YAML document. Raises: DecodeError."""
         return cls.from_dict(load_yaml(text))
 
     # Writing.
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the wire form as a new tree of JSON values. Raises: FieldValueError for a value that does not fit its field."""
+        """Return the object as a new JSON document.
+
+        Raises: FieldValueError for a value of the wrong type.
+        """
         cls = self.__class__
         plan = cls.__plan__ or _compile(cls)
         values, given = self.__dict__, self.__pydantic_fields_set__
@@ -314,11 +323,11 @@ class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.
         return tree
 
     def to_json(self) -> bytes:
-        """Return the wire form as compact JSON. Raises: as to_dict."""
+        """Return the object as compact JSON. Raises: as to_dict."""
         return _encode_json(self.to_dict())
 
     def to_apply_dict(self) -> dict[str, Any]:
-        """Return the apply form: fields that the code assigned, or whose value is not their default; a null of `Nullable` fields only.
+        """Return the fields that the code assigned, or whose value is not their default; a null only of `Nullable` fields.
 
         Raises: as to_dict.
         """
@@ -359,7 +368,10 @@ class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.
         return _deep_copy_wire(self)
 
     def refresh(self, other: Self) -> None:
-        """Take over all content of `other` without copying it; `other` must not be used afterwards (or pass a copy)."""
+        """Replace the content with that of `other`, without a copy.
+
+        Do not use `other` afterwards (or pass a copy).
+        """
         self._assign_from(other)
 
     def _assign_from(self, other: Model) -> None:
@@ -529,7 +541,7 @@ def _note_null(part: Any, path: Sequence[int | str]) -> None:
 
 
 class FieldValueError(ValueError):
-    """A value does not fit its field: `spec.replicas: expected int, got 'three'`."""
+    """A value of the wrong type: `spec.replicas: expected int, got 'three'`."""
 
     def __init__(self, problem: str, path: str = "") -> None:
         super().__init__(f"{path}: {problem}" if path else problem)
@@ -537,7 +549,7 @@ class FieldValueError(ValueError):
         self._path = path
 
     def inside(self, step: str, value: object) -> FieldValueError:
-        """Return the error as the object sees it that holds `value` at `step`."""
+        """Return the error for the object that has `value` at `step`."""
         joint = "." if self._path and not self._path.startswith("[") else ""
         return FieldValueError(self._problem, f"{step}{joint}{self._path}")
 
@@ -553,9 +565,11 @@ _Convert: TypeAlias = Callable[[Any], Any]
 
 
 class _ByClass(dict[type[Any], _Convert | None]):
-    """What to do with a value, by its exact class; None means nothing. Unknown classes are looked up once.
+    """The conversion of a value by its exact class.
 
-    `expected` says which classes there may be; `inner` is the same for what the values hold.
+    None means none. Unknown classes are looked up once.
+
+    `expected` are the allowed classes; `inner` is the same for nested values.
     """
 
     def __init__(
@@ -789,7 +803,7 @@ def _apply_values(values: Mapping[Any, Any], encoders: _ByClass) -> dict[str, An
 
 
 def model_like(obj: Model, before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the wire form of an object, to be compared with an earlier one: its sets have the order they have there.
+    """Return the JSON form of an object, with its sets in the order of an earlier form for comparison.
 
     Sets have no order, so equal ones give equal lists. Raises: as to_dict.
     """
@@ -891,7 +905,7 @@ def _group(cls: type[Model], keyword: str, names: Iterable[str]) -> tuple[str, .
 
 
 def refuse_keywords(cls: type[Any], unknown: Mapping[str, object], *, known: Iterable[str]) -> None:
-    """Raise TypeError for class keywords that do not exist, with the nearest one that does."""
+    """Raise TypeError for unknown class keywords, with the nearest known one."""
     for name in unknown:
         raise TypeError(f"class {cls.__name__}: unknown class keyword {name!r}{_nearest(name, known)}")
 

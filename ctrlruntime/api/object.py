@@ -1,8 +1,7 @@
-"""Object: a thing with a kind, a name and a life of its own in the API server; and the forms for kinds without a class.
+"""Object: an API object with a kind, and the classes for kinds without a class.
 
-Class keywords say what the kind is (`class Memcached(Object, group="cache.example.com", version="v1alpha1")`).
-`Unstructured.of(...)` gives a class for a kind that has none, `PartialObjectMetadata.of(...)` one that holds a kind's
-metadata only. So a kind is a class everywhere.
+Class keywords define the kind (`class Memcached(Object, group="cache.example.com", version="v1alpha1")`). `Unstructured.of(...)` returns a
+class for a kind without one, `PartialObjectMetadata.of(...)` one with only the metadata. So a kind is always a class.
 """
 
 from __future__ import annotations
@@ -44,10 +43,12 @@ _SERVER_METADATA = frozenset(
 
 
 class Object(Model, always_sent=("api_version", "kind")):
-    """An API object. A subclass names its kind by class keywords and declares `spec`, `status` or whatever it holds.
+    """An API object.
 
-    `group` and `version` make a class a kind; the other keywords have defaults. All are inherited, but for the names
-    when the kind is another one, and `storage`, `served`, `skip`, `deprecated` when the version is.
+    A subclass sets its kind with class keywords, and defines `spec`, `status` or other fields.
+
+    `group` and `version` make a class a kind; the other keywords have defaults. All are inherited, except the names if the kind differs,
+    and `storage`, `served`, `skip`, `deprecated` if the version differs.
     """
 
     __slots__ = ("_from_server",)
@@ -93,9 +94,9 @@ class Object(Model, always_sent=("api_version", "kind")):
         at_least_one_of: Iterable[Iterable[str]] = (),
         **unknown: Never,
     ) -> None:
-        """Declare a kind.
+        """Define a kind.
 
-        Raises: TypeError for a keyword that does not exist, with the nearest one, or for a value that cannot be.
+        Raises: TypeError for an unknown keyword, with the nearest one, or for an invalid value.
         """
         refuse_keywords(cls, unknown, known=_KEYWORDS)
         if olm is not None and not isinstance(cast("object", olm), OLM):
@@ -166,10 +167,10 @@ class Object(Model, always_sent=("api_version", "kind")):
             )
 
     def apply_payload(self, *, subresource: str = "") -> dict[str, Any]:
-        """Return the body of a server-side apply: what the code set, and nothing that is the server's to say.
+        """Return the body of a server-side apply: the fields that the code set.
 
-        For the object itself status is left out; for `subresource="status"` it is all there is besides the name.
-        Raises: ValueError for an object that was read from the server, or one without a name.
+        For the object itself, status is left out. For `subresource="status"` it has only the status and the name. Raises: ValueError for an
+        object that was read from the server, or one without a name.
         """
         if getattr(self, "_from_server", False) or self.metadata.uid:
             raise ValueError(
@@ -242,10 +243,9 @@ def _info(cls: type[Object]) -> KindInfo | None:
 
 
 class Unstructured(Object):
-    """An object of a kind that has no class: typed metadata, and the rest by its wire name: `obj["spec"]["size"]`.
+    """An object of a kind without a class: typed metadata, other fields by JSON name: `obj["spec"]["size"]`.
 
-    `Unstructured.of("v1", "ConfigMap")` is the class of one kind, for reads and watches;
-    `Unstructured.from_dict({...})` holds any kind.
+    `Unstructured.of("v1", "ConfigMap")` is the class of one kind, for reads and watches. `Unstructured.from_dict({...})` can have any kind.
     """
 
     if TYPE_CHECKING:  # content of any name is right here
@@ -264,7 +264,10 @@ class Unstructured(Object):
 
     @property
     def content(self) -> dict[str, Any]:
-        """Everything but apiVersion, kind and metadata, by wire name; changes are changes of the object."""
+        """Everything except apiVersion, kind and metadata, by JSON name.
+
+        Changes change the object.
+        """
         if self.__pydantic_extra__ is None:
             object.__setattr__(self, "__pydantic_extra__", {})
         return cast("dict[str, Any]", self.__pydantic_extra__)
@@ -285,7 +288,7 @@ class Unstructured(Object):
         return name in self.content
 
     def get_path(self, *path: str | int, default: Any = None) -> Any:
-        """Return the value at a path of names and list positions, or `default` when a step of it is not there."""
+        """Return the value at a path of names and list positions, or `default` if it does not exist."""
         value: Any = self.content
         for step in path:
             try:
@@ -295,9 +298,9 @@ class Unstructured(Object):
         return value
 
     def set_path(self, *path: str, value: Any) -> None:
-        """Set the value at a path of names; mappings on the way are made.
+        """Set the value at a path of names, and create missing objects.
 
-        Raises: TypeError when something else stands in the way.
+        Raises: TypeError if a value on the path is not an object.
         """
         tree = self.content
         for step in path[:-1]:
@@ -325,10 +328,9 @@ def _in_this_module(namespace: dict[str, Any]) -> None:
 
 
 class PartialObjectMetadata(Object):
-    """An object's apiVersion, kind and metadata; the rest is dropped when it is read.
+    """An object's apiVersion, kind and metadata; other fields are dropped when it is read.
 
-    It is to be patched or deleted, not updated: an update would be the object without the rest.
-    `PartialObjectMetadata.of(apps.Deployment)` is the class for one kind.
+    Patch or delete it; an update would remove the other fields. `PartialObjectMetadata.of(apps.Deployment)` is the class for one kind.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -358,7 +360,10 @@ def _partial(kind: type[Object]) -> type[PartialObjectMetadata]:
 
 
 def kind_of(kind: type[Object] | Object) -> KindInfo:
-    """Return what is known of the kind of a class or an object. Raises: NotRegisteredError when it has none."""
+    """Return the description of the kind of a class or an object.
+
+    Raises: NotRegisteredError if it has no kind.
+    """
     cls = kind if isinstance(kind, type) else type(kind)
     if cls.__kind_info__ is not None:
         return cls.__kind_info__
@@ -380,12 +385,15 @@ def kind_of(kind: type[Object] | Object) -> KindInfo:
 
 
 def gvk_for(kind: type[Object] | Object) -> GroupVersionKind:
-    """Return group, version and kind of a class or an object. Raises: NotRegisteredError when it has none."""
+    """Return group, version and kind of a class or an object.
+
+    Raises: NotRegisteredError if it has no kind.
+    """
     return kind_of(kind).gvk
 
 
 def object_key(obj: Object) -> NamespacedName:
-    """Return namespace and name: the hashable form of an object."""
+    """Return namespace and name of an object as a hashable key."""
     return NamespacedName(obj.metadata.namespace, obj.metadata.name)
 
 
@@ -410,9 +418,9 @@ def _part_of_list(cls: type[W], raw: bytes, kind: type[Object], path: str) -> W:
 
 
 class ObjectList(Sequence[T], Generic[T]):
-    """Objects of one kind and the list's own metadata; a sequence of its items.
+    """Objects of one kind and the metadata of the list; a sequence of its items.
 
-    `items` is a list and the caller's to change.
+    You may change `items`.
     """
 
     __slots__ = ("items", "kind", "metadata")
@@ -424,7 +432,10 @@ class ObjectList(Sequence[T], Generic[T]):
 
     @staticmethod
     def from_json(kind: type[K], raw: bytes) -> ObjectList[K]:
-        """Return the list that JSON holds, items of type `kind`. Raises: DecodeError, which names item and fields."""
+        """Decode a list from JSON, with items of type `kind`.
+
+        Raises: DecodeError with the item and the fields.
+        """
         try:
             envelope = _decode_list(raw)
         except (ValueError, RecursionError) as error:
@@ -438,7 +449,7 @@ class ObjectList(Sequence[T], Generic[T]):
         return ObjectList(kind, items, metadata=_part_of_list(ListMeta, metadata, kind, "metadata"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the wire form as a new tree of JSON values."""
+        """Return the JSON document."""
         info = kind_of(self.kind)
         return {
             "apiVersion": info.api_version,
@@ -448,7 +459,7 @@ class ObjectList(Sequence[T], Generic[T]):
         }
 
     def to_json(self) -> bytes:
-        """Return the wire form as compact JSON."""
+        """Return compact JSON."""
         return msgspec.json.encode(self.to_dict())
 
     @override

@@ -1,4 +1,4 @@
-"""What a repr may show of values: of a Secret names and sizes, wherever it stands."""
+"""Values for a repr: of a Secret only names and sizes, wherever it is nested."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ __all__ = ["is_secret", "shown"]
 
 _DATA: Final = frozenset({"data", "stringData", "string_data"})
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""`kubectl apply` writes the whole object into this annotation, the data of a Secret, too."""
+"""`kubectl apply` writes the whole object to this annotation, including the data of a Secret."""
 
 _DEEPEST: Final = 32
 
 
 class _Shown:
-    """Stands for a value in a repr."""
+    """Replaces a value in a repr."""
 
     __slots__ = ("_text",)
 
@@ -27,12 +27,12 @@ class _Shown:
 
 
 def is_secret(api_version: object, kind: object) -> bool:
-    """Whether these name the kind Secret of the core group; an object without an apiVersion may be one."""
+    """Return whether these are the kind Secret of the core group; an object without an apiVersion may be one."""
     return kind == "Secret" and api_version in {"v1", "", None}
 
 
 def shown(name: object, value: Any, *, of_secret: bool = False, depth: int = 0) -> Any:
-    """Return a member of an object as a repr may show it; `of_secret`: the object is a Secret."""
+    """Return the value of a member for a repr; `of_secret`: the object is a Secret."""
     if (of_secret and name in _DATA) or name == _APPLIED:
         return _sizes(value)
     if depth > _DEEPEST:

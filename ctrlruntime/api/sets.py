@@ -1,7 +1,7 @@
-"""Sets: `set` fields that remember the order of the list they were read from.
+"""`set` fields that keep the order of the list they were read from.
 
-JSON has no sets. A set is a list there, and the order of that list is the user's: it is written again as it was read. New items follow in
-the order of their JSON text, so that each process writes the same list.
+JSON has no sets, only lists. The order of a list belongs to the user and is written as it was read. New items follow in the order of their
+JSON text, so that each process writes the same list.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ T = TypeVar("T")
 
 
 class OrderedSet(set[T], Generic[T]):
-    """A set that knows in which order its items were read. Sets made from it by operators are plain."""
+    """A set that keeps the order in which its items were read.
+
+    Sets that operators create from it are plain.
+    """
 
     __slots__ = ("order",)
 
@@ -45,7 +48,7 @@ class OrderedSet(set[T], Generic[T]):
 
 
 class OrderedFrozenSet(frozenset[T], Generic[T]):
-    """As `OrderedSet`, for a `frozenset`."""
+    """Like `OrderedSet`, for a `frozenset`."""
 
     __slots__ = ("order",)
     order: tuple[T, ...]
@@ -74,13 +77,13 @@ def ordered_like(values: set[T] | frozenset[T], order: Sequence[T]) -> set[T] | 
 
 
 def items_of(values: Collection[Any], write: Callable[[Any], Any]) -> list[Any]:
-    """Return the JSON values of a set, each written by `write`: first those that were read, in their order, then the others."""
+    """Return the JSON values of a set, encoded with `write`: first the items that were read, in their order, then the others."""
     known = {value: write(value) for value in getattr(values, "order", ()) if value in values}
     return [*known.values(), *sorted((write(value) for value in values if value not in known), key=_text)]
 
 
 def in_order_of(before: Iterable[Any], after: Iterable[Any]) -> list[Any]:
-    """Return the JSON values of a set, those that are in `before` first and in its order."""
+    """Return the JSON values of a set, those in `before` first and in its order."""
     left = {_text(item): item for item in after}
     return [*(left.pop(text) for text in map(_text, before) if text in left), *left.values()]
 
@@ -90,7 +93,7 @@ def _text(value: Any) -> str:
 
 
 def remembering(schema: dict[str, Any]) -> None:
-    """Change the core schema of a field in place: each set in it remembers the order it is read in."""
+    """Change the core schema of a field in place: each set in it keeps the order in which it is read."""
     kind = schema.get("type")
     if kind in _MADE:
         items = schema.get("items_schema") or core_schema.any_schema()

@@ -1,9 +1,8 @@
-"""YAML as PyYAML's nodes, within bounds: the one door through which all of ctrlruntime reads YAML.
+"""Reads YAML as PyYAML's nodes, within limits. All YAML is read here.
 
-A few lines of YAML can stand for more values than any memory holds (aliases of aliases, merges of merges), nest deeper than a
-stack, or keep a scanner busy for minutes. So the nodes are composed here from the parser's events, one by one, and each is
-counted: what an alias stands for counts again wherever the alias stands, merges included. libyaml's parser does the work where
-PyYAML has it.
+A few lines of YAML can expand to more values than fit in memory (aliases of aliases, merges of merges), nest deeper than a stack, or keep a
+scanner busy for minutes. So the nodes are created here from the parser's events, and counted: the content of an alias counts again for each
+use, including merges. libyaml's parser is used if PyYAML has it.
 """
 
 from __future__ import annotations
@@ -17,29 +16,32 @@ __all__ = ["BODY", "FILE", "Bounds", "MeaningError", "compose", "load", "python_
 
 Path: TypeAlias = tuple[str | int, ...]
 Resolve: TypeAlias = Callable[[type[Any], str | None, Any], str]
-"""Gives a node without a tag its tag: of a class of nodes, a text (of scalars), and whether it is (plain, quoted) and may have any."""
+"""Returns the tag of a node without a tag: from the node class, its text (for scalars), and whether it is plain or quoted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a text may come to."""
+    """Limits for a text."""
 
     size: int
-    """Characters (of bytes: bytes)."""
+    """Characters (for bytes: bytes)."""
     depth: int
     """Levels of nesting."""
     values: int
-    """Keys and values, once aliases and merges are written out."""
+    """Keys and values, after aliases and merges are expanded."""
 
 
 BODY: Final = Bounds(size=3 * 1024 * 1024, depth=200, values=200_000)
-"""For what comes over the network: kube-apiserver reads 3 MiB, and no Kubernetes type nests half as deep."""
+"""For data from the network: kube-apiserver reads 3 MiB, and no Kubernetes type nests half as deep."""
 FILE: Final = Bounds(size=64 * 1024 * 1024, depth=200, values=1_000_000)
-"""For files, which may hold many objects."""
+"""For files, which may have many objects."""
 
 
 class MeaningError(ValueError):
-    """A text is YAML and says something that JSON cannot, or more than it may; `line` counts from 1."""
+    """The YAML has a value that JSON does not support, or exceeds a limit.
+
+    `line` counts from 1.
+    """
 
     def __init__(self, problem: str, line: int, path: Path = ()) -> None:
         super().__init__(f"line {line}: {problem}")
@@ -51,10 +53,10 @@ class MeaningError(ValueError):
 def compose(
     text: str | bytes, bounds: Bounds = FILE, resolve: Resolve | None = None, parser: Any = None
 ) -> Iterator[Any]:
-    """Yield the root node of each document in turn.
+    """Yield the root node of each document.
 
-    `resolve` is by default YAML 1.1's; `parser` a class of PyYAML's parsers, by default its fastest. Raises: MeaningError for
-    what is out of bounds, with the bound, and yaml.YAMLError.
+    `resolve` defaults to YAML 1.1; `parser` is a PyYAML parser class, by default the fastest. Raises: MeaningError with the limit, and
+    yaml.YAMLError.
     """
     from yaml.resolver import Resolver
 
@@ -72,7 +74,10 @@ def compose(
 
 
 def load(text: str | bytes, bounds: Bounds = FILE) -> Any:
-    """Return the only document of a text as yaml.safe_load does. Raises: MeaningError, yaml.YAMLError."""
+    """Return the single document of a text, as yaml.safe_load does.
+
+    Raises: MeaningError, yaml.YAMLError.
+    """
     from yaml.constructor import SafeConstructor
 
     roots = list(compose(text, bounds))
@@ -84,7 +89,7 @@ def load(text: str | bytes, bounds: Bounds = FILE) -> Any:
 
 @cache
 def python_parser() -> Any:
-    """Return the class of PyYAML's own parser, which needs no libyaml and takes a hundred times as long."""
+    """Return PyYAML's own parser class, which needs no libyaml and is a hundred times slower."""
     from yaml.parser import Parser
     from yaml.reader import Reader
     from yaml.scanner import Scanner
@@ -108,7 +113,7 @@ def _fastest() -> Any:
 
 @final
 class _Composer:
-    """Makes nodes of events. What an anchor names is kept with the number of values that it stands for."""
+    """Creates nodes from events. An anchored node is stored with its number of values."""
 
     def __init__(self, events: Any, bounds: Bounds, resolve: Resolve) -> None:
         import yaml

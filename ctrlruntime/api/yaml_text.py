@@ -1,7 +1,7 @@
-"""YAML as Kubernetes reads it: another spelling of JSON.
+"""Reads YAML as Kubernetes does, as another syntax for JSON.
 
-kubectl and kube-apiserver read YAML with sigs.k8s.io/yaml: go-yaml v2 finds out what a scalar is, keys become text, and
-what JSON cannot say is refused. PyYAML gives the nodes here; what they mean is decided in this module alone.
+kubectl and kube-apiserver use sigs.k8s.io/yaml: go-yaml v2 determines the type of a scalar, keys become text, and values that JSON does not
+support are errors. PyYAML creates the nodes; only this module interprets them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ctrlruntime.api.yaml_nodes import BODY, Bounds, MeaningError, Path, compose
 __all__ = ["MeaningError", "path_text", "read_documents", "scalar"]
 
 Repeated: TypeAlias = Callable[[str, int, Path], None]
-"""What is told of a key that stands twice: the key, its line (from 1), and the path of the mapping."""
+"""Called for a duplicate key, with the key, its line (from 1), and the path of the mapping."""
 
 _MOST_IN_PYTHON: Final = 64 * 1024
-"""Characters that PyYAML's own parser gets to read: a larger text would keep it busy for seconds."""
+"""The maximum number of characters for PyYAML's own parser, which would need seconds for more."""
 _TAG: Final = "tag:yaml.org,2002:"
 _PLAIN: Final = "plain"
-"""The tag of a scalar without quotes and without a tag of its own."""
+"""The tag of a plain scalar without its own tag."""
 _WORDS: Final[Mapping[str, Any]] = {
     **{word: True for name in ("y", "yes", "true", "on") for word in (name, name.capitalize(), name.upper())},
     **{word: False for name in ("n", "no", "false", "off") for word in (name, name.capitalize(), name.upper())},
@@ -40,7 +40,7 @@ _WHOLE: Final = re.compile(
 _BASES: Final = {"x": 16, "b": 2, "o": 8, "d": 10}
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _MOST_DIGITS: Final = 100
-"""Digits beyond which a number is not a whole one of 64 bits, in any base."""
+"""The number of digits above which a number is not an integer of 64 bits, in any base."""
 _TYPES: Final[Mapping[str, tuple[type[Any], ...]]] = {
     "bool": (bool,),
     "int": (int,),
@@ -50,20 +50,20 @@ _TYPES: Final[Mapping[str, tuple[type[Any], ...]]] = {
 
 
 def read_documents(text: str | bytes, repeated: Repeated | None = None, bounds: Bounds = BODY) -> Iterator[Any]:
-    """Yield the tree of each document in turn, as JSON values; an empty one is None.
+    """Yield the JSON document of each YAML document; an empty one is None.
 
-    Of a key that stands twice the last value counts; `repeated` is told of it. Raises: MeaningError, also for what is out of
-    bounds, and yaml.YAMLError.
+    For a duplicate key the last value counts, and `repeated` is called. Raises: MeaningError, also for an exceeded limit, and
+    yaml.YAMLError.
     """
     for node in compose(text, bounds, _resolve, _parser_of(text)):
         yield _Reader(repeated).tree(node, ())
 
 
 def scalar(text: str) -> Any:
-    """Return what a scalar without quotes means: None, a bool, an int, a float, or the text itself.
+    """Return the value of a plain scalar: None, a bool, an int, a float, or the text itself.
 
-    The rules are those of resolve.go in go-yaml v2: `on` and `y` are true, 0o14 and 014 are twelve, 1_000 is a
-    thousand, and 12:30:45 and dates are text.
+    The rules are those of resolve.go in go-yaml v2: `on` and `y` are true, 0o14 and 014 are twelve, 1_000 is a thousand, and 12:30:45 and
+    dates are text.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -83,7 +83,7 @@ def scalar(text: str) -> Any:
 
 
 def path_text(path: Sequence[str | int]) -> str:
-    """Return a path as messages show it: `spec.items[0].name`."""
+    """Return a path as in messages: `spec.items[0].name`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
@@ -93,7 +93,7 @@ def _float(number: str, text: str) -> float | str:
 
 
 class _Reader:
-    """Makes a tree of the nodes of one document."""
+    """Converts the nodes of one document to JSON values."""
 
     def __init__(self, repeated: Repeated | None) -> None:
         self._repeated = repeated

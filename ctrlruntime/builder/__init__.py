@@ -1,4 +1,4 @@
-"""Builders: say what a controller watches and who reconciles, get the controller."""
+"""Builders of controllers and webhooks."""
 
 from ctrlruntime.builder.controller import Builder, Manager, new_controller_managed_by
 

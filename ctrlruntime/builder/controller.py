@@ -1,7 +1,7 @@
 """The controller builder: `new_controller_managed_by(mgr).for_(Memcached).owns(apps.Deployment).complete(reconciler)`.
 
-It takes from below the parts of a controller and puts them together; of the manager it needs what `Manager` lists. Mistakes that one call
-shows are raised by that call, those of the whole by `build` and `complete`, before anything is registered.
+It creates the parts of a controller. `Manager` lists what it uses of the manager. A mistake in one call is raised by that call; others are
+raised by `build` and `complete`, before anything is registered.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ R = TypeVarWithDefault("R", default=Request)
 
 
 class Mapper(Protocol):
-    """The part of the RESTMapper the builder needs."""
+    """The part of the RESTMapper that the builder uses."""
 
     async def is_namespaced(self, gvk: GroupVersionKind, /) -> bool: ...
 
 
 class Manager(Protocol):
-    """What a controller needs of the manager it is built for."""
+    """The part of the manager that a controller uses."""
 
     @property
     def scheme(self) -> Scheme: ...
@@ -66,7 +66,10 @@ class Manager(Protocol):
     def declarations(self) -> Declarations: ...
 
     def add(self, runnable: Controller[Any], /) -> None:
-        """Run the controller with the manager. Raises: ConfigError when this manager runs another one of its name."""
+        """Run the controller with the manager.
+
+        Raises: ConfigError if the manager has another one with this name.
+        """
         ...
 
 
@@ -84,14 +87,19 @@ def new_controller_managed_by(manager: Manager, *, request: type[R]) -> Builder[
 def new_controller_managed_by(manager: Manager, *, request: type[Any] = Request) -> Builder[Any]:
     """Return a builder for a controller of `manager`.
 
-    `request`: the class of its requests, when they are not namespace and name of an object; such a controller has `watches` with handlers
-    of its own, and no `for_` or `owns`. Raises: ConfigError without a manager.
+    request: the class of its requests, if they are not namespace and name of an object. Such a controller has `watches` with its own
+    handlers, and no `for_` or `owns`.
+
+    Raises: ConfigError without a manager.
     """
     return Builder(manager, request=request)
 
 
 class Builder(Generic[R]):
-    """Collects what a controller watches and how it works; each method returns the builder. See `new_controller_managed_by`."""
+    """Collects the watches and options of a controller.
+
+    Each method returns the builder. See `new_controller_managed_by`.
+    """
 
     def __init__(self, manager: Manager, *, request: type[R]) -> None:
         if not hasattr(manager, "controller_defaults"):
@@ -111,7 +119,10 @@ class Builder(Generic[R]):
         self._is_built = False
 
     def for_(self, kind: type[T], *, predicates: Sequence[PredicateLike[T]] = (), only_metadata: bool = False) -> Self:
-        """Reconcile objects of `kind`: each event of one enqueues it. Raises: ConfigError for a second call."""
+        """Reconcile objects of `kind`: each event enqueues its object.
+
+        Raises: ConfigError for a second call.
+        """
         self._refuse_other_requests("for_")
         if self._for is not None:
             raise ConfigError(
@@ -129,9 +140,9 @@ class Builder(Generic[R]):
         match_every_owner: bool = False,
         only_metadata: bool = False,
     ) -> Self:
-        """Watch children of `kind`: an event of one enqueues its controller of the kind given to `for_`.
+        """Watch dependents of `kind`: an event enqueues the controller owner of the kind in `for_`.
 
-        `match_every_owner`: also owners that are not the child's controller.
+        match_every_owner: also enqueue owners that are not the controller.
         """
         self._refuse_other_requests("owns")
         watched = _watched_kind(kind, "owns", only_metadata)
@@ -146,7 +157,10 @@ class Builder(Generic[R]):
         predicates: Sequence[PredicateLike[T]] = (),
         only_metadata: bool = False,
     ) -> Self:
-        """Watch `kind`, and let `handler` say which requests an event leads to (see `ctrlruntime.handler`)."""
+        """Watch `kind`.
+
+        `handler` returns the requests for each event (see `ctrlruntime.handler`).
+        """
         self._watched.append(_Watched(_watched_kind(kind, "watches", only_metadata), handler, _predicates(predicates)))
         return self
 
@@ -157,22 +171,31 @@ class Builder(Generic[R]):
         *,
         predicates: Sequence[PredicateLike[PartialObjectMetadata]] = (),
     ) -> Self:
-        """Watch only the metadata of `kind`: neither the cache nor the handler has more."""
+        """Watch only the metadata of `kind`; cache and handler have only metadata."""
         self._watched.append(_Watched(_watched_kind(kind, "watches_metadata", True), handler, _predicates(predicates)))
         return self
 
     def watches_raw_source(self, source: Source[R]) -> Self:
-        """Add a source of your own (`Channel`, `Func`, or what you wrote); the filters of with_event_filter do not apply to it."""
+        """Add a source (`Channel`, `Func`, or your own).
+
+        The filters of with_event_filter do not apply to it.
+        """
         self._sources.append(source)
         return self
 
     def with_event_filter(self, *predicates: PredicateLike[Any]) -> Self:
-        """Let only events pass, of all kinds watched, that each of these predicates passes; they are asked before a watch's own."""
+        """Add predicates for all watched kinds.
+
+        They are called before the predicates of a watch.
+        """
         self._filters.extend(_predicates(predicates))
         return self
 
     def with_options(self, **options: Unpack[OptionKeywords[R]]) -> Self:
-        """Set options of the controller (see ControllerOptions); they win over those of the manager."""
+        """Set options of the controller (see ControllerOptions).
+
+        They override those of the manager.
+        """
         unknown = set(options) - set(OptionKeywords.__annotations__)
         if unknown:
             known = ", ".join(OptionKeywords.__annotations__)
@@ -181,24 +204,27 @@ class Builder(Generic[R]):
         return self
 
     def with_log_constructor(self, log_constructor: LogFields[R]) -> Self:
-        """Replace the fields bound to the controller's log lines; called with None for those without a request."""
+        """Replace the fields of the controller's log lines.
+
+        The function is called with None for lines without a request.
+        """
         self._options["log_constructor"] = log_constructor
         return self
 
     def named(self, name: str) -> Self:
-        """Set the name of the controller; without it, it is the kind given to `for_` in lower case."""
+        """Set the name of the controller. Default: the kind in `for_`, in lower case."""
         self._name = name
         return self
 
     def complete(self, reconciler: Reconciler[R] | Callable[[R], Any]) -> None:
-        """Build the controller and have the manager run it. Raises: as build."""
+        """Build the controller and add it to the manager. Raises: as build."""
         self.build(reconciler)
 
     def build(self, reconciler: Reconciler[R] | Callable[[R], Any]) -> Controller[R]:
-        """Build the controller, have the manager run it, and return it, for watches that are added later.
+        """Build the controller, add it to the manager, and return it, to add watches later.
 
-        Raises: ConfigError for what does not go together, NotRegisteredError for a kind the scheme does not know, TypeError without a
-        reconciler, ValueError for an option that cannot be meant or a name that is taken.
+        Raises: ConfigError for an invalid combination, NotRegisteredError for a kind that the scheme does not have, TypeError without a
+        reconciler, ValueError for an invalid option or a name in use.
         """
         name = self._checked_name()
         group, kind = ("", "") if self._for is None else _group_and_kind(self._for.kind)

@@ -1,7 +1,7 @@
 """The webhook builder: `new_webhook_managed_by(mgr).for_(Game).with_defaulter(GameDefaulter()).with_validator(GameValidator()).complete()`.
 
-It makes handlers of what users write for their kind, and registers them on the manager's webhook server under kubebuilder's paths and names,
-together with the facts from which development mode and the manifests register them in a cluster.
+It registers handlers on the manager's webhook server, with kubebuilder's paths and names. Development mode and the manifests use the
+registered rules.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ K = TypeVar("K", bound=Object)
 
 
 class WebhookManager(Protocol):
-    """What webhooks need of the manager they are built for."""
+    """The part of the manager that webhooks use."""
 
     @property
     def scheme(self) -> Scheme: ...
@@ -54,7 +54,7 @@ class WebhookManager(Protocol):
 
 
 class RuleOptions(TypedDict, total=False):
-    """What may be said of a webhook; see `WebhookRule`. `path`: where it is served."""
+    """Options of a webhook; see `WebhookRule`. `path`: its path on the server."""
 
     path: str
     name: str
@@ -69,11 +69,14 @@ class RuleOptions(TypedDict, total=False):
     object_selector: Mapping[str, Any]
     match_conditions: Sequence[MatchCondition]
     cached_kinds: Sequence[type[Object]]
-    """Kinds it reads from the cache; reviews wait until they are there."""
+    """Kinds that it reads from the cache; reviews wait until they have synced."""
 
 
 def new_webhook_managed_by(manager: WebhookManager) -> WebhookBuilder[Object]:
-    """Return a builder for the webhooks of one kind. Raises: ConfigError without a manager."""
+    """Return a builder for the webhooks of one kind.
+
+    Raises: ConfigError without a manager.
+    """
     if not hasattr(manager, "scheme"):
         raise ConfigError(
             f"cannot build webhooks: a manager is needed, got {manager!r}. Pass the result of ctrl.new_manager"
@@ -82,7 +85,10 @@ def new_webhook_managed_by(manager: WebhookManager) -> WebhookBuilder[Object]:
 
 
 class WebhookBuilder(Generic[T]):
-    """Collects the webhooks of one kind; each method returns the builder. See `new_webhook_managed_by`."""
+    """Collects the webhooks of one kind.
+
+    Each method returns the builder. See `new_webhook_managed_by`.
+    """
 
     def __init__(self, manager: WebhookManager, kind: type[T] | None) -> None:
         self._manager = manager
@@ -94,7 +100,10 @@ class WebhookBuilder(Generic[T]):
         self._is_complete = False
 
     def for_(self, kind: type[K]) -> WebhookBuilder[K]:
-        """Say whose webhooks these are. Raises: ConfigError for a second call or what is not a kind."""
+        """Set the kind of the webhooks.
+
+        Raises: ConfigError for a second call, or if it is not a kind.
+        """
         given = cast("object", kind)
         if not isinstance(given, type) or not issubclass(given, Object):
             raise ConfigError(f"for_() takes the class of a kind, got {given!r}")
@@ -107,12 +116,12 @@ class WebhookBuilder(Generic[T]):
     def with_defaulter(
         self, defaulter: Defaulter[T], *, remove_unknown_fields: bool = False, **options: Unpack[RuleOptions]
     ) -> Self:
-        """Let `defaulter.default(obj)` fill in objects at create and update.
+        """Set defaults with `defaulter.default(obj)` at create and update.
 
-        `remove_unknown_fields`: remove the fields that the class of the kind does not declare; by default they stay. The defaulter does not
-        see them. Fields of a `dict` and of an `Unstructured` stay.
+        remove_unknown_fields: remove fields that the class does not define; the defaulter does not see them. By default they stay. Content
+        of a `dict` and of an `Unstructured` stays.
 
-        Raises: ConfigError for a second one, an option there is none of, or a method that does not fit.
+        Raises: ConfigError for a second defaulter, an unknown option, or a method with the wrong signature.
         """
         handler = defaulting(self._root("with_defaulter"), defaulter, remove_unknown_fields=remove_unknown_fields)
         self._add(True, handler, {"operations": ("CREATE", "UPDATE"), **options})
@@ -121,12 +130,12 @@ class WebhookBuilder(Generic[T]):
     def with_validator(
         self, validator: Validator[T], *, validate_deleting: bool = False, **options: Unpack[RuleOptions]
     ) -> Self:
-        """Let `validator` refuse objects: `validate_create(obj)`, `validate_update(old, new)`, `validate_delete(obj)`, as far as it has them.
+        """Validate objects with `validate_create(obj)`, `validate_update(old, new)` and `validate_delete(obj)`, as far as defined.
 
-        Without `operations` it is asked about those it has methods for.
+        Without `operations` the API server calls it for the operations of its methods.
 
-        `validate_deleting`: ask it also about an update of an object that is being deleted which changes nothing but metadata. By default such
-        an update passes: if the validator refused it, the finalizers could not be removed, and the object would stay for ever.
+        validate_deleting: also validate an update that changes only metadata of an object that is being deleted. By default such an update
+        is allowed. Otherwise its finalizers could not be removed if the validator rejected it, and the object would never be deleted.
 
         Raises: ConfigError as `with_defaulter`.
         """
@@ -135,7 +144,10 @@ class WebhookBuilder(Generic[T]):
         return self
 
     def with_conversion(self, conversion: Conversion[Any]) -> Self:
-        """Convert between the versions of the kind, at `/convert`. Raises: ConfigError for the conversion of another kind, or a second one."""
+        """Convert between the versions of the kind, at `/convert`.
+
+        Raises: ConfigError for the conversion of another kind, or a second one.
+        """
         kind = self._root("with_conversion")
         if kind not in conversion.kinds:
             raise ConfigError(f"with_conversion({conversion!r}): {kind.__name__} is not one of its versions")
@@ -145,20 +157,22 @@ class WebhookBuilder(Generic[T]):
         return self
 
     def with_recover_panic(self, recover: bool) -> Self:
-        """Say whether an unexpected exception is answered with 500 in the review (default) or let through to the HTTP server."""
+        """Set whether an unexpected exception is a response with 500 (default), or raised in the HTTP server."""
         self._recover_panic = recover
         return self
 
     def with_log_constructor(self, log_constructor: LogFields) -> Self:
-        """Replace the fields bound to the log lines of a request."""
+        """Replace the fields of the log lines of a request."""
         self._log_constructor = log_constructor
         return self
 
     def complete(self) -> None:
-        """Register everything on the manager's webhook server. A path that is taken is skipped, with a warning in the log.
+        """Register all webhooks on the manager's webhook server.
 
-        Raises: ConfigError for a custom path that no API server could call, a rule no API server takes or a builder without webhooks;
-        NotRegisteredError for a kind the scheme does not know.
+        A path in use is skipped, with a warning in the log.
+
+        Raises: ConfigError for an invalid custom path, an invalid rule or a builder without webhooks; NotRegisteredError for a kind that
+        the scheme does not have.
         """
         kind = self._root("complete")
         if self._is_complete:

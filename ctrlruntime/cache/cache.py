@@ -1,9 +1,8 @@
 """The cache: one informer for each kind, shared by all readers and controllers of a manager.
 
-Reads decode what the store holds, freshly for each caller. An informer starts with the first reader or subscriber of its
-kind and may be removed again. A kind is held either whole or as metadata only, by the widest reader that asked for it; a
-wider reader that comes later gets a full informer beside the narrow one, and readers and subscribers of the narrow one
-move over when it is synced.
+A read decodes the stored object for each caller. An informer starts with the first reader or subscriber of its kind, and can be removed. A
+kind is cached completely or as metadata only, as its widest reader needs. If a wider reader comes later, a full informer starts next to the
+narrow one. Readers and subscribers of the narrow one move over when the full one has synced.
 """
 
 from __future__ import annotations
@@ -64,17 +63,17 @@ _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 _FREE_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 
 MAX_TOLD = 100
-"""Objects an index function failed for that are named in the log; the rest is counted only."""
+"""The number of objects named in the log for a failing index function; others are only counted."""
 
 
 class CacheMeters(Protocol):
-    """Gives the counters of one kind; `Metrics` does."""
+    """Returns the counters of one kind, as `Metrics` does."""
 
     def cache(self, kind: str, cluster: str = "") -> CacheMetrics: ...
 
 
 class _Held:
-    """What the cache has of one kind: its informer, how wide it is, and the indexes asked for."""
+    """The cached state of one kind: its informer, its width, and its indexes."""
 
     __slots__ = ("indexes", "informer", "metadata_only", "namespaced", "narrow", "needs_all", "plural", "views")
 
@@ -82,12 +81,12 @@ class _Held:
         self.informer: Informer | None = None
         self.metadata_only = False
         self.narrow: Informer | None = None
-        """The metadata-only informer while a full one is being filled beside it."""
+        """The metadata-only informer, while a full one syncs next to it."""
         self.views: dict[Informer, KindView] = {}
-        """What reads of each of the two informers see."""
+        """The view of each of the two informers for reads."""
         self.indexes: dict[str, Callable[[Entry], Iterable[str]]] = {}
         self.needs_all = False
-        """Whether an index looks at more than metadata."""
+        """Whether an index reads more than metadata."""
         self.namespaced: bool | None = None
         self.plural = ""
 
@@ -95,7 +94,7 @@ class _Held:
         return [informer for informer in (self.informer, self.narrow) if informer is not None]
 
     def reader(self, *, metadata_only: bool) -> Informer | None:
-        """Return the informer that may answer a reader of this width, or None when one has to be started first."""
+        """Return the informer for a reader of this width, or None if one must be started first."""
         if not metadata_only:
             return None if self.metadata_only else self.informer
         # Until the full informer is filled, the narrow one serves those for whom it is wide enough.
@@ -103,7 +102,10 @@ class _Held:
 
 
 class Cache:
-    """Reads objects of any kind from memory; see `Reader`. Run it (the manager does) with `run`."""
+    """Reads objects of any kind from memory; see `Reader`.
+
+    The manager starts it with `run`.
+    """
 
     def __init__(
         self,
@@ -148,7 +150,7 @@ class Cache:
     # --- life --------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Run all informers until cancelled. Raises: CacheError when it was started before."""
+        """Run all informers until cancelled. Raises: CacheError if it was started before."""
         if self._was_started:
             raise CacheError("cannot start the cache: it was started before. Create a new cache")
         self._was_started = True
@@ -177,14 +179,17 @@ class Cache:
         await self._running.wait()
 
     async def wait_for_cache_sync(self) -> None:
-        """Wait until every informer there is now has its first list; one that is removed meanwhile is not waited for."""
+        """Wait until every current informer has synced.
+
+        An informer that is removed meanwhile is ignored.
+        """
         for held in list(self._held.values()):
             if held.informer is not None:
                 with contextlib.suppress(NotCachedError):
                     await held.informer.wait_for_sync()
 
     def unsynced(self) -> dict[str, str]:
-        """Return {kind: what stands in its way} for the kinds that have not synced yet."""
+        """Return {kind: cause} for the kinds that have not synced yet."""
         return {
             str(gvk): "" if held.informer.last_error is None else str(held.informer.last_error)
             for gvk, held in self._held.items()
@@ -192,16 +197,16 @@ class Cache:
         }
 
     def check(self) -> None:
-        """Raise UnhealthyError when a kind had no sign of life from the server for `stale_after`; it names them and why.
+        """Raise UnhealthyError with the kinds that had no activity for `stale_after`, and the causes.
 
-        Ordinary reconnects are no silence. Safe in any thread: the manager's readiness probe asks it.
+        A reconnect counts as activity. Safe in any thread. The manager's readiness probe calls it.
         """
         stale = self.stale()
         if stale:
             raise UnhealthyError("; ".join(f"{kind}: {why}" for kind, why in stale.items()))
 
     def stale(self) -> dict[str, str]:
-        """Return {kind: for how long nothing was heard of it, and why} for the kinds `check` is about."""
+        """Return {kind: time without activity and cause} for the kinds of `check`."""
         if self.options.stale_after is None or self._group is None:
             return {}
         found: dict[str, str] = {}
@@ -214,13 +219,15 @@ class Cache:
         return found
 
     def informers(self) -> Mapping[GroupVersionKind, Informer]:
-        """Return the informers there are now, by kind."""
+        """Return the current informers by kind."""
         return {gvk: held.informer for gvk, held in self._held.items() if held.informer is not None}
 
     async def remove_informer(self, kind: type[Any]) -> None:
-        """Stop the informer of a kind and free its objects. The next read or watch of the kind starts a new informer.
+        """Stop the informer of a kind and free its objects.
 
-        Raises: CacheError while a watch is subscribed to the kind: its controller would get no events any more.
+        The next read or watch of the kind starts a new informer.
+
+        Raises: CacheError while a watch is subscribed to the kind, because its controller would get no more events.
         """
         held = self._held.get(self._codecs.of(kind).gvk)
         if held is None:
@@ -240,29 +247,32 @@ class Cache:
 
     @property
     def namespaces(self) -> frozenset[str] | None:
-        """The namespaces that are cached now, or None for all of them."""
+        """The cached namespaces, or None for all namespaces."""
         current = self._namespaces.current()
         return None if current is None else frozenset(current)
 
     async def add_namespace(self, name: str, options: NamespaceOptions | None = None) -> None:
-        """Cache one more namespace of every kind that has no namespaces of its own, before or after the start.
+        """Cache one more namespace, for every kind without its own namespaces.
 
-        Its objects come as creations; a read of it waits for its first list. Connections of other namespaces are left
-        alone. Raises: ValueError when the cache holds all namespaces.
+        May be called before and after the start. Handlers receive its objects as created, and a read waits for its first list. Connections
+        of other namespaces are not affected. Raises: ValueError if the cache has all namespaces.
         """
         self._namespaces.add(name, options or NamespaceOptions())
 
     async def remove_namespace(self, name: str) -> None:
-        """Stop caching a namespace and free its objects, which subscribers are told as deleted in an unknown state.
+        """Stop caching a namespace and free its objects.
 
-        Raises: ValueError when it was not added by name, or the cache holds all namespaces.
+        Handlers receive the objects as deleted with an unknown state. Raises: ValueError if it was not added by name, or the cache has all
+        namespaces.
         """
         self._namespaces.remove(name)
 
     async def select_namespaces(self, labels: Labels | None) -> None:
-        """Cache the namespaces with these labels from now on, in place of those of the selector before; None: of none.
+        """Cache the namespaces with these labels instead of those of the previous selector.
 
-        Those added by name stay. Raises: ValueError when the cache holds all namespaces, or the selector selects nothing.
+        None: none.
+
+        Namespaces that were added by name stay. Raises: ValueError if the cache has all namespaces, or the selector matches nothing.
         """
         follower = self._namespaces.select(None if labels is None else selecting(labels))
         if follower is not None and self._group is not None:
@@ -332,9 +342,11 @@ class Cache:
     # --- subscribers -------------------------------------------------------------------------------------------------
 
     async def subscribe(self, kind: type[T], *, name: str) -> Subscription[T]:
-        """Return the events of a kind for one subscriber; returns at once, also while the kind is not served.
+        """Return the events of a kind for one subscriber.
 
-        Raises: CacheError after the cache has ended.
+        Returns at once, even if the kind is not served yet.
+
+        Raises: CacheError if the cache has stopped.
         """
         codec = self._codecs.of(kind)
         if self._was_started and self._group is None:
@@ -342,13 +354,14 @@ class Cache:
         return self._informer(codec).subscribe(name, self._decoder(codec))
 
     def index_field(self, kind: type[Any], field: str, values: IndexFunction | None = None) -> None:
-        """Index a kind by a field, so that `list(fields={field: value})` finds objects without a scan.
+        """Index a kind by a field, so that `list(fields={field: value})` needs no scan.
 
-        `field` is a path in wire names (`spec.nodeName`), cut from the bytes; or any name, with `values` a function
-        from the decoded object to its values. May be called before and after the start; an index over more than
-        metadata makes the cache hold the kind whole.
+        field: a path of JSON names (`spec.nodeName`), or any name together with `values`.
+        values: a function that returns the values of a decoded object.
 
-        Raises: ValueError when the field is indexed already, or is one that needs no index.
+        May be called before and after the start. An index over more than metadata makes the cache store the complete kind.
+
+        Raises: ValueError if the index exists, or if the field needs no index.
         """
         codec = self._codecs.of(kind)
         held = self._hold(codec.gvk)
@@ -413,9 +426,11 @@ class Cache:
         limit: int | None = None,
         continue_token: str = "",
     ) -> ListResult[T]:
-        """Field selectors must be exact and name an indexed field (`metadata.name` and `metadata.namespace` always work).
+        """List objects.
 
-        Raises: CacheError for a continue token, a field without index or a namespace that is not cached.
+        Field selectors must be exact and name an indexed field; `metadata.name` and `metadata.namespace` always work.
+
+        Raises: CacheError for a continue token, a field without an index, or a namespace that is not cached.
         """
         if continue_token:
             raise CacheError(
@@ -491,7 +506,7 @@ class Cache:
         return [entry for entry in entries if not names or entry.meta.name in names]
 
     def reads_live(self, kind: type[Any]) -> bool:
-        """Whether a read of the kind belongs to the server now, by `on_missing_informer`."""
+        """Return whether a read of the kind is a live read, according to `on_missing_informer`."""
         if self.options.on_missing_informer != "live":
             return False
         codec = self._codecs.of(kind)
@@ -501,7 +516,7 @@ class Cache:
     # --- reads that must show own writes -----------------------------------------------------------------------------
 
     def contents(self) -> Sequence[tuple[tuple[str, str], str]]:
-        """Return the (group, kind) and namespace ("" = all others) of everything that is cached."""
+        """Return the (group, kind) and the namespace ("" = all others) of everything that is cached."""
         return [
             (kind, scope.namespace)
             for kind, versions in self._versions_of.items()
@@ -509,13 +524,16 @@ class Cache:
         ]
 
     def views(self, kind: tuple[str, str]) -> Sequence[KindView]:
-        """Return what the informers of a (group, kind) show, of all its versions; none before the cache runs."""
+        """Return the views of the informers of a (group, kind), in all versions.
+
+        Empty before the cache runs.
+        """
         if self._group is None:
             return ()
         return [view for held in self._versions_of.get(kind, ()) for view in held.views.values()]
 
     async def view(self, kind: type[Any], namespace: str) -> tuple[KindView, str]:
-        """Return what reads of a kind see, once the namespace is listed, and the namespace ("" for a cluster-scoped kind).
+        """Return the view of a kind after the namespace has synced, and the namespace ("" for a cluster-scoped kind).
 
         Raises: as `get`.
         """
@@ -523,7 +541,10 @@ class Cache:
         return held.views[informer], namespace if held.namespaced else ""
 
     async def get_live(self, kind: type[T], key: ObjectKey) -> T:
-        """Read from the server what `get` would return if the cache were current. Raises: as `get`; APIStatusError, TransportError."""
+        """Read live what `get` would return from an up-to-date cache.
+
+        Raises: as `get`; APIStatusError, TransportError.
+        """
         codec = self._codecs.of(kind)
         check_key(kind, key, self._cluster)
         held, informer = await self._ready(codec, kind, key.namespace)
@@ -543,7 +564,7 @@ class Cache:
         fields: Fields | None = None,
         limit: int | None = None,
     ) -> ListResult[T]:
-        """List from the server what `list` would return if the cache were current; indexes work.
+        """List live what `list` would return from an up-to-date cache. Indexes work.
 
         Raises: as `list`; APIStatusError, TransportError.
         """
@@ -557,9 +578,9 @@ class Cache:
         return self._items(codec, informer, store, space, labels, fields, limit, version)
 
     def whole_object(self, kind: GroupVersionKind, namespace: str, name: str) -> bytes | None:
-        """Return an object's JSON as the server sent it (but for managedFields), or None when it is not cached like that.
+        """Return an object's JSON as the server sent it (without managedFields), or None if it is not cached completely.
 
-        Any cached version of the kind serves. It reads what is there and starts nothing.
+        Any cached version of the kind is used. Starts no informer.
         """
         if self._group is None:
             return None

@@ -1,8 +1,7 @@
-"""What a cache holds: namespaces, selectors, transforms and watch timing, for all kinds and for one.
+"""Options of a cache: namespaces, selectors, transforms and watch timeouts, for all kinds and for one kind.
 
-Precedence, as in controller-runtime: a kind's entry for a namespace, the kind's own value, the default entry for the
-namespace, the default. None means inherit everywhere; an empty namespace mapping means all namespaces. The namespace ""
-in a mapping stands for all that are not named there.
+Precedence, as in controller-runtime: a kind's entry for a namespace, the kind's own value, the default entry for the namespace, the
+default. None means inherit everywhere; an empty namespace mapping means all namespaces. The namespace "" in a mapping means all others.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ OnMissingInformer: TypeAlias = Literal["start", "live", "fail"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceOptions:
-    """What is cached of one namespace; None inherits."""
+    """Options for one namespace; None inherits."""
 
     labels: Labels | None = None
     fields: Fields | None = None
     transform: Transform | None = None
     sync_period: float | None = None
-    """Seconds; `math.inf` for never."""
+    """Seconds; `math.inf` for no resync."""
 
     def __post_init__(self) -> None:
         _check_own(self)
 
 
 Namespaces: TypeAlias = Iterable[str] | Mapping[str, NamespaceOptions]
-"""Names of namespaces, with options of their own if given as a mapping."""
+"""Names of namespaces, as a list, or as a mapping to their options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByObject:
-    """What is cached of one kind; None inherits the cache's own setting.
+    """Options for one kind; None inherits the option of the cache.
 
     Raises:
-        ValueError, TypeError: from the constructor, for values that make no sense.
+        ValueError, TypeError: from the constructor, for invalid values.
 
     """
 
@@ -54,7 +53,7 @@ class ByObject:
     transform: Transform | None = None
     keep_managed_fields: bool | None = None
     sync_period: float | None = None
-    """Seconds; `math.inf` for never."""
+    """Seconds; `math.inf` for no resync."""
 
     watch: WatchOptions | None = None
 
@@ -64,37 +63,43 @@ class ByObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheOptions:
-    """What a cache holds and how it keeps it fresh. Times in seconds.
+    """Options of a cache. Times in seconds.
 
     Raises:
-        ValueError, TypeError: from the constructor, for values that make no sense.
+        ValueError, TypeError: from the constructor, for invalid values.
 
     """
 
     namespaces: Namespaces | None = None
-    """Cache only these namespaces; None or empty: all. Cluster-scoped kinds are cached whatever stands here."""
+    """Cache only these namespaces.
+
+    None or empty: all. Cluster-scoped kinds are always cached.
+    """
 
     namespace_selector: Labels | None = None
-    """Cache the namespaces with these labels, too, and follow them as they change; needs to list and watch Namespaces."""
+    """Also cache the namespaces with these labels, and update them when labels change.
+
+    Needs to list and watch Namespaces.
+    """
 
     labels: Labels | None = None
     fields: Fields | None = None
     transform: Transform | None = None
     keep_managed_fields: bool = False
     sync_period: float | None = 36_000.0
-    """How often every object is handed to the handlers again, without API traffic; None: never."""
+    """The time between two deliveries of every object to the handlers, without API requests; None: never."""
 
     sync_timeout: float = 120.0
-    """How long a read waits for a kind's first list."""
+    """The time that a read waits for a kind's first list."""
 
     stale_after: float | None = 120.0
-    """Seconds without a sign of life from the server after which a kind makes `Cache.check` fail; None: never.
+    """The time without activity after which `Cache.check` fails for a kind; None: never.
 
-    A kind whose watches are longer has at least the time of two of them.
+    For a kind with longer watches it is at least the time of two of them.
     """
 
     on_missing_informer: OnMissingInformer = "start"
-    """What a read of a kind does that nothing watches yet: "start" an informer, ask the server ("live"), or "fail" with NotCachedError."""
+    """Reads of a kind without an informer: "start" one, read "live", or "fail" with NotCachedError."""
 
     watch: WatchOptions = field(default_factory=WatchOptions)
     by_object: Mapping[type[Any], ByObject] = field(default_factory=dict[type[Any], ByObject])
@@ -115,7 +120,7 @@ class CacheOptions:
         object.__setattr__(self, "by_object", dict(self.by_object))
 
     def for_kind(self, kind: ByObject | None) -> CacheOptions:
-        """Return the options as they hold for one kind, without those that `scopes` combines by namespace."""
+        """Return the options for one kind, without those that `scopes` combines by namespace."""
         own = kind or ByObject()
 
         def pick(name: str) -> Any:
@@ -134,12 +139,12 @@ class CacheOptions:
     def scopes(
         self, kind: ByObject | None, *, namespaced: bool, namespaces: Mapping[str, NamespaceOptions] | None = None
     ) -> list[Scope]:
-        """Return what has to be listed and watched for a kind with these options of its own.
+        """Return the lists and watches for a kind with these options of its own.
 
-        `namespaces` stands in for those of the options, as they are at the moment; an empty one means none.
+        `namespaces` replaces those of the options with their current value; an empty one means none.
 
         Raises:
-            ValueError: a cluster-scoped kind is given namespaces.
+            ValueError: a cluster-scoped kind has namespaces.
 
         """
         own = kind or ByObject()
@@ -175,7 +180,7 @@ def _check_own(options: NamespaceOptions | ByObject | CacheOptions) -> None:
 
 
 def selecting(labels: Labels) -> LabelSelector:
-    """Return a selector of namespaces. Raises: ValueError for one that selects nothing."""
+    """Return a selector of namespaces. Raises: ValueError if it matches nothing."""
     selector = labels_of(labels)
     if selector.is_nothing:
         raise ValueError("the namespace selector matches nothing. Leave it out instead")
@@ -183,7 +188,7 @@ def selecting(labels: Labels) -> LabelSelector:
 
 
 def by_namespace(namespaces: Namespaces | None) -> dict[str, NamespaceOptions]:
-    """Return namespaces as a mapping of our own. Raises: TypeError for a single text."""
+    """Return a copy of the namespaces as a mapping. Raises: TypeError for a single string."""
     if namespaces is None:
         return {}
     if isinstance(namespaces, str):

@@ -1,4 +1,4 @@
-"""Clients: reading and writing objects of one API server."""
+"""Clients: read and write objects of one API server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The direct client: every verb of the API, live, for every kind of class a caller may use.
+"""The direct client: all methods, without a cache, for every kind of class.
 
-It turns verbs into requests and answers into objects. Names of resources come from the mapper, classes from the scheme,
-bytes from the codec; each write passes the gate.
+It converts calls to requests, and responses to objects. The mapper has the names of resources, the scheme the classes, and the codec the
+encoding. Each write passes the gate.
 """
 
 from __future__ import annotations
@@ -56,10 +56,12 @@ _LONGEST_BASE = 58  # with five random letters a label's 63 (k8s.io/apiserver/pk
 
 
 class APIClient:
-    """Reads and writes one cluster without a cache. `cluster`: its name, as requests carry it; "" is the manager's own.
+    """Reads and writes one cluster without a cache.
 
-    Every verb raises: NotRegisteredError, NoMatchError, APIStatusError, TransportError; ValueError for an object
-    without the name or namespace its kind needs, and for a key of another cluster.
+    `cluster` is its name in requests; "" is the manager's own.
+
+    Raises (every method): NotRegisteredError, NoMatchError, APIStatusError, TransportError; ValueError for an object without a required
+    name or namespace, and for a key of another cluster.
     """
 
     def __init__(
@@ -126,7 +128,10 @@ class APIClient:
         limit: int | None = None,
         continue_token: str = "",
     ) -> ListResult[T]:
-        """Without `limit` all objects are fetched, in pages of 500; with it, one page."""
+        """List objects.
+
+        Without `limit`, read all of them in pages of 500; with it, read one page.
+        """
         codec = self._codecs.of(kind)
         selector = None if labels is None else labels_of(labels)
         if selector is not None and selector.is_nothing:
@@ -313,7 +318,7 @@ class APIClient:
         dry_run: bool,
         subresource: str = "",
     ) -> T:
-        """Send the whole object to its own path (or a subresource of it) and refresh it."""
+        """Send the whole object to its path, or to a subresource, and update it from the response."""
         codec = self._codecs.for_object(obj)
         codec.refuse_metadata_only("updated")
         key = codec.key(obj)
@@ -363,7 +368,7 @@ class APIClient:
     async def write_subresource_body(
         self, verb: str, method: str, obj: object, subresource: str, body: T, params: WriteParams, *, dry_run: bool
     ) -> T:
-        """Send another kind (Scale, Eviction, TokenRequest) to a subresource of `obj`, under the parent's name."""
+        """Send another kind (Scale, Eviction, TokenRequest) to a subresource of `obj`, with the name of `obj`."""
         codec, inner = self._codecs.for_object(obj), self._codecs.for_object(body)
         key = codec.key(obj)
         resource, namespace = await self._placed(codec.gvk, key.namespace, key.name)
@@ -469,7 +474,7 @@ class APIClient:
 
 
 class _Subresource:
-    """The verbs of one subresource, spelled like those of the object."""
+    """The methods of one subresource."""
 
     def __init__(self, client: APIClient, name: str) -> None:
         self._client = client
@@ -517,9 +522,9 @@ class _Subresource:
 
 
 class _Unserved:
-    """Around a request: tells "the object does not exist" from "the kind or subresource is not served": the latter is a NoMatchError.
+    """Wraps a request: raises NoMatchError instead of NotFound if the kind or subresource is not served.
 
-    Who observes the call is told how it ended.
+    It also reports the outcome to observers.
     """
 
     __slots__ = ("_ended", "_mapper", "_resource", "_subresource")
@@ -612,7 +617,7 @@ def _settle_collection(ticket: Ticket, body: bytes) -> None:
 
 
 class _Ending:
-    """Around a request: ends a ticket when its write fails: as refused, or as lost when the write may have happened all the same."""
+    """Wraps a request: ends the ticket of a failed write, as failed, or as lost if the write may have happened."""
 
     __slots__ = ("_ticket",)
 

@@ -1,7 +1,7 @@
-"""Between classes and bytes: what a client must know of a class to send and receive its objects.
+"""Encodes and decodes the objects of a class for a client.
 
-Two families of classes are understood: `Object` and its subclasses (typed, `Unstructured.of(…)`, `PartialObjectMetadata.of(…)`), and the
-`V1…` models of kubernetes_asyncio, which are accepted and returned as they are.
+Two families of classes are supported: `Object` and its subclasses (typed, `Unstructured.of(…)`, `PartialObjectMetadata.of(…)`), and the
+`V1…` models of kubernetes_asyncio.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Codec(Generic[T]):
-    """How objects of one class are read and written."""
+    """Reads and writes the objects of one class."""
 
     gvk: GroupVersionKind
     metadata_only: bool
@@ -43,7 +43,7 @@ class Codec(Generic[T]):
         return METADATA_ITEM if self.metadata_only else JSON
 
     def tree(self, obj: T) -> dict[str, Any]:
-        """Return the wire form, with apiVersion and kind."""
+        """Return the JSON document, with apiVersion and kind."""
         if isinstance(obj, Object):
             return obj.to_dict()
         return {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind, **from_kubernetes_asyncio(obj)}
@@ -52,7 +52,7 @@ class Codec(Generic[T]):
         return obj.to_json() if isinstance(obj, Object) else msgspec.json.encode(self.tree(obj))
 
     def wire(self, obj: T) -> Model:
-        """Return the object as patches take it."""
+        """Return the object for a patch."""
         return obj if isinstance(obj, Object) else Unstructured.from_dict(self.tree(obj))
 
     def key(self, obj: T) -> NamespacedName:
@@ -68,7 +68,10 @@ class Codec(Generic[T]):
         return self.tree(obj)
 
     def answer(self, obj: T, raw: bytes, *, keep: bool) -> T:
-        """Return the server's object; unless `keep`, `obj` takes over its content and is returned itself."""
+        """Return the object of the server.
+
+        Unless `keep`, update `obj` with its content and return `obj`.
+        """
         fresh = self.decode(raw)
         if keep:
             return fresh
@@ -81,7 +84,7 @@ class Codec(Generic[T]):
         return obj
 
     def is_kind_of(self, raw: bytes) -> bool:
-        """Whether an answer is an object of this kind (and not, say, a Status)."""
+        """Return whether a response is an object of this kind, and not a Status."""
         return msgspec.json.decode(raw, type=_Kind).kind == self.gvk.kind
 
     def refuse_metadata_only(self, done: str) -> None:
@@ -97,14 +100,17 @@ class _Kind(msgspec.Struct, gc=False):
 
 
 class Codecs:
-    """The codecs of one scheme, made once for each class."""
+    """The codecs of one scheme, created once for each class."""
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
         self._by_class: dict[type[Any], Codec[Any]] = {}
 
     def of(self, kind: type[T]) -> Codec[T]:
-        """Return the codec of a class. Raises: NotRegisteredError, TypeError for what is not a kind at all."""
+        """Return the codec of a class.
+
+        Raises: NotRegisteredError, TypeError if it is not a kind.
+        """
         codec = self._by_class.get(kind)
         if codec is None:
             codec = self._make(kind, kind)
@@ -112,7 +118,9 @@ class Codecs:
         return cast("Codec[T]", codec)
 
     def for_object(self, obj: T) -> Codec[T]:
-        """Return the codec of an object; one of a class without a kind is judged by its own apiVersion and kind.
+        """Return the codec of an object.
+
+        For a class without a kind, the apiVersion and kind of the object count.
 
         Raises: as `of`.
         """
@@ -137,7 +145,7 @@ class Codecs:
 
 
 def refuse_text_key(kind: type[Any], key: object) -> None:
-    """Raise TypeError for a name where a key is needed: the namespace belongs to it."""
+    """Raise TypeError for a string instead of a key, because the namespace is missing."""
     if isinstance(key, str):
         namespace, _, name = key.rpartition("/")
         raise TypeError(
@@ -147,9 +155,10 @@ def refuse_text_key(kind: type[Any], key: object) -> None:
 
 
 def check_key(kind: type[Any], key: ObjectKey, cluster: str) -> None:
-    """Refuse a key that does not belong to the client of `cluster` ("" is the manager's own).
+    """Reject a key of another cluster than `cluster` ("" is the manager's own).
 
-    A key without a cluster (`NamespacedName`) belongs to every client. Raises: TypeError for a text, ValueError for a key of another cluster.
+    A key without a cluster (`NamespacedName`) is valid for every client. Raises: TypeError for a string, ValueError for a key of another
+    cluster.
     """
     refuse_text_key(kind, key)
     other = getattr(key, "cluster", cluster)
@@ -162,7 +171,7 @@ def check_key(kind: type[Any], key: ObjectKey, cluster: str) -> None:
 
 
 def rebound_key(key: ObjectKey, namespace: str) -> ObjectKey:
-    """Return `key` in another namespace; the cluster it belongs to is kept."""
+    """Return `key` in another namespace, with the same cluster."""
     cluster: str | None = getattr(key, "cluster", None)
     return NamespacedName(namespace, key.name) if cluster is None else Request(namespace, key.name, cluster)
 

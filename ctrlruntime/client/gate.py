@@ -1,9 +1,9 @@
-"""The gate every write passes, so that no cached read shows a state older than this process's own writes.
+"""The gate that every write passes, so that no cached read is older than this process's own writes.
 
-The client opens a ticket before it sends a write and ends it as the answer says. A cached read first lets the gate settle the writes
-that were open or answered when it began. `marks` has the rules; this module waits, compares with the server, and counts.
+The client opens a ticket before it sends a write, and ends it with the outcome. Before a cached read, the gate waits for the earlier writes
+that concern it. `marks` has the rules; this module waits, compares with the server, and counts.
 
-The gate lies below the cache. What an informer shows reaches it as an `InformerView`, which the reader hands over.
+The gate is in a layer below the cache. The reader passes an `InformerView` with the state of an informer.
 """
 
 from __future__ import annotations
@@ -32,34 +32,37 @@ from ctrlruntime.client.marks import (
 from ctrlruntime.errors import CtrlError, StaleReadError
 
 DOUBT_AFTER: Final = 0.5
-"""Seconds until a cache with field selectors is compared: whether it shows a stored object only the server can tell."""
+"""Seconds until a cache with field selectors is compared with the server, which alone can tell whether an object matches."""
 
 
 class InformerView(View, Protocol):
-    """One informer, as a read of it needs it."""
+    """The part of an informer that a read needs."""
 
     @property
     def is_filtered_by_fields(self) -> bool:
-        """Whether field selectors keep objects out that `covers` does not know of."""
+        """Whether field selectors exclude objects that `covers` cannot know."""
         ...
 
     def changed(self) -> Coroutine[Any, Any, object]:
-        """Wait until anything new is shown since this call (and not only since the first step of the wait)."""
+        """Wait until the informer has changed since this call, and not only since the first step of the wait."""
         ...
 
     async def compare(self, key: Key) -> Listing:
-        """List a key, or a namespace (its name WHOLE), with the informer's own scopes and selectors. Raises: CtrlError."""
+        """List a key, or a namespace (its name is WHOLE), with the informer's scopes and selectors. Raises: CtrlError."""
         ...
 
 
 class WaitCounter(Protocol):
-    """Counts reads that waited, by kind; `metrics.client(cluster)` is one."""
+    """Counts reads that waited, by kind, such as `metrics.client(cluster)`."""
 
     def read_waited(self, kind: str, seconds: float, *, live: bool) -> None: ...
 
 
 class Ticket:
-    """One write that is open; exactly one of `stored`, `deleted`, `deleted_all`, `failed` and `lost` ends it."""
+    """One open write.
+
+    Exactly one of `stored`, `deleted`, `deleted_all`, `failed` and `lost` ends it.
+    """
 
     __slots__ = ("_gate", "_kind", "_mark")
 
@@ -69,38 +72,44 @@ class Ticket:
         self._mark = mark
 
     def stored(self, meta: Metadata) -> None:
-        """The server returned the object as it is stored now."""
+        """The server returned the stored object."""
         self._gate.marks.stored(self._kind, self._mark, meta)
         self._gate.wake()
 
     def deleted(self, uid: str, version: str = "") -> None:
-        """The server returned that the object with this uid is gone; `version`: its last one, if the answer has it."""
+        """The object with this uid was deleted.
+
+        `version`: its last version, if the response has it.
+        """
         self._gate.marks.deleted(self._kind, self._mark, uid, version)
         self._gate.wake()
 
     def deleted_all(self, items: Iterable[Metadata]) -> None:
-        """The server returned the objects of a collection as they were before it deleted them."""
+        """The server returned the objects of a deleted collection, in their last state."""
         self._gate.marks.deleted_all(self._kind, self._mark, items)
         self._gate.wake()
 
     def failed(self) -> None:
-        """The server refused the write, or it was not sent."""
+        """The server rejected the write, or it was not sent."""
         self._gate.marks.failed(self._kind, self._mark)
         self._gate.wake()
 
     def lost(self) -> None:
-        """No answer came, or none that tells: the write may have happened."""
+        """The outcome is unknown, because the response is missing or not conclusive.
+
+        The write may have happened.
+        """
         self._gate.marks.unknown(self._kind, self._mark)
         self._gate.wake()
 
 
 class Gate:
-    """Settles reads of one cluster.
+    """Makes cached reads of one cluster wait for earlier writes.
 
     Args:
         wait: seconds a read may wait for the cache before it falls back to a live read.
-        waits: counts the reads that had to wait.
-        clock: the time by which `wait` is measured.
+        waits: counts the reads that waited.
+        clock: measures `wait`.
 
     """
 
@@ -117,27 +126,27 @@ class Gate:
         self.read_fallbacks = 0
 
     def watch_views(self, views: Callable[[Kind], Sequence[View]]) -> None:
-        """Look up here which informers hold a kind."""
+        """Set the function that returns the informers of a kind."""
         self.marks.views = views
 
     # --- writes ------------------------------------------------------------------------------------------------------
 
     def open(self, gvk: GroupVersionKind, namespace: str, name: str) -> Ticket:
-        """Open the ticket of a write to this key that is about to be sent."""
+        """Open the ticket of a write to this key, before it is sent."""
         kind = (gvk.group, gvk.kind)
         return Ticket(self, kind, self.marks.open(kind, namespace, name, self._clock()))
 
     def open_all(self, gvk: GroupVersionKind, namespace: str) -> Ticket:
-        """Open the ticket of a write to all objects of a namespace ("" = of all)."""
+        """Open the ticket of a write to all objects of a namespace ("": all namespaces)."""
         return self.open(gvk, namespace, WHOLE)
 
     def distrust(self, contents: Iterable[tuple[Kind, str]]) -> None:
-        """Compare each of these kinds and namespaces ("" = all) before it is read again: another process wrote until now."""
+        """Compare each of these kinds and namespaces ("": all) before the next read of it, because another process wrote until now."""
         for kind, namespace in contents:
             self.marks.unknown(kind, self.marks.open(kind, namespace, WHOLE, self._clock()))
 
     def wake(self) -> None:
-        """Let waiting reads look again; called when a ticket ends."""
+        """Let waiting reads check again; called when a ticket ends."""
         if self._ended is not None:
             self._ended.set()
             self._ended = None
@@ -145,16 +154,16 @@ class Gate:
     # --- reads -------------------------------------------------------------------------------------------------------
 
     def is_idle(self, gvk: GroupVersionKind) -> bool:
-        """Return whether no write of this kind has to be settled, which is so most of the time."""
+        """Return whether reads of this kind need not wait for any write, which is the usual case."""
         return not self.marks.has(gvk.group, gvk.kind)
 
     async def wait_until_visible(
         self, gvk: GroupVersionKind, view: InformerView, namespace: str, name: str | None = None
     ) -> bool:
-        """Wait until `view` shows what was written before this call: to a key, or (name None) in a namespace ("" = all).
+        """Wait until `view` contains the writes before this call: to a key, or (name None) in a namespace ("": all).
 
-        Returns False when it does not in the time to wait; then read live. Raises: StaleReadError when the outcome of a
-        write is unknown and the server cannot be asked for it.
+        Return False on timeout; then read live. Raises: StaleReadError if the outcome of a write is unknown and the server does not
+        respond.
         """
         kind = (gvk.group, gvk.kind)
         needed = self.marks.needed(kind, namespace, name)
@@ -242,7 +251,7 @@ class Gate:
         )
 
     def pending(self, kind: Kind, namespace: str, name: str) -> str:
-        """Return in words what a read of a key would wait for now; empty for nothing."""
+        """Return the write that a read of this key would wait for, as text; empty for none."""
         waiting = [
             mark
             for mark in self.marks.needed(kind, namespace, name)

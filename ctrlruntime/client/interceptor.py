@@ -1,18 +1,17 @@
-"""Hooks between a caller and a client, one for each verb: for tests that need a failure, a delay or a look.
+"""Hooks between a caller and a client, for tests that need a failure, a delay or a record of calls.
 
     async def refuse(client, obj, **options):
-        raise Conflict("somebody was faster")
+        raise Conflict("another client was faster")
 
     client = intercept(client, update=refuse)
 
-A hook is called in place of the verb, with the wrapped client and the call's arguments: those a caller always gives by
-position, options by keyword (all of them, defaults too). It passes the call on by calling the client itself. Verbs
-without a hook pass through.
+A hook replaces a method. It receives the wrapped client and the arguments of the call: required arguments by position, options by keyword
+(all of them, with their defaults). To forward the call, call the client. Methods without a hook are forwarded.
 
 | hook | called with |
 |---|---|
-| `get` (for `get_or_none`, too, where its NotFound is None) | client, kind, key |
-| `list`, `delete_all_of`, `watch` (which returns an iterator; an async generator function fits) | client, kind, options |
+| `get` (also for `get_or_none`, where NotFound becomes None) | client, kind, key |
+| `list`, `delete_all_of`, `watch` (returns an iterator, such as an async generator) | client, kind, options |
 | `create`, `update`, `apply`, `delete` | client, obj, options |
 | `patch` | client, obj, patch, options |
 | `subresource_get`, `subresource_create` | client, name of the subresource, obj, body, options (`get` has none) |
@@ -57,7 +56,10 @@ def intercept(
     subresource_patch: Hook | None = None,
     subresource_apply: Hook | None = None,
 ) -> Client:
-    """Return a client that calls these hooks in place of the verbs; `client.status` goes through the subresource ones."""
+    """Return a client that calls these hooks instead of its methods.
+
+    `client.status` uses the subresource hooks.
+    """
     hooks = {
         "get": get,
         "list": list,

@@ -1,9 +1,9 @@
-"""The contracts of reading and writing: what reconcilers are given, and what caches, wrappers and tests implement.
+"""The interfaces for reads and writes, which clients, caches, wrappers and tests implement.
 
-Kinds are classes: a typed one (`apps.Deployment`, your own), `Unstructured.of("v1", "ConfigMap")` or
-`PartialObjectMetadata.of(apps.Deployment)`.
-A read returns an object of that class which is the caller's to change. A write returns the server's object and
-refreshes the one passed in, so two writes in a row do not conflict; a failed or dry-run write leaves it untouched.
+Kinds are classes: a typed class (`apps.Deployment`, your own), `Unstructured.of("v1", "ConfigMap")` or
+`PartialObjectMetadata.of(apps.Deployment)`. A read returns a new object of that class, which you may change. A write returns the object of
+the API server and updates the object you passed in, so that two writes in a row do not conflict. A failed write, or one with dry_run, does
+not change your object.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Labels: TypeAlias = str | Mapping[str, str] | LabelSelector
-"""A label selector: text (`"app=web,tier in (a,b)"`), equalities as a mapping, or a parsed one."""
+"""A label selector: text (`"app=web,tier in (a,b)"`), a mapping of equal values, or a parsed selector."""
 
 Fields: TypeAlias = str | Mapping[str, str] | FieldSelector
-"""A field selector: text (`"spec.nodeName=n1"`), equalities as a mapping, or a parsed one."""
+"""A field selector: text (`"spec.nodeName=n1"`), a mapping of equal values, or a parsed selector."""
 
 FieldValidation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
 PropagationPolicy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 
 
 class ListResult(Sequence[T], Generic[T]):
-    """A list as a read returned it: a sequence that decodes each item when it is touched, once.
+    """The result of a list: a sequence that decodes each item once, on first access.
 
-    `metadata` has the metadata of all items, and decodes nothing. `resource_version` is the list's own version,
-    `continue_token` asks the server for the next page (empty on the last one) and `remaining_item_count` is what the
-    server says is left, if it says so.
+    metadata: the metadata of all items, without decoding.
+    resource_version: the version of the list.
+    continue_token: the token for the next page; empty on the last page.
+    remaining_item_count: the number of items on later pages, if the server sent it.
     """
 
     __slots__ = (
@@ -78,7 +79,7 @@ class ListResult(Sequence[T], Generic[T]):
 
     @property
     def raw_items(self) -> Sequence[bytes]:
-        """The items' JSON as the server sent it (the cache cuts managedFields)."""
+        """The JSON of the items, as the server sent it. The cache removes managedFields."""
         return self._raw_items
 
     def __len__(self) -> int:
@@ -101,12 +102,18 @@ class ListResult(Sequence[T], Generic[T]):
 
     @property
     def valid(self) -> list[T]:
-        """The items that fit the class; iterating over the list itself raises DecodeError at the first that does not."""
+        """The items that match the class.
+
+        Iteration over the list itself raises DecodeError at the first that does not.
+        """
         return [item for item in self._outcomes() if not isinstance(item, DecodeError)]
 
     @property
     def decode_errors(self) -> list[DecodeError]:
-        """The errors of the items that do not fit the class; each names the fields and holds the object's bytes."""
+        """The errors of the items that do not match the class.
+
+        Each names the fields and has the bytes of the object.
+        """
         return [item for item in self._outcomes() if isinstance(item, DecodeError)]
 
     def _outcomes(self) -> Iterator[T | DecodeError]:
@@ -121,9 +128,9 @@ class ListResult(Sequence[T], Generic[T]):
 
 
 class WatchEvent(NamedTuple, Generic[T]):
-    """One change seen by `Client.watch`: ADDED, MODIFIED, DELETED, or BOOKMARK.
+    """One change from `Client.watch`: ADDED, MODIFIED, DELETED, or BOOKMARK.
 
-    Of a bookmark's object only the resourceVersion is meant.
+    The object of a bookmark has only a resourceVersion.
     """
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -136,12 +143,15 @@ class Reader(Protocol):
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         """Return the object at `key`.
 
-        Raises: NotFound, NotRegisteredError, NoMatchError, DecodeError, CacheError; ValueError for a key that carries another cluster.
+        Raises: NotFound, NotRegisteredError, NoMatchError, DecodeError, CacheError; ValueError for a key of another cluster.
         """
         ...
 
     async def get_or_none(self, kind: type[T], key: ObjectKey) -> T | None:
-        """Return the object at `key`, or None when there is none. Raises: as get, but NotFound."""
+        """Return the object at `key`, or None if it does not exist.
+
+        Raises: the errors of `get`, except NotFound.
+        """
         ...
 
     async def list(
@@ -154,19 +164,26 @@ class Reader(Protocol):
         limit: int | None = None,
         continue_token: str = "",
     ) -> ListResult[T]:
-        """Return the objects of one namespace (None: of all) that match both selectors, at most `limit` of them."""
+        """List the objects that match both selectors.
+
+        namespace: the namespace, or None for all namespaces.
+        limit: the maximum number of objects.
+        continue_token: the token of the previous page.
+
+        Raises: the errors of `get`, except NotFound.
+        """
         ...
 
 
 class SubresourceClient(Protocol):
-    """Reads and writes one subresource (`status`, `scale`, `eviction`, …) of objects."""
+    """Reads and writes one subresource of objects, such as `status`, `scale` or `eviction`."""
 
     async def get(self, obj: object, body: type[T]) -> T:
         """Return the subresource of `obj` as `body`, for example `autoscaling.v1.Scale`."""
         ...
 
     async def create(self, obj: object, body: T, *, dry_run: bool = False, field_owner: str = "") -> T:
-        """POST `body` to the subresource of `obj` (an Eviction, a TokenRequest, a Binding) and return the answer."""
+        """Create `body` at the subresource of `obj` (an Eviction, a TokenRequest, a Binding), and return the response."""
         ...
 
     async def update(
@@ -178,9 +195,9 @@ class SubresourceClient(Protocol):
         field_owner: str = "",
         field_validation: FieldValidation | None = None,
     ) -> T:
-        """PUT the subresource of `obj`, or `body` to it for kinds like scale.
+        """Replace the subresource of `obj`, or send `body` to it for kinds like Scale.
 
-        Returns and refreshes `obj`; with a `body` that one is refreshed, and `obj` is returned as it was.
+        Update and return `obj`. With `body`, update `body` instead and return `obj` unchanged.
         """
         ...
 
@@ -199,7 +216,7 @@ class SubresourceClient(Protocol):
 
 
 class Writer(Protocol):
-    """Writes objects to the API server; always live."""
+    """Writes objects to the API server."""
 
     @property
     def status(self) -> SubresourceClient: ...
@@ -225,9 +242,9 @@ class Writer(Protocol):
         field_owner: str = "",
         field_validation: FieldValidation | None = None,
     ) -> T:
-        """Replace the object (not its status, where that is a subresource).
+        """Replace the object, but not its status if that is a subresource.
 
-        Raises: Conflict when it changed since it was read.
+        Raises: Conflict if it changed since it was read.
         """
         ...
 
@@ -245,9 +262,9 @@ class Writer(Protocol):
         ...
 
     async def apply(self, obj: T, *, field_owner: str = "", force: bool = False, dry_run: bool = False) -> T:
-        """Server-side apply: own exactly the fields the code set on `obj`.
+        """Apply the object server-side: own exactly the fields that the code set on `obj`.
 
-        Raises: Conflict naming the other owners, unless `force`; ValueError for an object that was read from a server.
+        Raises: Conflict with the other field managers, unless `force`; ValueError for an object that was read from a server.
         """
         ...
 
@@ -261,7 +278,10 @@ class Writer(Protocol):
         uid: str = "",
         resource_version: str = "",
     ) -> None:
-        """Delete the object; `uid` and `resource_version` are preconditions. Raises: NotFound, Conflict."""
+        """Delete the object. `uid` and `resource_version` are preconditions.
+
+        Raises: NotFound, Conflict.
+        """
         ...
 
     async def delete_all_of(
@@ -275,7 +295,7 @@ class Writer(Protocol):
         grace_period_seconds: int | None = None,
         propagation_policy: PropagationPolicy | None = None,
     ) -> None:
-        """Delete every object of a kind in a namespace that matches the selectors.
+        """Delete all objects of a kind in a namespace that match the selectors.
 
         Raises: ValueError for a namespaced kind without `namespace`.
         """
@@ -283,17 +303,25 @@ class Writer(Protocol):
 
 
 class Client(Reader, Writer, Protocol):
-    """Reads and writes, and what they are resolved with."""
+    """Reads and writes objects.
+
+    It also has the scheme and the RESTMapper that it uses.
+    """
 
     async def get(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T:
-        """Return the object at `key`; `live_fallback`: ask the server where the cache holds only a part of the kind and has no such object.
+        """Return the object at `key`.
 
-        Raises: as `Reader.get`; ObjectNotCachedError (a NotFound) where the server was not asked, but might have it.
+        live_fallback: read from the API server if the cache has only part of the kind and does not have the object.
+
+        Raises: as `Reader.get`; ObjectNotCachedError (a NotFound) if the object may exist, but no live read was made.
         """
         ...
 
     async def get_or_none(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T | None:
-        """Return the object at `key`, or None when there is none. Raises: as get, but NotFound; NamespaceNotCachedError all the same."""
+        """Return the object at `key`, or None if it does not exist.
+
+        Raises: the errors of `get`, except NotFound. NamespaceNotCachedError is raised too.
+        """
         ...
 
     @property
@@ -304,7 +332,7 @@ class Client(Reader, Writer, Protocol):
 
     @property
     def api_reader(self) -> Reader:
-        """Reads that bypass the cache."""
+        """A reader that always reads from the API server."""
         ...
 
     def watch(
@@ -316,7 +344,9 @@ class Client(Reader, Writer, Protocol):
         fields: Fields | None = None,
         resource_version: str = "",
     ) -> AsyncIterator[WatchEvent[T]]:
-        """Iterate over changes until the server ends the watch. For a reconciler, informers do better: they resume.
+        """Iterate over changes until the server ends the watch.
+
+        In a reconciler use an informer, which resumes a watch.
 
         Raises: Expired, …
         """

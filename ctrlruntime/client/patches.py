@@ -1,7 +1,7 @@
-"""Patches: what to change of an object, and how the server should read it.
+"""Patches: changes of an object, and their formats.
 
-`merge_from(base)` is the everyday one: copy, change, send the difference. For a change to a few fields that nobody else may have touched in
-between add `optimistic_lock=True`. Server-side apply is not a patch here but a verb: `client.apply`.
+Use `merge_from(base)` in most cases: copy the object, change it, send the difference. Add `optimistic_lock=True` if no other client may
+have changed the object in between. Server-side apply is a separate method: `client.apply`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ APPLY = "application/apply-patch+yaml"
 
 
 class Patch(Protocol):
-    """A change to an object. `content_type` says how the server reads what `data` returns."""
+    """A change of an object. `content_type` is the media type of `data`."""
 
     @property
     def content_type(self) -> str: ...
@@ -65,16 +65,16 @@ class _Fixed:
 
 
 def merge_from(base: Model, *, optimistic_lock: bool = False) -> Patch:
-    """Return the JSON merge patch from `base` as it is now to whatever object is patched with it.
+    """Return a JSON merge patch with the difference between `base` and the patched object.
 
-    `base` is read at once, so it may be the very object that is changed next. Lists are replaced whole (RFC 7386). With `optimistic_lock`
-    the patch carries the base's resourceVersion and fails with Conflict when the object has changed since.
+    `base` is read at once, so you may change the same object afterwards. Lists are replaced completely (RFC 7386). With `optimistic_lock`
+    the patch has the base's resourceVersion, and fails with Conflict if the object changed since.
     """
     return _MergeFrom(base, optimistic_lock=optimistic_lock)
 
 
 def merge_patch(change: Mapping[str, Any]) -> Patch:
-    """Return a JSON merge patch (RFC 7386) given as a tree in wire form; None deletes a field."""
+    """Return a JSON merge patch (RFC 7386) from a JSON document. None deletes a field."""
     return _Fixed(MERGE, msgspec.json.encode(change))
 
 
@@ -84,5 +84,5 @@ def json_patch(operations: Sequence[Mapping[str, Any]]) -> Patch:
 
 
 def strategic_merge_patch(change: Mapping[str, Any]) -> Patch:
-    """Return a strategic merge patch: lists merge by the keys Kubernetes declares. Built-in kinds only."""
+    """Return a strategic merge patch, which merges lists by the keys that Kubernetes defines. Only for built-in kinds."""
     return _Fixed(STRATEGIC, msgspec.json.encode(change))

@@ -1,6 +1,6 @@
-"""Clients that add something to another: a namespace, dry run, a field owner, field validation.
+"""Clients that add something to another client: a namespace, dry run, a field manager, field validation.
 
-Each wraps any `Client` and is one. What a call says itself wins, but for dry run, which always holds.
+Each wraps any `Client` and is a `Client`. Options of a call override those of the wrapper, except for dry run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class _Filling(WrappedClient):
-    """Fills in options: one that a verb takes and the call leaves at nothing."""
+    """Sets options that a method has and the call leaves out."""
 
     def __init__(self, wrapped: Client, own: Mapping[str, Any]) -> None:
         super().__init__(wrapped)
@@ -79,7 +79,7 @@ class _Namespaced(WrappedClient):
 
 
 class _NamespacedReader:
-    """The reader beside a namespaced client, bound like it."""
+    """The reader of a namespaced client, with the same namespace."""
 
     def __init__(self, client: _Namespaced, wrapped: Reader) -> None:
         self._client = client
@@ -97,20 +97,23 @@ class _NamespacedReader:
 
 
 def dry_run(client: Client) -> Client:
-    """Return a client whose writes are all validated by the server and none stored."""
+    """Return a client that sends all writes with dry_run: the server validates them and stores nothing."""
     return _Filling(client, {"dry_run": True})
 
 
 def with_field_owner(client: Client, owner: str) -> Client:
-    """Return a client that writes as field owner `owner`, unless a call names another."""
+    """Return a client whose field manager is `owner`, unless a call sets another."""
     return _Filling(client, {"field_owner": owner})
 
 
 def with_field_validation(client: Client, validation: FieldValidation) -> Client:
-    """Return a client that asks the server to treat unknown fields as `validation` says (apply is always strict)."""
+    """Return a client that sets the field validation of writes. Apply is always strict."""
     return _Filling(client, {"field_validation": validation})
 
 
 def namespaced(client: Client, namespace: str) -> Client:
-    """Return a client bound to one namespace: it fills it in, and refuses another. Cluster-scoped kinds pass."""
+    """Return a client for one namespace: it sets the namespace, and rejects another.
+
+    Cluster-scoped kinds pass.
+    """
     return _Namespaced(client, namespace)

@@ -1,6 +1,6 @@
-"""A client around another: passes every call on, and lets a subclass change options, keys or objects on the way.
+"""A client that wraps another: it forwards every call, and subclasses change options, keys or objects.
 
-What each verb means and takes stands in `interfaces`; here each is one line, and all of them pass through `_call`.
+`interfaces` documents the methods. All of them use `_call`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class WrappedReader:
-    """Passes reads on; subclasses change the key or the namespace on the way."""
+    """Forwards reads. Subclasses change the key or the namespace."""
 
     def __init__(self, wrapped: Client) -> None:
         self._wrapped = wrapped
@@ -86,7 +86,10 @@ class WrappedReader:
 
 
 class WrappedClient(WrappedReader):
-    """Passes everything on; subclasses change options or the object on the way, or answer a call themselves."""
+    """Forwards all calls.
+
+    Subclasses change options or the object, or return a result themselves.
+    """
 
     async def _prepare(self, obj: object) -> None:
         return

@@ -1,4 +1,4 @@
-"""Controllers: take a request from the queue, bind the log, run the reconciler, decide what happens next."""
+"""Controllers: take a request from the queue, run the reconciler, and decide about the next run."""
 
 from ctrlruntime.controller.controller import Reconcile, Watch
 from ctrlruntime.controller.options import LogFields, OptionKeywords

@@ -1,8 +1,8 @@
-"""`ctrl.blocking(client.get(Memcached, request))`: how a plain `def reconcile` calls the async client.
+"""`ctrl.blocking(client.get(Memcached, request))`: call the async client from a plain `def reconcile`.
 
-One generic bridge, so the client keeps its types and needs no second API. The thread of a plain reconcile knows the `Calls` of its run; an
-awaitable given to `blocking` runs on the controller's event loop with the context of the thread (the actor, the fields of the log), and the
-thread waits for it. When the reconcile is cancelled, so is the call it waits for, or else its next one.
+It works for every awaitable, so that the client keeps its types and needs no second API. The thread of a plain reconcile has the `Calls` of
+its run. `blocking` runs an awaitable on the controller's event loop, with the context of the thread (the actor, the log fields), and the
+thread waits for it. If the reconcile is cancelled, the current call is cancelled, or else the next one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ T = TypeVar("T")
 
 
 class Calls:
-    """What one plain reconcile awaits on `loop`, one call at a time; all but `run` is called on the loop."""
+    """The awaitables of one plain reconcile on `loop`, one at a time.
+
+    All methods except `run` are called on the loop.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -28,7 +31,10 @@ class Calls:
         self._must_cancel = False
 
     def run(self, awaitable: Awaitable[T]) -> T:
-        """Await it on the loop and return what it returns. Raises: what it raises, CancelledError when the reconcile is cancelled."""
+        """Await it on the loop and return its result.
+
+        Raises: its error; CancelledError if the reconcile is cancelled.
+        """
         outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
         try:
             self._loop.call_soon_threadsafe(self._begin, awaitable, outcome, context=contextvars.copy_context())
@@ -39,7 +45,7 @@ class Calls:
         return outcome.result()
 
     def cancel(self) -> None:
-        """Cancel the call under way, or the next one."""
+        """Cancel the current call, or the next one."""
         if self._task is not None:
             self._task.cancel()
         else:
@@ -75,7 +81,7 @@ _here = _Here()
 
 @contextlib.contextmanager
 def serving(calls: Calls) -> Generator[None]:
-    """Let `blocking` work in this thread, through `calls`."""
+    """Make `blocking` work in this thread, with `calls`."""
     _here.calls = calls
     try:
         yield
@@ -84,10 +90,10 @@ def serving(calls: Calls) -> Generator[None]:
 
 
 def blocking(awaitable: Awaitable[T]) -> T:
-    """Wait, in a plain `def reconcile`, for what an async function returns: `blocking(client.get(Memcached, request))`.
+    """Wait in a plain `def reconcile` for the result of an async call: `blocking(client.get(Memcached, request))`.
 
-    Returns what awaiting it returns and raises what it raises. Raises: RuntimeError anywhere but in the thread in which a controller runs a
-    plain reconcile, TypeError for what cannot be awaited, asyncio.CancelledError when the reconcile is cancelled meanwhile.
+    Returns its result or raises its error. Raises: RuntimeError outside the thread in which a controller runs a plain reconcile, TypeError
+    if it cannot be awaited, asyncio.CancelledError if the reconcile is cancelled meanwhile.
     """
     if not inspect.isawaitable(awaitable):
         raise TypeError(

@@ -1,8 +1,8 @@
-"""The controller: sources fill its queue, workers empty it, results decide when a request comes again.
+"""The controller: sources add requests to its queue, workers reconcile them, and results decide about the next run.
 
-It takes requests from below (`source`, `workqueue`), runs user code (`reconcile`) and hands up to the manager `warmup`, `start` and `stop`. No
-worker starts before every source has handed over its initial list. Workers are plain tasks and not children of an anyio scope, because
-user code is cancelled edge-wise only (see `running`).
+It uses `source`, `workqueue` and `reconcile`, and gives the manager `warmup`, `start` and `stop`. No worker starts before every source has
+enqueued its initial list. Workers are plain tasks and not children of an anyio scope, because user code is cancelled only with asyncio's
+own methods (see `running`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _ABANDON_INTERVAL = 1.0  # and the longest time between two of them, in seconds
 
 
 class Watch(Generic[R]):
-    """One source of a controller, as a handle: wait for it, or stop it while the controller goes on."""
+    """A handle of one source of a controller: wait for it, or stop it while the controller continues."""
 
     def __init__(self, source: Source[R]) -> None:
         self.source = source
@@ -74,7 +74,7 @@ class Watch(Generic[R]):
 
     @property
     def is_synced(self) -> bool:
-        """The initial list has been handed over."""
+        """Whether the initial list is in the queue."""
         task = self._bring_up
         return task is not None and task.done() and not task.cancelled() and task.exception() is None
 
@@ -83,7 +83,7 @@ class Watch(Generic[R]):
         return f"{self.source!r} ({state})"
 
     async def stop(self) -> None:
-        """Stop the source; requests that are queued already are still reconciled. May be called twice."""
+        """Stop the source. Requests in the queue are still reconciled. May be called twice."""
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -95,27 +95,27 @@ class Watch(Generic[R]):
 
 
 class Reconcile(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
-    """A reconcile under way, as somebody who asks sees it."""
+    """A running reconcile, for diagnostics."""
 
     request: R
     id: str
     seconds: float
-    """How long it has taken so far."""
+    """The seconds since its start."""
 
     attempts: int
-    """Failures in a row before it."""
+    """The number of consecutive failures before it."""
 
     priority: int
     triggers: tuple[object, ...]
     omitted: int
-    """Triggers there were beside those kept."""
+    """The number of triggers that are not stored."""
 
     stands_at: str
-    """The line of user code it waits at, as `file:line in function`."""
+    """The line of user code at which it waits, as `file:line in function`."""
 
 
 class _Run(msgspec.Struct, Generic[R], eq=False):
-    """A reconcile under way."""
+    """A running reconcile."""
 
     item: Item[R]
     request: R
@@ -128,10 +128,14 @@ class _Run(msgspec.Struct, Generic[R], eq=False):
 
 
 class Controller(Generic[R]):
-    """Reconciles requests from its sources; see `ControllerOptions` for how. It needs no manager: give it sources and `await start()`.
+    """Reconciles requests from its sources.
 
-    `name` labels its metrics and log lines and is the default field owner of its writes. `group` and `kind` are those of the objects it
-    reconciles and stand in its log lines. Raises: ValueError without a name, TypeError without a reconciler.
+    It needs no manager: add sources and `await start()`.
+
+    name: labels its metrics and log lines, and is the default field manager of its writes.
+    group, kind: those of the reconciled objects, for log lines.
+
+    Raises: ValueError without a name, TypeError without a reconciler.
     """
 
     def __init__(
@@ -195,7 +199,7 @@ class Controller(Generic[R]):
 
     @property
     def queue(self) -> PriorityQueue[R]:
-        """The queue, made on first use inside the event loop."""
+        """The queue, created on first use inside the event loop."""
         if self._queue is None:
             self._queue = PriorityQueue(
                 rate_limiter=self.options.rate_limiter or ItemExponentialFailureRateLimiter(),
@@ -206,12 +210,12 @@ class Controller(Generic[R]):
 
     @property
     def running(self) -> Mapping[R, float]:
-        """The requests being reconciled now, each with the seconds it has taken so far."""
+        """The requests that are being reconciled, with the seconds since the start of each."""
         now = self._clock()
         return {request: now - run.started for request, run in self._running.items()}
 
     def reconciles(self) -> tuple[Reconcile[R], ...]:
-        """Return the reconciles under way: why each began, how long it takes, and the line it stands at. Call it on the event loop."""
+        """Return the running reconciles, with triggers, duration, and the line at which each waits. Call it on the event loop."""
         now = self._clock()
         return tuple(
             Reconcile(
@@ -229,7 +233,7 @@ class Controller(Generic[R]):
 
     @property
     def is_started(self) -> bool:
-        """Whether it was started: not before its process leads, where it waits for that."""
+        """Whether it was started. With leader election, not before this process leads."""
         return self._is_started
 
     @property
@@ -242,7 +246,10 @@ class Controller(Generic[R]):
         return tuple(self._watches)
 
     def watch(self, source: Source[R]) -> Watch[R]:
-        """Add a source. Before the start (or warm-up) it is kept, afterwards it starts at once. Raises: RuntimeError after the stop."""
+        """Add a source.
+
+        After the start, or after warm-up, it starts at once. Raises: RuntimeError after the stop.
+        """
         if self._stop_requested.is_set():
             raise RuntimeError(f"cannot add a watch to controller {self.name}: it has stopped")
         watch = Watch(source)
@@ -253,7 +260,7 @@ class Controller(Generic[R]):
         return watch
 
     async def warmup(self) -> None:
-        """Get ready for leadership as `enable_warmup` and `warm_caches` say; no worker runs."""
+        """Prepare for leadership according to `enable_warmup` and `warm_caches`; no worker runs."""
         if self._stop_requested.is_set():
             return
         if self.options.enable_warmup:
@@ -264,10 +271,12 @@ class Controller(Generic[R]):
                 await watch.source.warm()
 
     async def start(self) -> None:
-        """Start sources, wait for them, run the workers; returns after `stop` and when all work has ended.
+        """Start the sources, wait for them, and run the workers.
 
-        When it is cancelled instead, running reconciles get no grace. Raises: RuntimeError for a second start and when the workers end
-        without a stop, CacheSyncTimeoutError, and whatever a source's start raises.
+        Returns after `stop`, when all work has ended.
+
+        If the call is cancelled, running reconciles have no grace period. Raises: RuntimeError for a second start and if the workers end
+        without a stop, CacheSyncTimeoutError, and the errors of a source's start.
         """
         if self._is_started:
             raise RuntimeError(f"cannot start controller {self.name}: it was started before. Create a new controller")
@@ -283,9 +292,9 @@ class Controller(Generic[R]):
                 await self._end()
 
     async def stop(self, grace: float | None = 30.0) -> None:
-        """Take no new work, give running reconciles `grace` seconds (None: as long as they need), cancel the rest, wait for the end.
+        """Stop: start no new reconcile, give running ones `grace` seconds (None: no limit), then cancel them.
 
-        A reconcile that ignores cancellation is reported and left behind. A second call with a shorter grace shortens it.
+        A reconcile that ignores its cancellation is logged and abandoned. A second call with a shorter grace period shortens it.
         """
         self._grace = grace
         self._stop_requested.set()

@@ -1,4 +1,4 @@
-"""The options of a controller, checked when they are given."""
+"""The options of a controller, validated by the constructor."""
 
 from __future__ import annotations
 
@@ -14,51 +14,57 @@ from ctrlruntime.workqueue import RateLimiter
 R = TypeVar("R", default=Request)
 
 LogFields: TypeAlias = Callable[[R | None], Mapping[str, object]]
-"""Returns the fields bound to every log line of a reconcile; with None, those of the controller's own lines."""
+"""Returns the fields for each log line of a reconcile; with None, those for the controller's own lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerOptions(Generic[R]):
-    """How a controller works. Raises: ValueError for a value that cannot be meant."""
+    """Options of a controller. Raises: ValueError for an invalid value."""
 
     max_concurrent_reconciles: int = 1
-    """Requests reconciled at the same time; the same request never twice at once."""
+    """The number of concurrent reconciles.
+
+    One request is never reconciled twice at the same time.
+    """
 
     rate_limiter: RateLimiter[R] | None = None
-    """Delays between failures of one request; None: 5 ms, doubled by each failure up to 1000 s. One instance serves one controller."""
+    """The delays after failures of a request.
+
+    None: 5 ms, doubled by each failure up to 1000 s. Use one instance for each controller.
+    """
 
     reconciliation_timeout: float | None = None
-    """Seconds after which a reconcile is cancelled, counted as timed out and repeated with backoff; None: no limit."""
+    """Seconds after which a reconcile is cancelled, counted as timed out and retried with backoff; None: no limit."""
 
     cache_sync_timeout: float | None = None
-    """Seconds the watches may take to sync before the controller fails with CacheSyncTimeoutError; None: wait, and say in the log for what."""
+    """Seconds for the watches to sync before the controller fails with CacheSyncTimeoutError; None: wait, and log the reason."""
 
     needs_leader_election: bool = True
-    """Reconcile only while this process is the leader (when the manager elects one)."""
+    """Reconcile only while this process is the leader (if the manager elects one)."""
 
     enable_warmup: bool = False
-    """Start watches and fill the queue before the election is won, so that a new leader begins at once."""
+    """Start watches and fill the queue before this process leads, so that a new leader starts at once."""
 
     warm_caches: bool = True
-    """Have the caches list and watch the watched kinds before the election is won.
+    """List and watch the kinds of this controller before this process leads.
 
-    It costs each replica that waits the memory and the watches of the leader; without it a new leader lists them first.
+    Each waiting replica then uses the memory and the watches of the leader. Without it, a new leader lists them first.
     """
 
     recover_panic: bool = True
-    """Retry a reconcile that panics (raises what is not an Exception) with backoff; False: the controller fails with it."""
+    """Retry a reconcile that panics (raises an error that is not an Exception) with backoff; False: the controller fails with it."""
 
     skip_name_validation: bool = False
-    """Let another controller of the manager have the same name; both then share metrics, log fields and field owner."""
+    """Allow another controller of the manager with the same name; both share metrics, log fields and field manager."""
 
     slow_reconcile_warning: float = 60.0
-    """Seconds after which a running reconcile is reported with its age and the line it waits at; 0: never."""
+    """Seconds after which a running reconcile is logged with its age and the line at which it waits; 0: never."""
 
     cancel_interval: float = 5.0
-    """Seconds between two attempts to cancel a reconcile that does not end when cancelled."""
+    """Seconds between two attempts to cancel a reconcile that does not end."""
 
     log_constructor: LogFields[R] | None = None
-    """Replaces the fields the controller binds to its log lines."""
+    """Replaces the fields that the controller binds to its log lines."""
 
     def __post_init__(self) -> None:
         if self.max_concurrent_reconciles < 1:
@@ -77,11 +83,14 @@ class ControllerOptions(Generic[R]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerDefaults:
-    """What holds for every controller of a manager that does not say otherwise; see `ControllerOptions`."""
+    """Defaults for all controllers of a manager; see `ControllerOptions`."""
 
     max_concurrent_reconciles: int = 1
     group_kind_concurrency: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Workers by kind: {"Deployment.apps": 5, "Pod": 2}; wins over the one number, loses to a controller's own option."""
+    """Workers by kind: {"Deployment.apps": 5, "Pod": 2}.
+
+    Overrides the single number; a controller's own option overrides both.
+    """
 
     reconciliation_timeout: float | None = None
     cache_sync_timeout: float | None = None
@@ -91,7 +100,7 @@ class ControllerDefaults:
     needs_leader_election: bool = True
 
     def options_of(self, group: str, kind: str) -> ControllerOptions[Any]:
-        """Return the options of a controller of this kind that says nothing itself."""
+        """Return the options of a controller of this kind without options of its own."""
         said: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         by_kind: Mapping[str, int] = said.pop("group_kind_concurrency")
         workers = by_kind.get(f"{kind}.{group}" if group else kind)

@@ -1,4 +1,4 @@
-"""What users give a controller to run, and what that returns: both are checked here."""
+"""Checks the reconciler of a controller, and its results."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class ObjectReader(Protocol):
-    """What `as_reconciler` needs of a client."""
+    """The part of a client that `as_reconciler` uses."""
 
     async def get_or_none(self, kind: type[T], key: ObjectKey, /) -> T | None: ...
 
 
 class ObjectReconciler(Protocol[T_contra]):
-    """A reconciler that is given the object in place of its name."""
+    """A reconciler that receives the object instead of its name."""
 
     def reconcile(self, obj: T_contra, /) -> Awaitable[Result | None] | Result | None: ...
 
@@ -34,9 +34,9 @@ def as_reconciler(
     kind: type[T],
     reconciler: ObjectReconciler[T] | Callable[[T], Awaitable[Result | None] | Result | None],
 ) -> Reconciler[Request]:
-    """Return a reconciler of requests that reads the object and gives it to `reconciler`; an object that is gone is not reconciled.
+    """Return a reconciler of requests that reads the object and passes it to `reconciler`.
 
-    A plain `def` runs in a thread, as it would without. Raises: TypeError for what is not a reconciler.
+    An object that no longer exists is skipped. A plain `def` runs in a thread. Raises: TypeError if `reconciler` is not a reconciler.
     """
     return _Fetching(client, kind, reconcile_of(reconciler))
 
@@ -55,9 +55,9 @@ class _Fetching:
 
 
 def is_terminal(error: BaseException) -> bool:
-    """Say whether an error is a TerminalError, was raised from one, or is a group with one in it, at any depth.
+    """Return whether an error is a TerminalError, was raised from one, or is a group that contains one, at any depth.
 
-    As errors.Is does in Go: one terminal error among several that were joined makes the whole terminal.
+    As with errors.Is in Go, one terminal error among several joined errors makes all of them terminal.
     """
     seen: set[int] = set()
     left: list[BaseException] = [error]
@@ -76,7 +76,10 @@ def is_terminal(error: BaseException) -> bool:
 
 
 def reconcile_of(reconciler: Any) -> Callable[[Any], Any]:
-    """Return the function to call with a request. Raises: TypeError for what is not a reconciler."""
+    """Return the function to call with a request.
+
+    Raises: TypeError if it is not a reconciler.
+    """
     method = getattr(reconciler, "reconcile", None)
     function = method if callable(method) else reconciler
     if isinstance(reconciler, type) or not callable(function):
@@ -96,7 +99,10 @@ def reconcile_of(reconciler: Any) -> Callable[[Any], Any]:
 
 
 def checked(outcome: object, reconcile: Callable[..., Any]) -> Result | None:
-    """Return what a reconcile returned. Raises: TypeError for what is neither None nor a Result."""
+    """Return the result of a reconcile.
+
+    Raises: TypeError if it is neither None nor a Result.
+    """
     if outcome is None or isinstance(outcome, Result):
         return outcome
     raise TypeError(

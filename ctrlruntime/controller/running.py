@@ -1,7 +1,7 @@
-"""One running reconcile: its deadline, the thread of a plain function, and where it stands when somebody asks.
+"""One running reconcile: its timeout, the thread of a plain function, and the line at which it waits.
 
-User code is cancelled edge-wise: `task.cancel()`, repeated at intervals, never by an enclosing scope, so that its clean-up may await and a
-reconcile that swallows cancellation costs nothing but its own key.
+User code is cancelled with `task.cancel()`, repeated at intervals, and never by an enclosing scope. So its cleanup can await, and a
+reconcile that ignores its cancellation blocks only its own request.
 """
 
 from __future__ import annotations
@@ -26,15 +26,21 @@ T = TypeVar("T", default=Any)
 
 
 class ReconcileTimeoutError(CtrlError):
-    """A reconcile ran longer than `reconciliation_timeout` and was cancelled; the request is repeated with backoff."""
+    """A reconcile ran longer than `reconciliation_timeout` and was cancelled.
+
+    The request is retried with backoff.
+    """
 
 
 class ReconcilePanicError(CtrlError):
-    """A reconcile raised what is not an Exception, and no request to end the process: `__cause__` is what it raised."""
+    """A reconcile raised an error that is not an Exception and does not end the process.
+
+    `__cause__` has it.
+    """
 
 
 class ReconcileCancelledError(CtrlError):
-    """A reconcile was cancelled by neither its deadline nor a stop: its own task, or something it awaited, was cancelled."""
+    """A reconcile was cancelled, but not by its timeout or a stop: its own task, or something it awaited, was cancelled."""
 
 
 class Deadline:
@@ -59,7 +65,7 @@ class Deadline:
         self._timer = asyncio.get_running_loop().call_later(self._interval, self._fire)
 
     def close(self) -> bool:
-        """Disarm, take back the cancellations made here, and say whether there were any."""
+        """Stop, undo the cancellations made here, and return whether there were any."""
         self._timer.cancel()
         for _ in range(self.fired):
             self._task.uncancel()
@@ -67,7 +73,7 @@ class Deadline:
 
 
 class Job(Generic[T]):
-    """A call under way in a thread."""
+    """A running call in a thread."""
 
     __slots__ = ("call", "calls", "context", "future", "thread_id")
 
@@ -80,9 +86,9 @@ class Job(Generic[T]):
 
 
 class Threads:
-    """The threads of one controller's plain reconcile functions; started as needed, at most `size`.
+    """The threads of one controller's plain reconcile functions, started as needed, at most `size`.
 
-    They are daemons: a function that never returns cannot keep the process from ending.
+    They are daemon threads: a function that never returns does not keep the process alive.
     """
 
     def __init__(self, name: str, size: int) -> None:
@@ -112,7 +118,7 @@ class Threads:
         self._idle += 1
 
     def close(self) -> None:
-        """Let the threads end once they are idle."""
+        """Let the threads end when they are idle."""
         for _ in self._threads:
             self._jobs.put(None)
 
@@ -146,9 +152,9 @@ def _deliver(future: asyncio.Future[Any], outcome: Any, failure: BaseException |
 
 
 async def finish(job: Job[T]) -> T:
-    """Wait until the call has really ended, through any cancellation: a thread cannot be cancelled, and its key must stay locked.
+    """Wait until the call has really ended, also if cancelled: a thread cannot be cancelled, and its request must stay locked.
 
-    What it waits for by `blocking` can be, and is.
+    An await inside `blocking` can be cancelled.
     """
     while True:
         try:
@@ -160,7 +166,10 @@ async def finish(job: Job[T]) -> T:
 
 
 async def take_back(task: asyncio.Task[Any]) -> bool:
-    """Undo the cancellations of the running `task`, one that is still to be delivered too; say whether there were any."""
+    """Undo the cancellations of the running `task`, including one not delivered yet.
+
+    Return whether there were any.
+    """
     if not task.cancelling():
         return False
     while task.uncancel():
@@ -172,13 +181,13 @@ async def take_back(task: asyncio.Task[Any]) -> bool:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Say whether calling `function` gives a coroutine (an object may have an async `__call__`)."""
+    """Return whether calling `function` gives a coroutine (an object may have an async `__call__`)."""
     call = getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is looked at, not called
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 def where(task: asyncio.Task[Any] | None, job: Job[Any] | None) -> str:
-    """Return the line of user code a reconcile waits at, as `file:line in function`; empty when it cannot be told."""
+    """Return the line of user code at which a reconcile waits, as `file:line in function`; empty if unknown."""
     places = _thread_places(job) if job is not None else _task_places(task) if task is not None else []
     return frames.user_line(places) or (frames.line(places[0]) if places else "")
 

@@ -1,4 +1,4 @@
-"""One leader at a time, by a Lease in the cluster."""
+"""Leader election with a Lease in the cluster."""
 
 from ctrlruntime.leaderelection.connection import LeaseConnection
 from ctrlruntime.leaderelection.elector import Elector

@@ -1,12 +1,11 @@
-"""Holding a lease: wait for it, renew it, give it up in time, give it back.
+"""The elector: acquire a Lease, renew it, stop in time, and release it.
 
-An elector is in one of three states: *waiting* for the lease, *leading*, or *done*. It trusts no clock but its own
-monotonic one, which goes on while the machine is suspended. A candidate counts the lease's duration from the moment it
-last saw the record change. A leader counts from before it sent the last renewal that worked, and stops leading
-`renew_deadline` seconds later; that is sooner than any candidate can take over, because they saw the renewal later and
-wait longer. `deadline` is that moment: the fence lets no write begin after it.
+An elector is *waiting* for the Lease, *leading*, or *done*. It uses only its own monotonic clock, which continues while the machine is
+suspended. A candidate measures the Lease duration from the moment at which it last saw the record change. A leader measures from before it
+sent the last successful renewal, and stops leading `renew_deadline` seconds later. That is earlier than any candidate can take over,
+because candidates saw the renewal later and wait longer. `deadline` is that moment: the fence lets no write start after it.
 
-It takes a `Lock` from below and hands up `on_started`, `deadline` and the end of `run`.
+It uses a `Lock`, and provides `on_started`, `deadline` and the end of `run`.
 """
 
 from __future__ import annotations
@@ -37,21 +36,23 @@ from ctrlruntime.metrics import LeaderMetrics
 from ctrlruntime.rest.fence import lease_clock
 
 JITTER: Final = 0.2
-"""Candidates wait up to this much longer than `retry_period`, as a share of it, so that they do not ask all at once."""
+"""Candidates wait up to this share of `retry_period` longer, so that they do not all try at once."""
 
 RELEASED_FOR: Final = 1
-"""Seconds a lease that was given back still counts, for candidates that look at nothing else."""
+"""Seconds for which a released Lease still counts, for candidates that check nothing else."""
 
 _RELEASE_ATTEMPTS = 5
 
 
 class Elector:
-    """Runs for the leadership a lock stands for.
+    """Takes part in the leader election of a lock.
 
-    `on_started` is called once, when the lease is ours. `blocked_reason` is asked before each attempt: the reason why this
-    process must not lead (its work hangs), or nothing; a leader then lets the lease run out and does not give it back,
-    since what hangs may still go on. `clock` counts all times (seconds, monotonic), `wall` gives the times written into
-    the record, `rng` a number from 0 to 1 for the jitter.
+    on_started: called once, when the Lease is acquired.
+    blocked_reason: returns why this process must not lead (its main loop hangs), or nothing; called before each attempt. A leader then lets
+    the Lease expire and does not release it, because the blocked code may continue.
+    clock: measures all times (seconds, monotonic).
+    wall: the times in the record.
+    rng: a number from 0 to 1 for the jitter.
     """
 
     def __init__(
@@ -89,26 +90,28 @@ class Elector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process holds the lease for certain, at this moment."""
+        """Whether this process certainly holds the Lease now."""
         return self._is_leader and self._clock() < self._leads_until
 
     @property
     def leader(self) -> str:
-        """Identity of the leader as last seen; empty when none was seen."""
+        """The identity of the last known leader; empty if unknown."""
         return self._observed.holder if self._observed is not None else ""
 
     def deadline(self) -> float | None:
-        """Return until when, by `clock`, this process is certainly the leader; None while it is not. Safe in any
-        thread.
+        """Return the time on `clock` until which this process is certainly the leader.
+
+        None if it is not. Safe in any thread.
         """
         return self._leads_until if self._is_leader else None
 
     async def run(self) -> None:
-        """Wait for the lease, then hold it; ends by being cancelled, and gives the lease back first
-        (`release_on_cancel`).
+        """Acquire the Lease, then renew it.
 
-        Raises: LeaderElectionLostError when the lease could not be renewed in time or is somebody else's; what
-        `on_started` raises, after giving the lease back.
+        Cancel the call to end it; it then releases the Lease (`release_on_cancel`).
+
+        Raises: LeaderElectionLostError if the Lease was not renewed in time or has another holder; the error of `on_started`, after
+        releasing the Lease.
         """
         try:
             await self._acquire()

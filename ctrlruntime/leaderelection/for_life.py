@@ -1,8 +1,8 @@
-"""Leader for life: the first Pod that creates a ConfigMap leads until that Pod is gone.
+"""Leader for life: the first Pod that creates a ConfigMap leads until this Pod is deleted.
 
-The ConfigMap is owned by the Pod, so the garbage collector removes it with the Pod, and the next candidate creates it anew. There is nothing to
-renew and nothing to lose: two Pods never lead at once, and when a node dies the next leader waits until somebody deletes the Pod. (Election by
-Lease, `LeaderElection`, hands over in seconds.) Takes a client from below and hands up one function, `become`.
+The Pod owns the ConfigMap, so the garbage collector deletes it with the Pod, and the next candidate creates it again. Nothing is renewed,
+and two Pods never lead at once. If a node fails, the next leader waits until the Pod is deleted. (`LeaderElection` by Lease hands over in
+seconds.)
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ JITTER: Final = 0.2
 
 
 class LockClient(Protocol):
-    """What `become` needs of a client: one that bypasses caches and needs no leadership to write."""
+    """The part of a client that `become` uses: it reads live, and its writes need no leadership."""
 
     async def get(self, kind: type[T], key: ObjectKey) -> T: ...
 
@@ -52,12 +52,18 @@ async def become(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     rng: Callable[[], float] = random.random,
 ) -> None:
-    """Return once this Pod is the leader, for the rest of its life. Call it before the manager starts.
+    """Wait until this Pod is the leader, for the rest of its life.
 
-    `name` is the ConfigMap's, the same in all replicas. `namespace` and `pod` are where and what this process is: default POD_NAMESPACE or the
-    service account's, and POD_NAME. Outside a cluster, where all three are missing, it returns at once. A Pod that was evicted, preempted, or
-    whose node is not ready is deleted; while it lives otherwise, it is waited for: 1 s, doubling to 16 s. Raises: ConfigError where POD_NAME or
-    the namespace is missing, Forbidden, which names the rights that are needed.
+    Call it before the manager starts.
+
+    name: the name of the ConfigMap, the same in all replicas.
+    namespace: default POD_NAMESPACE, or the namespace of the service account.
+    pod: the name of this Pod; default POD_NAME.
+
+    Outside a cluster, where all three are unknown, it returns at once. It deletes a leader's Pod that was evicted, preempted, or whose node
+    is not ready. Otherwise it waits for it: 1 s, doubled up to 16 s.
+
+    Raises: ConfigError if POD_NAME or the namespace is missing, Forbidden with the required permissions.
     """
     place = _place(name, namespace, pod, environ, namespace_file)
     if place is None:

@@ -1,4 +1,4 @@
-"""The lock in a Lease of coordination.k8s.io/v1, as Go's controllers keep it, so both can take part in one election."""
+"""The lock in a Lease of coordination.k8s.io/v1, with the same record as in Go controllers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-"""Where a pod reads the namespace it runs in."""
+"""The file with the namespace of a pod."""
 
 
 class LeaseClient(Protocol):
-    """What the lock needs of a client: one that bypasses the cache and needs no leadership to write."""
+    """The part of a client that the lock uses: it reads live, and its writes need no leadership."""
 
     async def get(self, kind: type[T], key: ObjectKey) -> T: ...
 
@@ -31,10 +31,9 @@ class LeaseClient(Protocol):
 
 
 class LeaseLock:
-    """Keeps the record in the Lease `options.id`.
+    """Stores the record in the Lease `options.id`.
 
-    `namespace_file` is where the namespace stands when the options have none. Raises: ConfigError when it does not
-    stand there either.
+    `namespace_file` has the namespace if the options have none. Raises: ConfigError if the namespace is unknown.
     """
 
     def __init__(self, client: LeaseClient, options: LeaderElection, *, namespace_file: Path = NAMESPACE_FILE) -> None:

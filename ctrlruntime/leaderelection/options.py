@@ -1,4 +1,4 @@
-"""What an election is about, and how patient its candidates are."""
+"""Options of leader election."""
 
 from __future__ import annotations
 
@@ -11,39 +11,45 @@ from ctrlruntime.leaderelection.lock import Lock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElection:
-    """Elects one leader among the processes that name the same lease. Times are seconds.
+    """Elects one leader among the processes with the same Lease. Times are seconds.
 
-    Raises: ConfigError for a missing id, or times that do not fit together.
+    Raises: ConfigError for a missing id, or invalid times.
     """
 
     id: str = field(kw_only=False)
-    """Name of the lease; the same in all processes of an operator and different from every other operator's."""
+    """The name of the Lease; the same in all replicas of an operator, and different for every operator."""
 
     namespace: str | None = None
-    """Where the lease lives; None: where this pod runs."""
+    """The namespace of the Lease; None: the namespace of this pod."""
 
     lease_duration: float = 15.0
-    """How long other candidates wait after the last renewal they saw before they take over."""
+    """The time that candidates wait after the last renewal they saw before they take over."""
 
     renew_deadline: float = 10.0
-    """How long the leader goes on without a renewal that worked before it gives up."""
+    """The time that the leader continues without a successful renewal."""
 
     retry_period: float = 2.0
-    """How long to wait between two attempts."""
+    """The time between two attempts."""
 
     release_on_cancel: bool = True
-    """Give the lease back at a planned stop, so that another process takes over at once."""
+    """Release the Lease at a planned stop, so that another replica takes over at once."""
 
     identity: str | None = None
-    """What this process is called in the lease; None: its host name and a random part. No two processes may share it.
+    """The name of this process in the Lease.
+
+    None: the host name and a random part. It must be unique.
     """
 
     lock: Lock | None = None
-    """Keeps the record of who leads in place of a Lease; `namespace` and `labels` then mean nothing. It is called on an event loop of its own
-    (not the one of your reconcilers), and no Events are recorded."""
+    """Stores the leader record instead of a Lease.
+
+    `namespace` and `labels` are then ignored.
+
+    It is called on the second event loop, and no Events are recorded.
+    """
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Labels of the lease."""
+    """The labels of the Lease."""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -69,5 +75,5 @@ class LeaderElection:
 
     @property
     def request_timeout(self) -> float:
-        """Seconds one request of the election may take."""
+        """The timeout in seconds of one request."""
         return max(1.0, self.renew_deadline / 2)

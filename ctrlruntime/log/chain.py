@@ -1,7 +1,7 @@
-"""The chain of structlog processors every line passes through, and its end at a stream.
+"""The chain of structlog processors for every line, and its output to a stream.
 
-Takes a line as structlog has it (`event`, fields, `exc_info`), from whichever logger, with its context merged in. Of
-the steps, those that drop a line come first: level, sampling, time, the user's own processors, exceptions, form.
+A line from any logger has `event`, fields and `exc_info`, and its context. Steps that drop a line come first: level, sampling, time, the
+user's processors, exceptions, form.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ctrlruntime.log.values import describe, on_one_line, plain, text, word
 from ctrlruntime.terminal import escaped
 
 SAMPLED_FIRST: Final = 100
-"""Equal lines (same level and message) of one second that are all written in production; then every `SAMPLED_EVERY`th."""
+"""The number of equal lines (level and message) per second that are all written in production; then every `SAMPLED_EVERY`th."""
 
 SAMPLED_EVERY: Final = 100
 
@@ -36,7 +36,7 @@ SAMPLED_EVERY: Final = 100
 class Chain:
     """Writes lines in one form to one stream. Safe in any thread.
 
-    `processors` is the chain, for structlog's configuration; context is merged in before it.
+    `processors` is the chain, for structlog's configuration; the context is merged before it.
     """
 
     def __init__(
@@ -64,8 +64,10 @@ class Chain:
         )
 
     def write(self, level: int, name: str, event: str, fields: Mapping[str, object]) -> None:
-        """Write one line. `level` is zap's (V(n) is -n), `fields` hold what is bound. Never raises: logging must not
-        break what it tells about.
+        """Write one line. Never raises, because logging must not break the program.
+
+        level: zap's level (V(n) is -n).
+        fields: the bound fields and those of the line.
         """
         context = dict(fields)
         if "event" in context:
@@ -78,7 +80,7 @@ class Chain:
             self._print(f"a line could not be written: {event!r}: {escaped(describe(error))}")
 
     def door(self, name: object = "", *_: object) -> Door:
-        """Return the end of the chain for the loggers of this name: structlog's logger factory."""
+        """Return the end of the chain for loggers of this name: structlog's logger factory."""
         return Door(str(name or ""), self._print)
 
     def _print(self, line: str) -> None:
@@ -95,7 +97,7 @@ class Chain:
 
 
 class Door:
-    """The logger at the end of the chain, as structlog asks for one: takes finished lines, by any method."""
+    """The logger at the end of the chain. It receives finished lines with any method."""
 
     __slots__ = ("msg", "name")
 
@@ -110,7 +112,7 @@ class Door:
 
 
 class _Line(structlog.BoundLoggerBase):
-    """Sends one line of ours through the chain."""
+    """Sends one line of this package through the chain."""
 
     def write(self, method: str, event: str) -> None:
         self._proxy_to_logger(method, event)
@@ -124,7 +126,7 @@ _NAMES: Final = {"notset": "debug", "warning": "warn", "exception": "error", "cr
 
 
 class _Level:
-    """Drops lines below the threshold, and gives the others their level and logger name, which no field replaces."""
+    """Drops lines below the threshold, and sets level and logger name of the others, which fields do not override."""
 
     def __init__(self, threshold: int) -> None:
         self._threshold = threshold
@@ -150,7 +152,7 @@ _RESERVED: Final = frozenset({"level", "ts", "msg", "stacktrace", "exception", "
 
 
 class _Sampler:
-    """Thins out equal lines, second by second."""
+    """Drops repeated lines within a second."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -170,7 +172,7 @@ class _Sampler:
 
 
 class _Stamp:
-    """Adds the time as zap's encodings have it; structlog's TimeStamper ends at microseconds and has no such forms."""
+    """Adds the time in zap's encodings, which structlog's TimeStamper does not have."""
 
     def __init__(self, encode: Callable[[int], str | float], wall: Callable[[], int]) -> None:
         self._encode = encode
@@ -182,7 +184,10 @@ class _Stamp:
 
 
 class _Guarded:
-    """Calls a user's processor; when it fails, the line is written without it and says so."""
+    """Calls a user's processor.
+
+    If it fails, the line is written without it, with a field that reports this.
+    """
 
     def __init__(self, processor: Processor) -> None:
         self._processor = processor
@@ -204,7 +209,7 @@ class _Guarded:
 
 
 class _Exceptions:
-    """Names the exception of a line in `error`; from the stack trace level on, structlog writes its traceback."""
+    """Writes the exception of a line to `error`; from the stack trace level on, structlog writes its traceback."""
 
     def __init__(self, threshold: int) -> None:
         self._threshold = threshold

@@ -1,7 +1,6 @@
-"""The fields bound to what runs now: structlog's contextvars, given back in the order in which they were first bound.
+"""The bound fields of the current context: structlog's contextvars, in the order in which they were first bound.
 
-structlog walks them in the order of their hashes, which differs from process to process; a log is easier to read when
-the same field stands in the same place.
+structlog returns them in the order of their hashes, which differs in each process. A log is easier to read if fields have a fixed order.
 """
 
 from __future__ import annotations
@@ -28,16 +27,19 @@ def reset_fields(tokens: Sequence[Token[object]]) -> None:
 
 
 def current_fields() -> dict[str, Any]:
-    """Return what is bound here, with `bind_fields` or with structlog's own functions; the caller's to change."""
+    """Return the bound fields, of `bind_fields` and of structlog's own functions.
+
+    You may change the result.
+    """
     fields = get_contextvars()
     return {key: fields[key] for key in sorted(fields, key=_rank)} if len(fields) > 1 else fields
 
 
 class Refill:
-    """Binds the same fields again and again in a task that does one thing after the other, each time with other values.
+    """Binds the same fields again and again in a task, each time with other values.
 
-    Nothing is taken back in between, as the next values replace those before: a third of what `bind_fields` and
-    `reset_fields` take. `lasting` are the fields that stay; they are bound anew only where the task lost them.
+    Nothing is unbound in between, because the next values replace the previous ones. This takes a third of the time of `bind_fields` and
+    `reset_fields`. `lasting` are fields that stay; they are bound again only if the task lost them.
     """
 
     __slots__ = ("_changing", "_lasting")
@@ -47,7 +49,7 @@ class Refill:
         self._changing = [_variable(key) for key in changing]
 
     def __call__(self, *values: object) -> None:
-        """Bind the lasting fields, and the changing ones with these values, in their order."""
+        """Bind the lasting fields, and the changing ones with these values, in order."""
         for variable, value in self._lasting:
             if variable.get() is not value:
                 variable.set(value)

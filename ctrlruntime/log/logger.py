@@ -1,4 +1,4 @@
-"""Loggers, and the fields bound to what runs now: a typed, thin wrapper of structlog's."""
+"""Loggers and bound fields: a typed wrapper of structlog."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from ctrlruntime.log.output import sink
 
 
 class Logger:
-    """Writes events: a short constant message and fields. Cheap to make; it finds its output when it writes.
+    """Writes events: a short constant message and fields.
 
-    structlog's own loggers serve as well; this one adds names, zap's verbosity and types, and says nothing costly
-    (below 1 µs) at a level that is not written.
+    Cheap to create; it finds its output when it writes.
+
+    You can also use structlog's own loggers. This one adds names, zap's verbosity and types, and costs less than 1 µs for a line that is
+    not written.
     """
 
     __slots__ = ("_fields", "_verbosity", "name")
@@ -26,7 +28,7 @@ class Logger:
         self._verbosity = verbosity
 
     def bind(self, **fields: object) -> Logger:
-        """Return a logger whose lines carry these fields, too."""
+        """Return a logger that adds these fields to its lines."""
         return Logger(self.name, {**self._fields, **fields}, self._verbosity)
 
     def named(self, name: str) -> Logger:
@@ -34,15 +36,19 @@ class Logger:
         return Logger(f"{self.name}.{name}" if self.name else name, self._fields, self._verbosity)
 
     def v(self, verbosity: int) -> Logger:
-        """Return a logger whose info and debug lines are written from this verbosity on (1 is debug). Raises:
-        ValueError below 0.
+        """Return a logger whose info and debug lines need at least this verbosity (1 is debug).
+
+        Raises: ValueError below 0.
         """
         if verbosity < 0:
             raise ValueError(f"verbosity {verbosity}: give 0 or more")
         return Logger(self.name, self._fields, self._verbosity + verbosity)
 
     def is_enabled(self, level: Literal["debug", "info", "warn", "error"] = "info") -> bool:
-        """Say whether a line of this level is written; ask before work that is done for the log only."""
+        """Return whether a line of this level is written.
+
+        Check it before expensive work only for the log.
+        """
         return self._level(LOG_LEVELS[level]) >= sink.output.threshold
 
     def debug(self, event: str, /, **fields: object) -> None:
@@ -55,13 +61,14 @@ class Logger:
         self._write(WARN, event, fields)
 
     def error(self, event: str, /, **fields: object) -> None:
-        """Log a failure. With `exc_info=error`, the exception is written, from the stack trace level on with its
-        traceback.
+        """Log an error.
+
+        With `exc_info=error` the exception is written, from the stack trace level on with its traceback.
         """
         self._write(ERROR, event, fields)
 
     def exception(self, event: str, /, **fields: object) -> None:
-        """Log a failure with the exception that is being handled."""
+        """Log an error with the exception that is being handled."""
         self._write(ERROR, event, {"exc_info": True, **fields})
 
     def _level(self, level: int) -> int:
@@ -77,13 +84,16 @@ class Logger:
 
 
 def get_logger(name: str = "") -> Logger:
-    """Return a logger; `name` says which part of the program speaks."""
+    """Return a logger; `name` is the part of the program."""
     return Logger(name)
 
 
 def bind(**fields: object) -> Sequence[Token[object]]:
-    """Add fields to every line of the running context, structlog's own loggers' included; give the tokens to
-    `unbind`. See `bound` for the usual way.
+    """Add fields to every line of the running context, including structlog's own loggers.
+
+    Pass the tokens to `unbind`.
+
+    Usually `bound` is simpler.
     """
     from ctrlruntime.log.context import bind_fields
 
@@ -91,7 +101,7 @@ def bind(**fields: object) -> Sequence[Token[object]]:
 
 
 def unbind(tokens: Sequence[Token[object]]) -> None:
-    """Take back what the `bind` that returned the tokens added."""
+    """Remove the fields of the `bind` that returned these tokens."""
     from ctrlruntime.log.context import reset_fields
 
     reset_fields(tokens)
@@ -99,7 +109,7 @@ def unbind(tokens: Sequence[Token[object]]) -> None:
 
 @contextlib.contextmanager
 def bound(**fields: object) -> Generator[None]:
-    """Add fields to every line logged inside the block, in tasks and threads started there, too."""
+    """Add fields to every line inside the block, including tasks and threads started there."""
     tokens = bind(**fields)
     try:
         yield

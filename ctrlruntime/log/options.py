@@ -1,4 +1,4 @@
-"""Form and level of the log, and the flags that choose them."""
+"""Form and level of the log, and their flags."""
 
 from __future__ import annotations
 
@@ -18,26 +18,29 @@ _STACK_LEVELS: Final = {"info": INFO, "warn": WARN, "error": ERROR, "panic": NEV
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What is logged, and in which form. None takes the mode's default: production or, with `devel`, development.
+    """Options of the log.
 
-    Raises: ValueError for a value that means nothing.
+    None is the default of the mode: production or, with `devel`, development.
+
+    Raises: ValueError for an invalid value.
     """
 
     devel: bool = False
-    """Development: console form, from debug on, tracebacks from warn on, no sampling. Production: JSON, info, error,
-    sampling.
+    """Development: console form, from debug, tracebacks from warn, no sampling.
+
+    Production: JSON, info, error, sampling.
     """
 
     encoder: Encoder | None = None
 
     log_level: str | int | None = None
-    """"debug", "info", "warn", "error", or a verbosity above 0: lines of `v(n)` with n up to it are written, too."""
+    """"debug", "info", "warn", "error", or a verbosity above 0: lines of `v(n)` up to this n are written too."""
 
     stacktrace_level: str | None = None
-    """The lowest level whose exceptions are written with traceback: "info", "warn", "error", or "panic" for none."""
+    """The lowest level whose exceptions have a traceback: "info", "warn", "error", or "panic" for none."""
 
     time_encoding: TimeEncoding | None = None
-    """Default: rfc3339, as text; epoch (seconds), millis and nano are numbers."""
+    """Default: rfc3339, as text. The others are numbers: epoch (seconds), millis and nano."""
 
     def __post_init__(self) -> None:
         for name, parse in (("encoder", parse_encoder), ("time_encoding", parse_time_encoding)):
@@ -47,7 +50,7 @@ class Options:
 
     @staticmethod
     def from_args(args: argparse.Namespace) -> Options:
-        """Return the options of parsed flags (see `add_flags`)."""
+        """Return the options for parsed flags (see `add_flags`)."""
         return Options(
             devel=args.zap_devel,
             encoder=args.zap_encoder,
@@ -71,7 +74,7 @@ class Options:
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the --zap-… flags to a parser; give what it parses to `Options.from_args`."""
+    """Add the --zap-… flags to a parser; pass the parsed arguments to `Options.from_args`."""
     group = parser.add_argument_group("logging")
     group.add_argument(
         "--zap-devel",

@@ -1,4 +1,4 @@
-"""Where lines go: the one output of the process. Knows nothing of structlog until a line is written."""
+"""The output of the process for log lines. It imports structlog with the first line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ctrlruntime.log.options import INFO, Options
 
 
 class Output(Protocol):
-    """Takes the lines whose level is at or above its threshold."""
+    """Writes lines at or above its threshold."""
 
     @property
     def threshold(self) -> int: ...
@@ -18,7 +18,7 @@ class Output(Protocol):
 
 
 class Sink:
-    """Holds the output that is in use. A process has one stderr, so it has one of these."""
+    """Has the current output. A process has one stderr, so it has one of these."""
 
     __slots__ = ("output",)
 
@@ -27,7 +27,7 @@ class Sink:
 
 
 class _BeforeSetup:
-    """The console form from info on, built when the first line asks for it: structlog takes its time to import."""
+    """The console form from info on, created with the first line because the import of structlog is slow."""
 
     threshold = INFO
 

@@ -1,4 +1,4 @@
-"""Choosing the form of the log, for ours and for the other loggers of the process."""
+"""Sets the form of the log, for this package and for the other loggers of the process."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:  # structlog is imported by `setup`, not by `import ctrlruntim
 def setup(
     options: Options | None = None, *, stream: TextIO | None = None, processors: Sequence[Processor] = ()
 ) -> None:
-    """Log in this form from now on, in the whole process: ours, structlog's loggers and the standard library's.
+    """Set the form of the log for the whole process: this package, structlog's loggers and the standard library's.
 
-    `stream` None is stderr. May be called again. The standard library's loggers write from info on (or from the higher
-    level asked for), and from debug on at verbosity 2. Handlers that others gave its root logger stay.
+    stream: None is stderr.
+    processors: structlog processors, `processor(logger, method, event_dict)`. Each returns the event_dict with its changes, or raises
+    `structlog.DropEvent`. They see every line after level, sampling and time (`level`, `ts`, `logger`), and before exceptions (`exc_info`)
+    and API objects become text. If a processor fails, the line has a field that reports this.
 
-    `processors` are structlog's: `processor(logger, method, event_dict)` returns the event_dict, with fields added,
-    changed or taken away, or raises `structlog.DropEvent`. They see every line that is written, whoever wrote it, after
-    level, sampling and time (`level`, `ts`, `logger`) and before exceptions (`exc_info`) and API objects are turned to
-    text, and the line is rendered. A processor that fails costs the line nothing but a field that says so.
+    May be called again. The standard library's loggers write from info (or from the higher level requested), and from debug at verbosity 2.
+    Other handlers of its root logger stay.
     """
     from ctrlruntime.log.chain import Chain
 
@@ -60,7 +60,7 @@ def _merge_context(_logger: WrappedLogger, _method: str, event_dict: EventDict) 
 
 
 class _Handler(logging.Handler):
-    """Takes the lines of the standard library's loggers."""
+    """Receives the lines of the standard library's loggers."""
 
     def __init__(self, chain: Chain) -> None:
         from ctrlruntime.log.context import current_fields  # here: while Python shuts down, nothing can be imported

@@ -1,4 +1,7 @@
-"""What a field's value reads as, in JSON and on the console, with API objects cut down to what names them. Pure."""
+"""Converts the values of fields for JSON and the console.
+
+API objects become their name.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from ctrlruntime.terminal import escaped
 
 
 def describe(error: BaseException) -> str:
-    """Return an exception in one line, as a user wants to read it: type and message, and of what it was caused."""
+    """Return an exception as one line: type, message and cause."""
     message = text(error)
     line = f"{type(error).__name__}: {message}" if message else type(error).__name__
     cause = error.__cause__
@@ -22,7 +25,7 @@ def describe(error: BaseException) -> str:
 
 
 def plain(value: object, depth: int = 0) -> Any:
-    """Return a value as JSON can hold it; API objects are cut down to what names them."""
+    """Return a value for JSON; API objects become their name."""
     match value:
         case None | bool() | int() | str():
             return value if type(value) in _JSON_TYPES else text(value)
@@ -45,9 +48,7 @@ def plain(value: object, depth: int = 0) -> Any:
 
 
 def word(value: object) -> str:
-    """Return a value for the console: an object as `Kind namespace/name`, text in quotes where it would not read as
-    one word.
-    """
+    """Return a value for the console: an object as `Kind namespace/name`, text in quotes if it is not one word."""
     value = plain(value)
     match value:
         case {"apiVersion": _, "kind": kind, "name": name, **rest} if not rest.keys() - {"namespace"}:
@@ -66,7 +67,7 @@ def _quoted(line: str) -> str:
 
 
 def text(value: object) -> str:
-    """Return `str(value)`, or what stands for a value whose `str` fails."""
+    """Return `str(value)`, or a replacement if `str` fails."""
     try:
         return str(value)
     except Exception as error:  # noqa: BLE001 - a broken __str__ must not break the program that logs
@@ -74,7 +75,7 @@ def text(value: object) -> str:
 
 
 def on_one_line(line: str) -> str:
-    """Return text with its line breaks and control characters escaped: a message cannot forge a second line."""
+    """Return text with escaped line breaks and control characters, so that a message cannot forge a second line."""
     return line if line.isprintable() else escaped(json.dumps(line, ensure_ascii=False)[1:-1])
 
 

@@ -1,4 +1,4 @@
-"""The manager: starts caches, controllers and servers, elects a leader and stops them in order."""
+"""The manager: starts caches, controllers and servers, elects a leader, and stops them in order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Finding what a package wants of a manager: its kinds go into the scheme, its `setup_with_manager(mgr)` are called.
+"""Discovery: registers the kinds of a package, and calls the `setup_with_manager(mgr)` of its modules.
 
-A module takes part by being there: whoever adds a controller adds a file and edits none. Everything is imported before anything is
-called, so a `setup_with_manager` finds every kind registered.
+A new controller is a new file, and no other file changes. All modules are imported before the first call, so every kind is registered then.
 """
 
 from __future__ import annotations
@@ -23,18 +22,21 @@ SETUP: Final = "setup_with_manager"
 
 
 class HasScheme(Protocol):
-    """What discovery needs of a manager; the functions it finds get the whole of it."""
+    """The part of a manager that discovery uses.
+
+    The functions it finds receive the whole manager.
+    """
 
     @property
     def scheme(self) -> Scheme: ...
 
 
 def discover(manager: HasScheme, package: str) -> None:
-    """Register the kinds that are defined in a package, and call `setup_with_manager(mgr)` of each of its modules that has one.
+    """Register the kinds of a package, and call `setup_with_manager(mgr)` of each module that has one.
 
-    Modules are taken by their dotted names, sub-packages included; left out are `__main__` and tests. Raises: ConfigError for a package
-    that is not there, a module that cannot be imported, a `setup_with_manager` that is async or takes something else, and a kind that
-    two classes stand for.
+    Modules are imported in the order of their dotted names, with sub-packages, except `__main__` and tests. Raises: ConfigError for a
+    missing package, a module that cannot be imported, a `setup_with_manager` that is async or has other parameters, and a kind with two
+    classes.
     """
     modules = sorted(modules_below(package, _imported), key=lambda module: module.__name__)
     setups = [(module, _setup(module)) for module in modules]
@@ -46,7 +48,7 @@ def discover(manager: HasScheme, package: str) -> None:
 
 
 def modules_below(name: str, imported: Callable[[str], ModuleType]) -> Iterator[ModuleType]:
-    """Import a package, or module, and what is below it by `imported`, and yield each; `__main__` and tests are left out."""
+    """Import a package or module and all modules below it with `imported`, and yield each, except `__main__` and tests."""
     module = imported(name)
     yield module
     for entry in pkgutil.iter_modules(getattr(module, "__path__", ())):
@@ -106,7 +108,7 @@ def _register(scheme: Scheme, module: ModuleType) -> None:
 
 
 def is_kind(value: object) -> TypeGuard[type[Object]]:
-    """Say whether it is a class that stands for a kind of its own."""
+    """Return whether a value is a class of a kind."""
     if not (isinstance(value, type) and issubclass(value, Object)):
         return False
     return not issubclass(value, (Unstructured, PartialObjectMetadata)) and value.__kind_info__ is not None

@@ -1,4 +1,4 @@
-"""The command line of an operator: which cluster, as what, listening where, logging how. argparse, so it costs nothing to import."""
+"""Command-line flags of an operator: cluster, leader election, addresses and logging."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What the command line said. `args` holds everything that was parsed, your own arguments too."""
+    """The parsed flags. `args` has all parsed arguments, including your own."""
 
     args: argparse.Namespace
     kubeconfig: str | None
@@ -36,25 +36,25 @@ class Flags:
     environ: Mapping[str, str]
     debug_bind_address: str = ""
     webhook_cert_path: str = ""
-    """The folder of the webhook server's certificate; empty: as the program says."""
+    """The folder of the webhook server's certificate; empty: as set in code."""
 
     webhook_cert_name: str = "tls.crt"
     webhook_cert_key: str = "tls.key"
     webhook_port: int | None = None
     metrics_secure: bool | None = None
-    """None: as the program says."""
+    """None: as set in code."""
 
     metrics_cert_path: str = ""
-    """The folder of the metrics server's certificate; empty: as the program says."""
+    """The folder of the metrics server's certificate; empty: as set in code."""
 
     metrics_cert_name: str = "tls.crt"
     metrics_cert_key: str = "tls.key"
 
     def get_config(self) -> Config:
-        """Return the cluster to use: flag, KUBECONFIG, pod, ~/.kube/config, in this order.
+        """Return the configuration of the cluster: flag, KUBECONFIG, pod, ~/.kube/config, in this order.
 
-        This is the command line's door: a configuration that cannot be used ends the process with code 1 and one line that says why.
-        `ctrl.get_config(flags.kubeconfig, flags.context)` raises ConfigError instead.
+        An invalid configuration ends the process with code 1 and one line with the cause. `ctrl.get_config(flags.kubeconfig,
+        flags.context)` raises ConfigError instead.
         """
         from ctrlruntime.rest.config import get_config
 
@@ -65,14 +65,14 @@ class Flags:
             sys.exit(1)
 
     def election(self, options: LeaderElection | None) -> LeaderElection | None:
-        """Return the election options as the flags change them: None without `--leader-elect`."""
+        """Return the leader election options with the flags applied: None without `--leader-elect`."""
         if options is None or not self.leader_elect:
             return None
         namespace = self.leader_election_namespace
         return replace(options, namespace=namespace) if namespace else options
 
     def cache(self, options: CacheOptions | None) -> CacheOptions | None:
-        """Return the cache options with the namespaces of WATCH_NAMESPACE (a comma list; unset or empty: as they are)."""
+        """Return the cache options with the namespaces of WATCH_NAMESPACE (a comma-separated list), if it is set."""
         namespaces = [name.strip() for name in self.environ.get("WATCH_NAMESPACE", "").split(",") if name.strip()]
         if not namespaces or (options is not None and options.namespaces):
             return options
@@ -81,7 +81,10 @@ class Flags:
         return CacheOptions(namespaces=namespaces) if options is None else replace(options, namespaces=namespaces)
 
     def webhook(self, options: WebhookOptions | None) -> WebhookOptions | None:
-        """Return the webhook options as the flags change them: a certificate path replaces whatever certificate they have."""
+        """Return the webhook options with the flags applied.
+
+        A certificate path replaces any other certificate.
+        """
         if not self.webhook_cert_path and self.webhook_port is None:
             return options
         from ctrlruntime.webhook.server import WebhookOptions
@@ -101,9 +104,11 @@ class Flags:
         )
 
     def secure_metrics(self, options: SecureMetrics | None) -> SecureMetrics | None:
-        """Return how metrics are served as the flags change it; None: plain HTTP, open to everybody.
+        """Return the secure metrics options with the flags applied.
 
-        Raises: ConfigError for a certificate that nothing would show.
+        None: plain HTTP, open to everybody.
+
+        Raises: ConfigError for a certificate that is not used.
         """
         is_secure = options is not None if self.metrics_secure is None else self.metrics_secure
         if not is_secure:
@@ -123,7 +128,10 @@ class Flags:
 
 
 def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | None = None) -> None:
-    """Add the operator's flags to a parser of your own. `log_options`: what holds where no --zap flag is given."""
+    """Add the operator's flags to your own parser.
+
+    `log_options`: the defaults for missing --zap flags.
+    """
     parser.add_argument(
         "--kubeconfig", metavar="PATH", help="kubeconfig file (default: KUBECONFIG, the pod's, ~/.kube/config)"
     )
@@ -197,12 +205,13 @@ def parse_flags(
     environ: Mapping[str, str] = os.environ,
     **parser_options: Any,
 ) -> Flags:
-    """Parse the command line, set up logging by it, and return what it said. `parser` may hold arguments of your own.
+    """Parse the command line, configure logging, and return the flags.
 
-    `log_options` says how to log where no --zap flag is given: `log.Options(devel=True)` for a console, default: JSON from info on. Without
-    a `parser`, `parser_options` go to the one that is made (`prog`, `description`…).
+    parser: your own parser, with your arguments.
+    log_options: the defaults for missing --zap flags, such as `log.Options(devel=True)` for a console. Default: JSON from level info.
+    parser_options: options for the parser (`prog`, `description`, …), if you pass none.
 
-    Exits with code 2 and the usage, as argparse does, for a flag that is unknown or malformed.
+    Exits with code 2 and the usage, as argparse does, for an unknown or invalid flag.
     """
     parser = parser or argparse.ArgumentParser(**parser_options)
     add_flags(parser, log_options=log_options)

@@ -1,4 +1,4 @@
-"""The manager: starts what belongs together in the right order, runs it, and stops it in the reverse order.
+"""The manager: starts all parts in order, runs them, and stops them in reverse order.
 
 ```text
 start   second loop, servers (metrics, probes) → webhooks → caches → runnables without leadership → warm-up
@@ -6,11 +6,11 @@ start   second loop, servers (metrics, probes) → webhooks → caches → runna
 stop    runnables without leadership → with leadership → webhooks → caches → servers → lease released → recorded Events flushed → second loop
 ```
 
-What runs here runs on the main event loop, with the user's code. Election, watchdog, probes and metrics run on the second loop, in a thread of
-its own (`sideloop`), so that user code that blocks loses neither lease nor probe; what they need of the main loop they ask for.
+This code runs on the main event loop, with the user's code. Leader election, watchdog, probes and metrics run on the second loop, in its
+own thread (`sideloop`), so that blocking user code loses neither Lease nor probe. They request data from the main loop.
 
-Stopping has two phases: nothing new begins and running reconciles may finish inside the grace, with a working client; then they are
-cancelled. Nothing here is global: two managers can live in one process.
+A stop has two phases. First no new reconcile starts, and running reconciles can finish within the grace period, with a working client. Then
+they are cancelled. Nothing here is global: two managers can run in one process.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _RELEASE: Final = 1.0
-"""Seconds to release the lease in, when the grace is over before that begins."""
+"""Seconds to release the Lease if the grace period is already over."""
 
 
 ANSWER_WITHIN: Final = 4.0
-"""Seconds the main loop has to begin what the second one asks of it; less than a health check may take."""
+"""Seconds until the main loop must start a call from the second loop; less than the timeout of a health check."""
 
 
 class Manager:
-    """Runs controllers and other runnables against one cluster. Make it with `new_manager`."""
+    """Runs controllers and other runnables for one cluster. Create it with `new_manager`."""
 
     def __init__(
         self,
@@ -101,10 +101,10 @@ class Manager:
         self.journal = Journal()
         self.controller_defaults = controller_defaults or ControllerDefaults()
         self.declarations = Declarations()
-        """What builders and recorders said to this manager; roles are generated from it."""
+        """Declarations of builders and recorders, from which roles are generated."""
 
         self.elected = asyncio.Event()
-        """Set once this process is the leader, or at once when there is no election."""
+        """Set when this process becomes the leader, or at once without leader election."""
 
         self.liveness = healthz.Checks()
         self.readiness = healthz.Checks()
@@ -142,7 +142,7 @@ class Manager:
         self._watchdog = watchdog
         self._watch: LoopWatch | None = None
         self.on_stall: Callable[[str], None] = lambda _where: None
-        """Called on the second loop, several times a second, while code has blocked the main loop for `warn_after`, with where it stands."""
+        """Called on the second loop, several times a second, while code blocks the main loop for `warn_after`, with its line."""
 
         self._webhook_options = webhook
         self._webhook_server: WebhookServer | None = None
@@ -167,7 +167,7 @@ class Manager:
 
     @property
     def client(self) -> Client:
-        """Reads from the cache, writes to the server."""
+        """The client: reads from the cache, writes to the API server."""
         return self.cluster.client
 
     @property
@@ -176,34 +176,36 @@ class Manager:
 
     @property
     def api_reader(self) -> Reader:
-        """Reads that bypass the cache; works before the start, too."""
+        """A reader that always reads from the API server. Also works before the start."""
         return self.cluster.api_reader
 
     @property
     def metrics_address(self) -> Address | None:
-        """Host and port where /metrics is served, with the real port; None when it is not."""
+        """Host and actual port of /metrics; None if it is not served."""
         return None if self._metrics_server is None else self._metrics_server.address_if_running
 
     @property
     def health_probe_address(self) -> Address | None:
-        """Host and port where /healthz and /readyz are served, with the real port; None when they are not."""
+        """Host and actual port of /healthz and /readyz; None if they are not served."""
         return None if self._health_server is None else self._health_server.address_if_running
 
     @property
     def debug_address(self) -> Address | None:
-        """Host and port where /debug/ctrlruntime/ is served, with the real port; None when it is not."""
+        """Host and actual port of /debug/ctrlruntime/; None if it is not served."""
         return None if self._debug_server is None else self._debug_server.address_if_running
 
     @property
     def graceful_shutdown_timeout(self) -> float | None:
-        """Seconds running reconciles may take to finish at a stop; None: as long as they need."""
+        """Seconds that running reconciles may take at a stop; None: no limit."""
         return self._grace_seconds
 
     @property
     def webhook_server(self) -> WebhookServer:
-        """Serves webhooks on every replica; it is part of the manager once it has been asked for, which registering one does.
+        """The webhook server, which runs on every replica.
 
-        Raises: RuntimeError when it is asked for the first time after the start.
+        The first access adds it to the manager.
+
+        Raises: RuntimeError for the first access after the start.
         """
         if self._webhook_server is None:
             self._refuse_late("the webhook server")
@@ -223,13 +225,16 @@ class Manager:
             await self.cache.list(kind, limit=1)
 
     def event_recorder(self, controller: str) -> EventRecorder:
-        """Return the recorder of Events in the name of a controller; the same one for the same name."""
+        """Return the event recorder of a controller; the same recorder for the same name."""
         if controller not in self.declarations.recorders:
             self.declarations.recorders.append(controller)
         return self.cluster.event_recorder(controller)
 
     def register_controller_name(self, name: str) -> None:
-        """Take the name of a controller that is added later. Raises: ConfigError when it is taken."""
+        """Reserve the name of a controller that is added later.
+
+        Raises: ConfigError if it is in use.
+        """
         self._refuse_taken_name(name)
         self._names[name] = None
 
@@ -243,8 +248,8 @@ class Manager:
     def add(self, runnable: Runnable | Callable[[], Awaitable[None]] | Cluster) -> None:
         """Run something with the manager: a Runnable, an async function (needs leadership), or another Cluster.
 
-        Before the start it is kept; afterwards it starts at once. Raises: TypeError, ConfigError for a cluster that is there already or the
-        name of another controller, RuntimeError while the manager is stopping.
+        After the start it runs at once. Raises: TypeError, ConfigError for a duplicate cluster or a controller name in use, RuntimeError
+        while the manager is stopping.
         """
         if self.is_stopping:
             raise RuntimeError(f"cannot add {runnable!r}: the manager is stopping")
@@ -269,10 +274,10 @@ class Manager:
                 self._waiting_for_warmup.append(accepted)
 
     def discover(self, package: str) -> None:
-        """Register the kinds that a package and its sub-packages define, and call `setup_with_manager(mgr)` of each module that has one.
+        """Import a package, register its kinds, and call `setup_with_manager(mgr)` of each module that has one.
 
-        Modules are taken in the order of their dotted names; `__main__` and tests are left out. Raises: ConfigError for a package or module
-        that cannot be imported and for a `setup_with_manager` that cannot be called with a manager.
+        It includes sub-packages, in the order of dotted names, except `__main__` and tests. Raises: ConfigError for a package or module
+        that cannot be imported, and for a `setup_with_manager` with the wrong signature.
         """
         discover(self, package)
 
@@ -299,18 +304,25 @@ class Manager:
         cluster.observers.add_change_observer(loops.saw)
 
     def add_healthz_check(self, name: str, check: healthz.Check) -> None:
-        """Add a liveness check. Raises: RuntimeError after the start, ValueError for a name that is taken."""
+        """Add a liveness check.
+
+        Raises: RuntimeError after the start, ValueError for a name in use.
+        """
         self._refuse_late(f"the liveness check {name!r}")
         self.liveness.add(name, check)
 
     def add_readyz_check(self, name: str, check: healthz.Check) -> None:
-        """Add a readiness check. Raises: RuntimeError after the start, ValueError for a name that is taken."""
+        """Add a readiness check.
+
+        Raises: RuntimeError after the start, ValueError for a name in use.
+        """
         self._refuse_late(f"the readiness check {name!r}")
         self.readiness.add(name, check)
 
     def add_metrics_handler(self, path: str, handler: Handler) -> None:
-        """Serve `handler` (an aiohttp.web handler) at `path` of the metrics server; it runs on the main event loop and returns a whole
-        response. Raises: RuntimeError after the start, ValueError.
+        """Serve `handler` (an aiohttp.web handler) at `path` of the metrics server.
+
+        It runs on the main event loop and must return a complete response. Raises: RuntimeError after the start, ValueError.
         """
         self._refuse_late(f"the metrics handler {path!r}")
         if path in self._metrics_handlers or path.rstrip("/") == "/metrics":
@@ -326,8 +338,8 @@ class Manager:
     async def start(self) -> None:
         """Run until `stop` is called, this call is cancelled, or something fails.
 
-        Raises: what failed first (an ExceptionGroup for several), LeaderElectionLostError, StopTimeoutError for a runnable that does not
-        end in the grace, RuntimeError for a second start.
+        Raises: the first error (an ExceptionGroup for several), LeaderElectionLostError, StopTimeoutError for a runnable that does not end
+        in the grace period, RuntimeError for a second start.
         """
         if self._started:
             raise RuntimeError("cannot start the manager: it was started before. Create another with new_manager")
@@ -355,7 +367,10 @@ class Manager:
         self._raise()
 
     def stop(self) -> None:
-        """Ask the manager to stop; `start` returns when everything has ended. May be called from signal handlers, and twice."""
+        """Request a stop.
+
+        `start` returns when everything has ended. May be called from signal handlers, and twice.
+        """
         self._stop.set()
 
     @property
@@ -498,7 +513,7 @@ class Manager:
         return asyncio.ensure_future(self._side.run(run))
 
     async def run_on_main_loop(self, factory: Callable[[], Awaitable[T]], /, *, timeout: float | None = None) -> T:
-        """Run the awaitable that `factory` makes on the manager's main event loop, and return its result.
+        """Run the awaitable that `factory` creates on the manager's main event loop, and return its result.
 
         HTTP handlers use it, because they run on the second event loop.
 
@@ -727,24 +742,24 @@ def new_manager(
     """Return a manager for the cluster of `config` (ours, or a kubernetes_asyncio `Configuration`).
 
     Args:
-        config: which cluster, as whom.
-        scheme: classes of your kinds; the built-in ones are always known.
-        flags: what `parse_flags` returned; its addresses and election switch hold unless given here.
+        config: the cluster and the credential.
+        scheme: the classes of your kinds; built-in kinds are included.
+        flags: the result of `parse_flags`; its addresses and leader election apply unless set here.
         cache: namespaces, selectors and transforms of the cache.
-        disable_cache_for: classes that are read from the server and never cached.
-        leader_election: one leader at a time, by a Lease; with `flags` only when `--leader-elect` is set.
+        disable_cache_for: classes that are always read live.
+        leader_election: elect one leader with a Lease; with `flags` only if `--leader-elect` is set.
         metrics_bind_address: host:port of `/metrics`; empty or "0", the default, turns it off.
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
-        graceful_shutdown_timeout: seconds running reconciles may take to finish; 0: none, None: as long as they need.
-        read_your_writes_timeout: seconds a cached read waits for this process's own writes.
-        controller_defaults: what holds for every controller that does not say otherwise.
-        metrics: where metrics are kept; default: a registry of the manager's own.
-        webhook: where webhooks are served and with which certificate; not read when there are none.
-        watchdog: when code that blocks the event loop is a warning, and when it ends leadership; None: nobody watches.
-        debug_bind_address: host:port of `/debug/ctrlruntime/` on loopback (a port alone will do); empty or "0", the default, turns it off.
-        tracing: makes OpenTelemetry spans of reconciles and API calls; None: there are none.
-        secure_metrics: serves `/metrics` over HTTPS to callers that may read it; None: over plain HTTP to everybody.
-        server_limits: what callers of metrics, probes and debug pages can cost; webhooks have `WebhookOptions.limits`.
+        graceful_shutdown_timeout: seconds that running reconciles may take at a stop; 0: none, None: no limit.
+        read_your_writes_timeout: seconds that a cached read waits for this process's own writes.
+        controller_defaults: defaults for all controllers.
+        metrics: the metrics; default: a new registry.
+        webhook: address and certificate of the webhook server; ignored without webhooks.
+        watchdog: when blocking code causes a warning, and when it ends leadership; None: no watchdog.
+        debug_bind_address: host:port of `/debug/ctrlruntime/` on loopback, or only a port; empty or "0", the default, turns it off.
+        tracing: creates OpenTelemetry spans of reconciles and API calls; None: none.
+        secure_metrics: serves `/metrics` over HTTPS to authorized callers; None: over plain HTTP to everybody.
+        server_limits: limits for callers of metrics, probes and debug pages; webhooks have `WebhookOptions.limits`.
 
     Raises:
         ConfigError: the configuration cannot be used.
@@ -790,7 +805,10 @@ def new_manager(
 
 @contextlib.asynccontextmanager
 async def running(manager: Manager) -> AsyncGenerator[Manager]:
-    """Run a manager inside a block, for tests and scripts; leaving the block stops it and raises what failed."""
+    """Run a manager inside a block, for tests and scripts.
+
+    The end of the block stops it and raises its error.
+    """
     task = asyncio.ensure_future(manager.start())
     ready = asyncio.ensure_future(manager.cluster.wait_running())
     try:

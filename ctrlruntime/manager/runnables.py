@@ -1,4 +1,4 @@
-"""Runnables and their groups: what a manager starts and stops together."""
+"""Runnables and their groups, which a manager starts and stops together."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _LAST_WORD = 1.0  # seconds between the last cancellation and being left behind
 
 @runtime_checkable
 class Runnable(Protocol):
-    """Anything a manager runs: `start` works until it is cancelled or its work is done.
+    """Anything that a manager runs: `start` runs until it is cancelled or done.
 
-    An attribute `needs_leader_election` (default True) says whether it waits for leadership. A method `async stop(grace)` is called instead
-    of cancelling, when there is one; so controllers end their reconciles in peace.
+    The attribute `needs_leader_election` (default True) sets whether it waits for leadership. If it has a method `async stop(grace)`, the
+    manager calls it instead of cancelling `start`, as controllers need to finish their reconciles.
     """
 
     async def start(self) -> None: ...
@@ -32,9 +32,9 @@ class Runnable(Protocol):
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """A runnable that ends by itself when asked to, inside `grace` seconds (None: as long as it takes).
+    """A runnable that ends by itself within `grace` seconds (None: no limit) after `stop` is called.
 
-    `stop` is called again with 0 when there is no time left after all (the lease is lost).
+    `stop` is called again with 0 if no time is left, because the Lease is lost.
     """
 
     async def stop(self, grace: float | None) -> None: ...
@@ -42,17 +42,17 @@ class Stoppable(Protocol):
 
 @runtime_checkable
 class WarmUp(Protocol):
-    """A runnable that can get ready before leadership is won."""
+    """A runnable that can prepare before it becomes the leader."""
 
     async def warmup(self) -> None: ...
 
 
 class StopTimeoutError(CtrlError):
-    """A runnable did not end inside the graceful shutdown timeout and is left behind."""
+    """A runnable did not end within the graceful shutdown timeout, and was abandoned."""
 
 
 class Phase(enum.Enum):
-    """Where a group stands."""
+    """The phase of a group."""
 
     COLLECTING = "runnables are kept until the group starts"
     RUNNING = "runnables start as they are added"
@@ -60,7 +60,10 @@ class Phase(enum.Enum):
 
 
 class Grace:
-    """The time a stop may take, for all that stops together. `seconds`: None is without bound; it can be cut short."""
+    """The grace period of a stop, shared by all runnables.
+
+    `seconds`: None is no limit; it can be cut short.
+    """
 
     def __init__(self, seconds: float | None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds = seconds
@@ -69,21 +72,27 @@ class Grace:
         self._ends = None if seconds is None else clock() + seconds
 
     def left(self) -> float | None:
-        """Return the seconds that are left, 0 or more; None for no bound."""
+        """Return the remaining seconds, 0 or more; None for no limit."""
         return None if self._ends is None else max(0.0, self._ends - self._clock())
 
     @property
     def is_over_early(self) -> bool:
-        """Whether there never was a grace, or it was cut short: what does not end is then no failure."""
+        """Whether the grace period is 0 or was cut short.
+
+        A runnable that does not end is then not an error.
+        """
         return not self.seconds or self.is_cut.is_set()
 
     def cut(self) -> None:
-        """End it now."""
+        """End the grace period now."""
         self._ends = self._clock()
         self.is_cut.set()
 
     async def wait(self, tasks: set[asyncio.Task[None]], *, margin: float) -> set[asyncio.Task[None]]:
-        """Wait for the tasks until `margin` seconds after the end of the grace; return those that are not done."""
+        """Wait for the tasks until `margin` seconds after the end of the grace period.
+
+        Return those that are not done.
+        """
         cut = asyncio.ensure_future(self.is_cut.wait())
         try:
             while pending := {task for task in tasks if not task.done()}:
@@ -112,7 +121,7 @@ class FunctionRunnable:
 
 
 def actor_of(runnable: object, *, fenced: bool) -> Actor:
-    """Return for whom calls of a runnable are made: a controller has a name."""
+    """Return the actor of a runnable's calls. A controller has a name."""
     return Actor(str(getattr(runnable, "name", "") or ""), fenced=fenced)
 
 
@@ -121,7 +130,10 @@ def needs_leader_election(runnable: Runnable) -> bool:
 
 
 class Group:
-    """Runnables of one kind. `failed` is told of what a runnable raised, `ended` of one that ended without; cancellation is not an error."""
+    """Runnables of one type.
+
+    `failed` is called with the error of a runnable, `ended` with a runnable that ended without one. Cancellation is not an error.
+    """
 
     def __init__(
         self,
@@ -145,7 +157,10 @@ class Group:
         return not self._waiting and not self._tasks
 
     def add(self, runnable: Runnable) -> None:
-        """Start the runnable with the group, or at once. Raises: RuntimeError while the group stops."""
+        """Start the runnable with the group, or at once.
+
+        Raises: RuntimeError while the group stops.
+        """
         match self.phase:
             case Phase.COLLECTING:
                 self._waiting.append(runnable)
@@ -155,7 +170,7 @@ class Group:
                 raise RuntimeError(f"cannot add {runnable!r}: the manager is stopping")
 
     def start(self) -> None:
-        """Start what was added so far; does nothing the second time, and nothing once the group stops."""
+        """Start all runnables. Does nothing the second time, or once the group stops."""
         if self.phase is not Phase.COLLECTING:
             return
         self.phase = Phase.RUNNING
@@ -164,7 +179,10 @@ class Group:
             self._start(runnable)
 
     async def stop(self, grace: Grace) -> list[BaseException]:
-        """Stop all runnables side by side and return what went wrong. One that does not end in time is left behind and named."""
+        """Stop all runnables in parallel, and return their errors.
+
+        A runnable that does not end in time is abandoned and named.
+        """
         self.phase = Phase.STOPPING
         waiting, self._waiting = self._waiting, []
         # A runnable that was warmed up and never started holds watches all the same.
@@ -234,7 +252,7 @@ def _awaitable(started: object, runnable: object) -> Awaitable[None]:
 
 
 def as_runnable(runnable: Any) -> Runnable:
-    """Return what `Manager.add` was given as a runnable. Raises: TypeError that says what is needed."""
+    """Return the argument of `Manager.add` as a runnable. Raises: TypeError."""
     given: object = runnable
     if isinstance(given, type) or not (hasattr(given, "start") or callable(given)):
         raise TypeError(f"cannot run {runnable!r}: pass an object with `async def start(self)`, or an async function")

@@ -1,8 +1,8 @@
-"""The watchdog: asks the main event loop, again and again, whether it still answers, and tells where it stands when it does not.
+"""The watchdog: checks repeatedly whether the main event loop responds, and reports the line at which it is blocked.
 
-It runs on the second loop. A beat goes to the main loop by `call_soon_threadsafe`; until its answer comes back the loop is *stalled*. From
-`warn_after` seconds on that is a warning with the stack of the main thread; from `unhealthy_after` seconds on the loop is *hung*: `trouble`
-says so, which the election and the liveness probe ask for.
+It runs on the second loop. It sends a beat to the main loop with `call_soon_threadsafe`. Until the response arrives, the loop is *stalled*.
+After `warn_after` seconds there is a warning with the stack of the main thread. After `unhealthy_after` seconds the loop is *hung*:
+`trouble` returns the cause, which leader election and the liveness probe read.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.metrics import LoopMetrics
 
 BEATS: Final = 4
-"""Beats within `warn_after` seconds."""
+"""The number of beats within `warn_after` seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watchdog:
-    """What happens when code blocks the event loop: a warning with its stack, and at last the end of leadership. Times are seconds.
+    """Limits for code that blocks the event loop: a warning with the stack, then the end of leadership. Times are seconds.
 
-    Raises: ConfigError for times that do not fit together.
+    Raises: ConfigError for invalid times.
     """
 
     warn_after: float = 1.0
-    """How long the event loop may not answer before there is a warning."""
+    """The time without a response after which there is a warning."""
 
     unhealthy_after: float = 60.0
-    """How long it may not answer before the lease is not renewed any more and liveness fails."""
+    """The time without a response after which the Lease is no longer renewed and liveness fails."""
 
     def __post_init__(self) -> None:
         if not 0 < self.warn_after <= self.unhealthy_after:
@@ -50,7 +50,10 @@ USUAL: Final = Watchdog()
 
 
 class _Beat:
-    """One question to the main loop. `sent` is moved on by time in which the whole process stood still."""
+    """One beat to the main loop.
+
+    `sent` is moved forward by the time in which the whole process was paused.
+    """
 
     __slots__ = ("answered", "sent")
 
@@ -62,7 +65,7 @@ class _Beat:
 class LoopWatch:
     """Watches the loop `watched`, which runs in the thread `thread` (its ident).
 
-    `on_stall` is called at each look while a warning is due, with where the loop stands. `clock` counts seconds.
+    `on_stall` is called at each check while a warning is active, with the line of the loop. `clock` is in seconds.
     """
 
     def __init__(
@@ -92,41 +95,41 @@ class LoopWatch:
     # --- what others ask; safe in any thread ------------------------------------------------------------------------
 
     def stalled_for(self) -> float:
-        """Return the seconds the loop has not answered; 0 when it owes no answer."""
+        """Return the seconds for which the loop has not responded; 0 if no response is pending."""
         beat = self._beat
         return 0.0 if beat is None or beat.answered is not None else max(0.0, self._clock() - beat.sent)
 
     def describe(self) -> str:
-        """Return for how long the loop has not answered, and where it stands."""
+        """Return the time for which the loop has not responded, and its line."""
         if self._has_ended:
             return "the main event loop has ended"
         place = where(self._frame())
         return f"the main event loop has not answered for {self.stalled_for():.1f} s" + (f": {place}" if place else "")
 
     def stack(self) -> list[str]:
-        """Return the stack of the watched loop's thread at this moment, the innermost line last."""
+        """Return the current stack of the watched loop's thread, with the innermost line last."""
         return [frames.line(place) for place in frames.outwards(self._frame())][::-1]
 
     def trouble(self) -> str:
-        """Return why the loop counts as hung, so that this process must not lead; empty while it does not."""
+        """Return why the loop counts as hung, so that this process must not lead; empty if it does not."""
         return self.describe() if self.stalled_for() >= self._options.unhealthy_after else ""
 
     def check(self) -> None:
-        """Raise UnhealthyError when the loop is hung or has ended: the liveness check."""
+        """Raise UnhealthyError if the loop is hung or has ended. This is the liveness check."""
         if self._has_ended or self.trouble():
             raise UnhealthyError(self.describe())
 
     # --- watching ---------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Watch until cancelled, or until the loop that is watched is closed."""
+        """Watch until cancelled, or until the watched loop is closed."""
         while True:
             if not self.look():
                 return
             await asyncio.sleep(self._period)
 
     def look(self) -> bool:
-        """Take one look, as `run` does at intervals; False when there is nothing to watch any more."""
+        """Check once, as `run` does at intervals. Return False if the loop has ended."""
         self._has_ended = self._watched.is_closed()
         if self._has_ended:
             return False
@@ -204,6 +207,6 @@ class LoopWatch:
 
 
 def where(frame: FrameType | None) -> str:
-    """Return the innermost line of user code of a stack as `file:line in function`, else of any code; empty without a stack."""
+    """Return the innermost line of user code in a stack as `file:line in function`, else of any code; empty without a stack."""
     places = list(frames.outwards(frame))
     return frames.user_line(places) or (frames.line(places[0]) if places else "")

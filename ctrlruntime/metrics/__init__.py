@@ -1,4 +1,4 @@
-"""What a manager counts, under controller-runtime's names."""
+"""The metrics of a manager, with the names of controller-runtime."""
 
 from ctrlruntime.metrics.cache import CacheMetrics
 from ctrlruntime.metrics.client import ClientMetrics

@@ -1,10 +1,10 @@
-"""What the cache of one kind holds and how its watches fare; controller-runtime has no such metrics."""
+"""Metrics of the cache of one kind and its watches. controller-runtime has none."""
 
 from __future__ import annotations
 
 
 class CacheMetrics:
-    """Plain numbers; the informer of the kind writes them."""
+    """Plain counters, written by the informer of the kind."""
 
     __slots__ = (
         "cluster",
@@ -24,16 +24,16 @@ class CacheMetrics:
         self.cluster = cluster
         self.objects: float = 0
         self.size_bytes: float = 0
-        """Bytes of the objects' JSON as stored."""
+        """The size of the stored JSON in bytes."""
         self.subscribers: float = 0
-        """Watches of controllers that get the events of the kind."""
+        """Watches of controllers that receive the events of the kind."""
 
         self.relists: float = 0
         self.watch_restarts: dict[str, float] = {}
-        """Watches that ended and were begun anew, by why (ended, expired, stalled, cut, throttled, refused, failed)."""
+        """Restarts of watches by reason (ended, expired, stalled, cut, throttled, refused, failed)."""
 
         self.events_coalesced: float = 0
-        """Events merged with later ones of their key because a subscriber was behind."""
+        """Events merged with later ones of their object because a subscriber was slow."""
         self.decode_errors: float = 0
         self.last_activity: float | None = None
-        """When (by the monotonic clock) the server last proved that the watch is alive; None before the first time."""
+        """The time of the last activity on the monotonic clock; None before the first."""

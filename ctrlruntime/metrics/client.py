@@ -1,41 +1,41 @@
-"""What the client of one cluster waited for, and which of its writes led nowhere; controller-runtime has no such metrics."""
+"""Metrics of the client of one cluster: waits of reads, and redundant writes. controller-runtime has none."""
 
 from __future__ import annotations
 
 
 class ClientMetrics:
-    """Plain numbers; the gate and the loop detector of the cluster write them, on one event loop."""
+    """Plain counters, written by the gate and the loop detector of the cluster on one event loop."""
 
     __slots__ = ("cluster", "loops", "read_fallbacks", "read_wait_seconds", "read_waits", "redundant_writes")
 
     def __init__(self, cluster: str = "") -> None:
         self.cluster = cluster
         self.read_waits: dict[str, int] = {}
-        """Cached reads that had to wait for this process's own writes, by kind."""
+        """Cached reads that waited for this process's own writes, by kind."""
 
         self.read_wait_seconds: dict[str, float] = {}
         self.read_fallbacks: dict[str, int] = {}
-        """Cached reads that were answered by the server, since the cache had not caught up in time, by kind."""
+        """Cached reads that fell back to a live read because the cache was not current in time, by kind."""
 
         self.redundant_writes: dict[tuple[str, str, str], int] = {}
-        """Writes that changed nothing or will be taken back, by (controller, kind, reason)."""
+        """No-op, reverted and contested writes, by (controller, kind, reason)."""
 
         self.loops: dict[tuple[str, str, str], int] = {}
         """Objects for which such writes were repeated, by (controller, kind, reason)."""
 
     def read_waited(self, kind: str, seconds: float, *, live: bool) -> None:
-        """Count a read that waited, and whether the server had to answer it."""
+        """Count a read that waited, and whether it became a live read."""
         self.read_waits[kind] = self.read_waits.get(kind, 0) + 1
         self.read_wait_seconds[kind] = self.read_wait_seconds.get(kind, 0.0) + seconds
         if live:
             self.read_fallbacks[kind] = self.read_fallbacks.get(kind, 0) + 1
 
     def wasted(self, controller: str, kind: str, reason: str) -> None:
-        """Count a write that led nowhere."""
+        """Count a redundant write."""
         key = (controller, kind, reason)
         self.redundant_writes[key] = self.redundant_writes.get(key, 0) + 1
 
     def looped(self, controller: str, kind: str, reason: str) -> None:
-        """Count an object whose writes are a loop."""
+        """Count an object with a write loop."""
         key = (controller, kind, reason)
         self.loops[key] = self.loops.get(key, 0) + 1

@@ -1,4 +1,7 @@
-"""Turns the counters of a `Metrics` into Prometheus families. The only module here that imports prometheus_client."""
+"""Converts the counters of a `Metrics` to Prometheus families.
+
+Only this module imports prometheus_client.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def _readable(accept: str) -> str:
 
 
 class Collector(PrometheusCollector):
-    """The families of one manager."""
+    """The metric families of one manager."""
 
     def __init__(self, metrics: Counters) -> None:
         self._metrics = metrics

@@ -19,7 +19,7 @@ TIME_BOUNDS: Final = (
 
 
 class ControllerMetrics:
-    """Plain counters; add to them on the event loop of the controller."""
+    """Plain counters, for the event loop of the controller."""
 
     __slots__ = (
         "active_workers",
@@ -37,20 +37,20 @@ class ControllerMetrics:
         self.name = name
         self.results: dict[ReconcileResult, int] = dict.fromkeys(RESULTS, 0)
         self.time = Histogram(TIME_BOUNDS)
-        """Seconds each reconcile took."""
+        """The seconds of each reconcile."""
         self.errors = 0
-        """Reconciles that raised, terminal ones included."""
+        """Failed reconciles, including terminal errors."""
         self.terminal_errors = 0
         self.panics = 0
         self.timeouts = 0
-        """Reconciles ended by their own deadline."""
+        """Reconciles that timed out."""
         self.active_workers = 0
         self.max_concurrent_reconciles = 0
 
     def count(self, result: ReconcileResult) -> None:
-        """Count one reconcile by how it ended."""
+        """Count one reconcile by its result."""
         self.results[result] += 1
 
     def observe(self, seconds: float) -> None:
-        """Count the time one reconcile took."""
+        """Record the time of one reconcile."""
         self.time.observe(seconds)

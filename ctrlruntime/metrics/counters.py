@@ -1,4 +1,4 @@
-"""The counters of one manager, handed out by name. Counting is adding to plain attributes."""
+"""The counters of one manager, by name. Counting adds to plain attributes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from ctrlruntime.metrics.workqueue import QueueMetrics
 
 
 class Counters:
-    """Hands out counters by name, always the same ones for the same name; their series exist, at zero, from then on."""
+    """Returns counters by name, always the same ones for the same name.
+
+    Their series then exist with the value zero.
+    """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -35,7 +38,7 @@ class Counters:
         self._included: list[Counters] = []
 
     def include(self, other: Counters) -> None:
-        """Serve the numbers of a further cluster (requests, client, caches, Events, refused writes) with these."""
+        """Also serve the metrics of another cluster (requests, client, caches, Events, rejected writes)."""
         if other is not self and other not in self._included:
             self._included.append(other)
 
@@ -48,25 +51,25 @@ class Counters:
         return self._workqueues.get(name) or self._workqueues.setdefault(name, QueueMetrics(name))
 
     def leader(self, name: str) -> LeaderMetrics:
-        """Return the state of the election for the lease `name`."""
+        """Return the state of the leader election for the Lease `name`."""
         return self._leaders.get(name) or self._leaders.setdefault(name, LeaderMetrics(name))
 
     def cache(self, kind: str, cluster: str = "") -> CacheMetrics:
-        """Return the numbers of the cache of one kind (`Deployment.apps`) in one cluster ("" is the manager's own)."""
+        """Return the metrics of the cache of one kind (`Deployment.apps`) in one cluster ("" is the manager's own)."""
         key = (kind, cluster)
         return self._caches.get(key) or self._caches.setdefault(key, CacheMetrics(kind, cluster))
 
     def client(self, cluster: str = "") -> ClientMetrics:
-        """Return the numbers of the client of one cluster ("" is the manager's own)."""
+        """Return the metrics of the client of one cluster ("" is the manager's own)."""
         return self._clients.get(cluster) or self._clients.setdefault(cluster, ClientMetrics(cluster))
 
     def events(self, controller: str, cluster: str = "") -> EventMetrics:
-        """Return the counters of the recorder of Events of `controller` in one cluster ("" is the manager's own)."""
+        """Return the counters of the event recorder of `controller` in one cluster ("" is the manager's own)."""
         key = (controller, cluster)
         return self._events.get(key) or self._events.setdefault(key, EventMetrics(controller, cluster))
 
     def server(self, name: str) -> ServerMetrics:
-        """Return the numbers of the HTTP server `name` of the operator."""
+        """Return the metrics of the HTTP server `name` of the operator."""
         return self._servers.get(name) or self._servers.setdefault(name, ServerMetrics(name))
 
     # Copies: a scrape runs in another thread than the one that adds.
@@ -104,19 +107,19 @@ class Counters:
         return _sum(self.rest.counts(), *(other.requests() for other in self._included))
 
     def throttled_seconds(self) -> dict[str, float]:
-        """Return the seconds requests waited because a server asked for it, by host."""
+        """Return the seconds that requests waited because of Retry-After, by host."""
         return _sum(self.rest.throttled_seconds(), *(other.throttled_seconds() for other in self._included))
 
     def waited_seconds(self) -> dict[tuple[str, str], float]:
-        """Return the seconds requests waited before they were sent, by (reason, host)."""
+        """Return the seconds that requests waited before they were sent, by (reason, host)."""
         return _sum(self.rest.waited_seconds(), *(other.waited_seconds() for other in self._included))
 
     def refused_writes(self) -> dict[str, int]:
-        """Return the number of writes the fence refused, by controller."""
+        """Return the number of writes that the fence rejected, by controller."""
         return _sum(self.fence.counts(), *(other.refused_writes() for other in self._included))
 
     def proof_age(self, cache: CacheMetrics) -> float | None:
-        """Return the seconds since the watch of a cache last proved alive, None when it never did."""
+        """Return the seconds since the last activity of a watch, or None if there was none."""
         moment = cache.last_activity
         return None if moment is None else max(0.0, self._clock() - moment)
 

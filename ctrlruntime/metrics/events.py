@@ -1,10 +1,10 @@
-"""The counters of one recorder of Events."""
+"""The counters of one event recorder."""
 
 from __future__ import annotations
 
 
 class EventMetrics:
-    """Plain counters; the recorder adds to them under its lock."""
+    """Plain counters, written by the recorder under its lock."""
 
     __slots__ = ("cluster", "controller", "dropped")
 

@@ -1,4 +1,4 @@
-"""A histogram of plain integers: 0.2 µs an observation, turned into samples when somebody scrapes."""
+"""A histogram of plain integers: 0.2 µs for each value; converted to samples at a scrape."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from itertools import accumulate
 
 
 class Histogram:
-    """Counts values by upper `bounds` (ascending, the infinite one not among them).
+    """Counts values by upper `bounds` (ascending, without the infinite one).
 
-    One thread observes, any thread reads: what is read is whole, but may lack the observation that is being made.
+    One thread records, any thread reads. A read is consistent, but may lack the current value.
     """
 
     __slots__ = ("bounds", "counts", "sum")

@@ -1,4 +1,4 @@
-"""Who leads, as seen by one elector, and the writes that were refused for want of leadership."""
+"""Metrics of one elector, and of rejected writes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import threading
 
 
 class LeaderMetrics:
-    """`is_leader`: whether this process holds the lease `name`; `slow_paths`: renewals that had to read the lease
-    first.
+    """`is_leader`: whether this process holds the Lease `name`.
+
+    `slow_paths`: renewals that had to read the Lease first.
     """
 
     __slots__ = ("is_leader", "name", "slow_paths")
@@ -19,7 +20,7 @@ class LeaderMetrics:
 
 
 class FenceMetrics:
-    """Counts writes the fence refused, by controller ("" is a caller outside controllers); any thread may."""
+    """Counts writes that the fence rejected, by controller ("" is a caller outside controllers). Safe in any thread."""
 
     __slots__ = ("_counts", "_lock")
 
@@ -28,11 +29,11 @@ class FenceMetrics:
         self._lock = threading.Lock()
 
     def refused(self, controller: str) -> None:
-        """Count one write that was not begun."""
+        """Count one rejected write."""
         with self._lock:
             self._counts[controller] = self._counts.get(controller, 0) + 1
 
     def counts(self) -> dict[str, int]:
-        """Return the number of refused writes by controller."""
+        """Return the number of rejected writes by controller."""
         with self._lock:
             return dict(self._counts)

@@ -1,4 +1,4 @@
-"""How well the main event loop answers."""
+"""Metrics of the main event loop."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ LAG_BOUNDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 
 
 class LoopMetrics:
-    """Plain counters; the manager's second loop adds to them."""
+    """Plain counters, written on the manager's second loop."""
 
     __slots__ = ("blocked", "lag", "stalled")
 
     def __init__(self) -> None:
         self.lag = Histogram(LAG_BOUNDS)
-        """Seconds the main loop took to answer, each time it was asked."""
+        """The seconds that the main loop took to respond, for each check."""
         self.blocked = 0
-        """Times it did not answer for so long that a warning was due."""
+        """The number of times it was blocked long enough for a warning."""
         self.stalled = 0.0
-        """Seconds it has not answered now; 0 while it does."""
+        """The seconds for which it has not responded; 0 if it responds."""

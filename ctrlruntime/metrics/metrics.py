@@ -1,8 +1,8 @@
-"""One manager's metrics: counters are handed out from here, and turned into samples when somebody scrapes.
+"""The metrics of one manager: returns counters, and converts them to samples at a scrape.
 
-Names, labels and buckets are controller-runtime's, so its dashboards carry over; caches, which it does not measure,
-stand under `ctrlruntime_cache_`. Counting is adding to plain attributes: prometheus_client (50 ms to import) is loaded
-for the first scrape or the first metric of your own.
+Names, labels and buckets are those of controller-runtime, so that its dashboards work. Metrics of caches, which it does not have, start
+with `ctrlruntime_cache_`. Counting adds to plain attributes. prometheus_client (50 ms to import) is imported for the first scrape, or for
+the first metric of your own.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 
 class Metrics(Counters):
-    """Hands out counters by name, always the same ones for the same name; their series exist, at zero, from then on.
+    """Returns counters by name, always the same ones for the same name.
 
-    Without a `registry` of yours it has one of its own, with the process's and the interpreter's metrics in it.
+    Their series then exist with the value zero.
+
+    Without a `registry` it has its own, with the metrics of the process and the interpreter.
     """
 
     def __init__(
@@ -33,7 +35,7 @@ class Metrics(Counters):
 
     @property
     def registry(self) -> CollectorRegistry:
-        """The registry that is scraped; register metrics of your own with it."""
+        """The registry of the scrape; register your own metrics with it."""
         if self._registry is None:
             from ctrlruntime.metrics.collector import make_registry
 
@@ -48,8 +50,9 @@ class Metrics(Counters):
         self._registry = registry
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
-        """Return the body of a scrape and its content type, in the format an Accept header asks for. Safe in any
-        thread.
+        """Return the body of a scrape and its content type, in the format of an Accept header.
+
+        Safe in any thread.
         """
         from ctrlruntime.metrics.collector import render
 

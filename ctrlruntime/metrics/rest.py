@@ -1,4 +1,4 @@
-"""Requests to API servers, by answer."""
+"""Requests to API servers, by response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 
 class RestMetrics:
-    """Counts requests; any thread may."""
+    """Counts requests. Safe in any thread."""
 
     __slots__ = ("_counts", "_lock", "_throttled", "_waited")
 
@@ -17,28 +17,28 @@ class RestMetrics:
         self._lock = threading.Lock()
 
     def throttled(self, seconds: float, host: str) -> None:
-        """Add a time a request waits because the server asked for it (429 or 503 with Retry-After)."""
+        """Add the time that a request waits because of 429 or 503 with Retry-After."""
         with self._lock:
             self._throttled[host] = self._throttled.get(host, 0.0) + seconds
 
     def throttled_seconds(self) -> dict[str, float]:
-        """Return the seconds waited by host."""
+        """Return the seconds waited, by host."""
         with self._lock:
             return dict(self._throttled)
 
     def waited(self, seconds: float, reason: str, host: str) -> None:
-        """Add a time a request waited before it was sent: for a "connection", or for the client's own "rate" limit."""
+        """Add the time that a request waited before it was sent, for a "connection" or for the client's own "rate" limit."""
         key = (reason, host)
         with self._lock:
             self._waited[key] = self._waited.get(key, 0.0) + seconds
 
     def waited_seconds(self) -> dict[tuple[str, str], float]:
-        """Return the seconds waited by (reason, host)."""
+        """Return the seconds waited, by (reason, host)."""
         with self._lock:
             return dict(self._waited)
 
     def request(self, code: str, method: str, host: str) -> None:
-        """Count one answer; `code` is "<error>" when none came."""
+        """Count one response; `code` is "<error>" if there was none."""
         key = (code, method, host)
         # Two event loops send requests, and reading and writing back are two steps.
         with self._lock:

@@ -1,10 +1,10 @@
-"""What callers of one HTTP server cost it now, and how often a limit was met."""
+"""Metrics of one HTTP server: connections, bytes, and limits reached."""
 
 from __future__ import annotations
 
 
 class ServerMetrics:
-    """`connections` and `request_bytes` (of requests without an answer) are of now; `limited` counts by name of the limit."""
+    """`connections` and `request_bytes` (of requests without a response) are current values; `limited` counts by limit."""
 
     __slots__ = ("connections", "limited", "name", "request_bytes")
 

@@ -1,4 +1,4 @@
-"""The counters of one work queue, and the state it is asked for at a scrape."""
+"""The counters of one work queue, and its state at a scrape."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from ctrlruntime.metrics.histogram import Histogram
 DURATION_BOUNDS: Final = tuple(10.0**exponent for exponent in range(-8, 4))
 
 MAX_PRIORITIES: Final = 25
-"""Distinct priorities that get a depth of their own; the keys of others are counted together."""
+"""The number of priorities with their own depth; keys of other priorities are counted together."""
 
 OTHER_PRIORITIES: Final = "exceeded_cardinality_limit"
 
 
 class QueueState(NamedTuple):
-    """A queue at one moment: ready keys by priority, and the seconds each key in work has been there."""
+    """The state of a queue: ready keys by priority, and the work time of each key in work."""
 
     ready: Mapping[int, int]
     in_work: tuple[float, ...]
 
 
 class QueueMetrics:
-    """Plain counters; the queue adds to them on its event loop. `watch` gives the state that gauges are read from."""
+    """Plain counters, written by the queue on its event loop.
+
+    `watch` sets the state for gauges.
+    """
 
     __slots__ = ("_labels", "_shared_label", "_state", "adds", "latency", "limiter_failures", "name", "retries", "work")
 
@@ -34,24 +37,24 @@ class QueueMetrics:
         self.retries = 0
         """Adds with a delay."""
         self.limiter_failures = 0
-        """Failures of the user's rate limiter."""
+        """Errors of the user's rate limiter."""
         self.latency = Histogram(DURATION_BOUNDS)
-        """Seconds between ready and taken."""
+        """Seconds between ready and handed out."""
         self.work = Histogram(DURATION_BOUNDS)
-        """Seconds between taken and done."""
+        """Seconds between handed out and done."""
         self._state: Callable[[], QueueState] | None = None
         self._labels: dict[int, str] = {}
         self._shared_label: tuple[str, ...] = ()
 
     def watch(self, state: Callable[[], QueueState]) -> None:
-        """Read gauges from `state` from now on. It is called at each scrape, perhaps in another thread."""
+        """Read gauges from `state`. It is called at each scrape, perhaps in another thread."""
         self._state = state
 
     def state(self) -> QueueState:
         return self._state() if self._state is not None else QueueState({}, ())
 
     def depths(self, ready: Mapping[int, int]) -> Iterable[tuple[str, int]]:
-        """Return the depth for each label of `priority` there ever was: a level that emptied is reported as 0."""
+        """Return the depth for each label of `priority` seen so far; an empty level is 0."""
         for priority in ready:
             if priority not in self._labels and len(self._labels) < MAX_PRIORITIES:
                 self._labels[priority] = str(priority)

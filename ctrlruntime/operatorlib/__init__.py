@@ -1,6 +1,6 @@
-"""What operators bolt on: conditions for OLM, pruning, ownership by annotation, pausing, variables for operands.
+"""Add-ons for operators: OLM conditions, pruning, owners in annotations, pausing, variables for operands.
 
-Each module stands alone and takes a client, an event or a mapping of variables; nothing else of the package knows them.
+The modules are independent of each other, and the rest of the package does not use them.
 """
 
 from ctrlruntime.operatorlib.handlers import (

@@ -1,4 +1,4 @@
-"""Handlers that operators share: owners named by annotations, objects that are paused, and a metric of what there is."""
+"""Event handlers: owners in annotations, paused objects, and a metric for each object."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ T = TypeVar("T", default=Any)
 R = TypeVar("R", default=Request)
 
 OWNER: Final = "operator-sdk/primary-resource"
-"""The annotation with the owner's `namespace/name`, or `name` of one without a namespace."""
+"""The annotation with the owner's `namespace/name`, or `name` of a cluster-scoped owner."""
 
 OWNER_TYPE: Final = "operator-sdk/primary-resource-type"
 """The annotation with the owner's `Kind.group`."""
 
 
 def set_owner_annotations(owner: Object, obj: Object) -> None:
-    """Name `owner` in the annotations of `obj`, which may be in any namespace, or in none.
+    """Set `owner` in the annotations of `obj`, in any namespace, or cluster-scoped.
 
-    Kubernetes does not delete `obj` with its owner: give the owner a finalizer that does. These annotations are those of operator-lib, for
-    operators that have them in their clusters. Others use `ctrl.controllerutil.set_tracked_owner`, which also writes a label by which the
-    dependents are found.
+    Kubernetes does not delete `obj` with its owner: add a finalizer to the owner. These annotations are those of operator-lib, for clusters
+    that already have them. Otherwise use `ctrl.controllerutil.set_tracked_owner`, which also sets a label for listing.
 
     Raises:
         ValueError: The owner has no name.
@@ -57,7 +56,7 @@ def set_owner_annotations(owner: Object, obj: Object) -> None:
 
 
 def enqueue_request_for_annotation(owner: type[Object]) -> EventHandler[Request, Any]:
-    """Return a handler that enqueues the owner that `set_owner_annotations` named; of an update the old and the new one."""
+    """Return a handler that enqueues the owner in the annotations of an object; for an update the old and the new owner."""
     return _Annotated(owner)
 
 
@@ -87,9 +86,11 @@ def _type_of(kind: GroupVersionKind) -> str:
 
 
 def pausable(handler: EventHandler[R, T], annotation: str) -> EventHandler[R, T]:
-    """Return a handler that passes over objects whose annotation says true. Raises: ValueError for a bad key.
+    """Return a handler that skips objects whose annotation is true.
 
-    An object is looked at again when the annotation changes, for that is an update of its own.
+    Raises: ValueError for an invalid key.
+
+    If the annotation is changed, this update enqueues the object.
     """
     return _Pausable(handler, check_key(annotation))
 
@@ -108,9 +109,9 @@ class _Pausable(EventHandler[R, T]):
 
 
 class InstrumentedEnqueueRequestForObject(EnqueueRequestForObject):
-    """Enqueues the object, and shows when it was created as the metric `resource_created_at_seconds`, until it is deleted.
+    """Enqueues the object, and exports its creation time as the metric `resource_created_at_seconds` until it is deleted.
 
-    `registry` is the manager's (`mgr.metrics.registry`). Two handlers of one registry share the metric.
+    `registry` is the manager's (`mgr.metrics.registry`). Two handlers with one registry share the metric.
     """
 
     def __init__(self, kind: type[Object], registry: CollectorRegistry) -> None:

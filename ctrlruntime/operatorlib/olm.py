@@ -1,7 +1,7 @@
-"""What an operator tells the Operator Lifecycle Manager about itself: the conditions of its OperatorCondition.
+"""Reports the conditions of the operator to the Operator Lifecycle Manager, in its OperatorCondition.
 
-OLM makes one OperatorCondition (operators.coreos.com/v2) for each operator it installs and names it in OPERATOR_CONDITION_NAME; the operator
-writes `spec.conditions`, of which OLM heeds `Upgradeable`.
+OLM creates one OperatorCondition (operators.coreos.com/v2) for each operator that it installs, and sets its name in
+OPERATOR_CONDITION_NAME. The operator writes `spec.conditions`, of which OLM uses `Upgradeable`.
 """
 
 from __future__ import annotations
@@ -66,17 +66,20 @@ class OperatorCondition(
     short_names=["condition"],
     categories=["olm"],
 ):
-    """How an operator is, in the eyes of OLM; it has the name of its ClusterServiceVersion. Fields that are not named here are kept."""
+    """The state of an operator for OLM.
+
+    It has the name of the ClusterServiceVersion. Other fields are kept.
+    """
 
     spec: OperatorConditionSpec = Field(default_factory=OperatorConditionSpec)
     status: OperatorConditionStatus | None = None
 
 
 class OperatorConditionFactory:
-    """Makes the conditions of the operator this process is.
+    """Creates the conditions of the operator in this process.
 
-    It reads past the caches and needs get and update of its one object, which OLM allows. Raises: ConfigError outside of OLM, that is without
-    OPERATOR_CONDITION_NAME, or without a namespace.
+    It reads live, and needs get and update of this one object, which OLM allows. Raises: ConfigError outside OLM (without
+    OPERATOR_CONDITION_NAME), or without a namespace.
     """
 
     def __init__(
@@ -94,7 +97,7 @@ class OperatorConditionFactory:
         self.key = NamespacedName(_namespace(environ, namespace_file), name)
 
     def condition(self, type: str) -> ReportedCondition:
-        """Return the condition of a type, such as `Upgradeable`; nothing is asked yet."""
+        """Return the condition of a type, such as `Upgradeable`. Sends no request."""
         return ReportedCondition(self._client, self.key, type)
 
 
@@ -107,16 +110,19 @@ class ReportedCondition:
         self.type = type
 
     async def get(self) -> Condition:
-        """Return what was reported. Raises: ConditionNotSetError, NotFound when OLM has removed the object."""
+        """Return the reported condition.
+
+        Raises: ConditionNotSetError, NotFound if OLM has deleted the object.
+        """
         found = find_condition((await self._read()).spec.conditions, self.type)
         if found is None:
             raise ConditionNotSetError(f"OperatorCondition {self._key} has no condition {self.type} yet")
         return found
 
     async def set(self, status: ConditionStatus | bool, *, reason: str, message: str = "") -> None:
-        """Report it. What is reported already is not written again.
+        """Report the condition. An unchanged condition is not written.
 
-        `reason` is one word in CamelCase. Raises: ValueError as `set_condition` does, NotFound, Conflict when others write all the time.
+        `reason` is one word in CamelCase. Raises: ValueError as `set_condition`, NotFound, Conflict if other clients write repeatedly.
         """
         for attempt in range(_ATTEMPTS):
             found = await self._read()

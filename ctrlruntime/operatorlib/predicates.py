@@ -1,4 +1,4 @@
-"""Predicates that operators share: pausing by annotation, kinds without a generation, and dependents of which only the wanted part counts."""
+"""Predicates: pausing by annotation, kinds without a generation, and dependents."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 def check_key(key: str) -> str:
-    """Return the key of an annotation. Raises: ValueError for what the API server would not take."""
+    """Return the key of an annotation. Raises: ValueError for an invalid key."""
     if label_key_problems(key.lower()):  # as for labels, but capitals may stand anywhere
         raise ValueError(f"{key!r} is not a key of an annotation: write it like example.com/paused")
     return key
 
 
 def is_paused(snapshot: Snapshot[Any], key: str) -> bool:
-    """Say whether an object's annotation says that it is to be left alone: 1, t, T, true, True or TRUE.
+    """Return whether an object's annotation pauses it: 1, t, T, true, True or TRUE.
 
-    What is neither true nor false is told in the log and does not pause: a typing error must not silence an operator.
+    A value that is neither true nor false is logged and does not pause, so that a typing error does not stop an operator.
     """
     value = snapshot.annotations.get(key, "")
     if value and value not in _TRUE | _FALSE:
@@ -44,7 +44,10 @@ def is_paused(snapshot: Snapshot[Any], key: str) -> bool:
 
 
 class PausePredicate(Predicate[Any]):
-    """Stops events of objects that are paused by an annotation; of an update the new object counts. Raises: ValueError for a bad key."""
+    """Drops events of objects that an annotation pauses; for an update, the new object.
+
+    Raises: ValueError for an invalid key.
+    """
 
     def __init__(self, key: str) -> None:
         self._key = check_key(key)
@@ -58,7 +61,7 @@ class PausePredicate(Predicate[Any]):
 
 
 class NoGenerationPredicate(Predicate[Any]):
-    """Lets updates pass of kinds without a generation only; for `GenerationChangedPredicate() | NoGenerationPredicate()`."""
+    """Passes only updates of kinds without a generation, for `GenerationChangedPredicate() | NoGenerationPredicate()`."""
 
     @override
     def update(self, event: UpdateEvent[Any], /) -> bool:
@@ -66,9 +69,9 @@ class NoGenerationPredicate(Predicate[Any]):
 
 
 class DependentPredicate(Predicate[Any]):
-    """For what an operator makes: its own creations say nothing new, deletions do, and updates that change more than the status.
+    """For objects that an operator creates: drops their creation and updates of only the status, passes deletions and other updates.
 
-    Both versions are cut from their bytes and compared; nothing is decoded into its class.
+    Both versions are compared as JSON, without decoding into a class.
     """
 
     @override

@@ -1,7 +1,7 @@
-"""Removing objects that have done their work: the oldest of many, or what is older than a time.
+"""Deletes finished objects: the oldest of many, or those older than an age.
 
-What may go is asked of each object first: a Pod that runs and a Job that is not complete stay, unless you say what may go of their kind; and
-whatever you object to stays in any case. Kinds whose loss cannot be made good are refused unless they are meant by name.
+Only objects that may be deleted are candidates. By default Pods that run and Jobs that are not complete are kept. Objects with a veto are
+always kept. Kinds whose deletion loses data or access must be enabled explicitly.
 """
 
 from __future__ import annotations
@@ -21,37 +21,46 @@ __all__ = ["Pruner", "keep_newest", "older_than"]
 T = TypeVar("T", bound=Object)
 
 Strategy: TypeAlias = Callable[[Sequence[Any]], Iterable[Any]]
-"""Gets the objects that may go, the newest first, and returns those that go."""
+"""Receives the objects that may be deleted, the newest first, and returns those to delete."""
 
 _IRREPLACEABLE: Final = frozenset(
     ("", kind)
     for kind in ("Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Secret", "ServiceAccount")
 ) | {("apiextensions.k8s.io", "CustomResourceDefinition")}
-"""Groups and kinds that take other people's data or access with them."""
+"""Groups and kinds whose deletion loses data or access."""
 
 
 def keep_newest(count: int) -> Strategy:
-    """Return a strategy that keeps the newest `count` objects. Raises: ValueError for a negative one."""
+    """Return a strategy that keeps the newest `count` objects.
+
+    Raises: ValueError for a negative one.
+    """
     if count < 0:
         raise ValueError(f"keep_newest({count}): a number of objects is 0 or more")
     return lambda objects: objects[count:]
 
 
 def older_than(age: timedelta, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Strategy:
-    """Return a strategy that removes what was created longer ago than `age`. Raises: ValueError for a negative one."""
+    """Return a strategy that deletes objects older than `age`.
+
+    Raises: ValueError for a negative one.
+    """
     if age < timedelta(0):
         raise ValueError(f"older_than({age}): an age is not below 0")
     return lambda objects: [each for each in objects if _created(each) < now() - age]
 
 
 class Pruner(Generic[T]):
-    """Removes objects of one kind, in one namespace or in all, that bear `labels`.
+    """Deletes objects of one kind with `labels`, in one namespace or in all.
 
-    `strategy` is `keep_newest(n)`, `older_than(age)`, or a function that gets the objects that may go, the newest first, and returns
-    those that go. `is_prunable` says of an object whether it has done its work; without it Pods that have succeeded, Jobs that are
-    complete, and ReplicaSets without Pods have, and for other kinds it has to be given. What `veto` says yes to stays all the same, and
-    is not counted. `sensitive=True` says that a kind whose loss takes data or access
-    along (Secret, Namespace, PersistentVolumeClaim and others) is meant. Raises: ConfigError for what is missing of these.
+    strategy: `keep_newest(n)`, `older_than(age)`, or a function that receives the objects that may be deleted, the newest first, and
+    returns those to delete.
+    is_prunable: returns whether an object may be deleted. Default for Pods: succeeded; Jobs: complete; ReplicaSets: without Pods. Required
+    for other kinds.
+    veto: returns whether to keep an object in any case; such objects are not counted.
+    sensitive: True allows kinds whose deletion loses data or access (Secret, Namespace, PersistentVolumeClaim and others).
+
+    Raises: ConfigError for a missing argument.
     """
 
     def __init__(
@@ -80,9 +89,9 @@ class Pruner(Generic[T]):
         self._veto: Callable[[T], bool] = veto or (lambda _: False)
 
     async def prune(self, *, dry_run: bool = False) -> list[T]:
-        """Remove what is to go and return it; with `dry_run` only return it.
+        """Delete objects and return them; with `dry_run` only return them.
 
-        An object that was changed or removed by somebody else since it was listed is passed over. Raises: what the client raises.
+        An object that another client changed or deleted since it was listed is skipped. Raises: the errors of the client.
         """
         listed = await self._client.list(self._kind, namespace=self._namespace, labels=self._labels)
         idle = [each for each in listed if self._may_go(each)]

@@ -1,4 +1,4 @@
-"""Variables that an operator hands on to what it runs: the proxy of the cluster, and images by their RELATED_IMAGE names."""
+"""Variables for operands: the proxy of the cluster, and images from RELATED_IMAGE variables."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PROXY: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
 def proxy_variables(environ: Mapping[str, str] = os.environ) -> list[EnvVar]:
-    """Return the proxy of this process as variables of a container: those that are set, each in upper and in lower case.
+    """Return the proxy of this process as variables of a container, each in upper and in lower case.
 
-    OLM sets them on an operator's Deployment in clusters with a proxy; programs differ in the case they look for.
+    OLM sets them on an operator's Deployment in clusters with a proxy; programs differ in the case that they read.
     """
     from ctrlruntime.api.core.v1 import EnvVar
 
@@ -33,9 +33,11 @@ def proxy_variables(environ: Mapping[str, str] = os.environ) -> list[EnvVar]:
 
 
 def related_image(name: str, default: str = "", environ: Mapping[str, str] = os.environ) -> str:
-    """Return the image that RELATED_IMAGE_NAME names, in a disconnected cluster a mirrored one with a digest; else `default`.
+    """Return the image in RELATED_IMAGE_NAME, or `default`.
 
-    `name` is written as it is spoken of (`memcached`, `kube-rbac-proxy`). Raises: ConfigError when there is neither.
+    In a disconnected cluster it is a mirrored image with a digest.
+
+    `name` is the name of the operand (`memcached`, `kube-rbac-proxy`). Raises: ConfigError without both.
     """
     variable = "RELATED_IMAGE_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
     image = environ.get(variable) or default

@@ -187,7 +187,7 @@ def _is_setup(value: Any) -> bool:
 def _checked_setup(function: Callable[..., Any]) -> Setup:
     where = f"{function.__module__}.setup"
     if inspect.iscoroutinefunction(function):
-        raise GenerateError(f"{where} is async, and is called before anything runs: make it a plain function")
+        raise GenerateError(f"{where} is async, but is called before the event loop runs. Make it a plain function")
     try:
         inspect.signature(function).bind(None)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Webhooks: admission of typed objects and raw requests, conversion, token authentication, and the server and certificates they need."""
+"""Webhooks: admission of typed objects and raw requests, conversion, token authentication, and the webhook server."""
 
 from ctrlruntime.webhook.admission import Admission, AdmissionHandler, LogFields, multi_mutating, multi_validating
 from ctrlruntime.webhook.authentication import (

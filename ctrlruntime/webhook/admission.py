@@ -1,6 +1,6 @@
-"""`Admission`: the frame around a handler: reads the review, runs the handler in its time, and answers whatever comes of it.
+"""`Admission` wraps a handler: it reads the review, runs the handler within its timeout, and returns a response in all cases.
 
-It takes requests and answers from `request` and `response`; servers and tests hand it bytes.
+It uses `request` and `response`. Servers and tests pass bytes.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from ctrlruntime.webhook.response import AdmissionResponse, answer_to, changed, 
 __all__ = ["Admission", "AdmissionHandler", "LogFields", "multi_mutating", "multi_validating"]
 
 BODY_LIMIT: Final = 7 * 1024 * 1024
-"""Bytes of a review: two objects of the largest size that the API server takes, and room for what JSON adds."""
+"""The maximum size of a review: two objects of the largest size that the API server accepts, with the overhead of JSON."""
 
 HandlerFunction: TypeAlias = Callable[[AdmissionRequest], Awaitable[AdmissionResponse]]
 
 LogFields: TypeAlias = Callable[[AdmissionRequest], Mapping[str, object]]
-"""The fields that lines logged by a handler carry."""
+"""The fields of log lines of a handler."""
 
 
 @runtime_checkable
 class AdmissionHandler(Protocol):
-    """Decides about requests. An async function does as well."""
+    """Handles admission requests. An async function works too."""
 
     async def handle(self, request: AdmissionRequest, /) -> AdmissionResponse: ...
 
@@ -51,11 +51,12 @@ class AdmissionHandler(Protocol):
 class Admission:
     """An admission webhook: `mgr.webhook_server.register("/mutate-sidecar-pod", Admission(handler))`.
 
-    `cached_kinds`: kinds the handler reads from the cache. Reviews wait for them, and are answered with 503 if they do not arrive in time.
-    `recover_panic=False` lets exceptions through to the HTTP server, for debugging. `log_constructor` replaces the fields of log lines.
+    cached_kinds: kinds that the handler reads from the cache. Reviews wait for them, and get a 503 if they do not sync in time.
+    recover_panic: False raises exceptions in the HTTP server, for debugging.
+    log_constructor: replaces the fields of log lines.
 
-    What the handler raises becomes the answer: `Denied` a 403, an API error (`invalid(…)`) its own Status, an object that `request.decode`
-    cannot read a 400; anything unexpected is logged with its traceback and answered 500 without it.
+    Exceptions of the handler become responses: `Denied` a 403, an API error (`invalid(…)`) its own Status, an object that `request.decode`
+    cannot read a 400. Others are logged with their traceback, and become a 500 without it.
     """
 
     kind: EndpointKind = "admission"
@@ -82,7 +83,10 @@ class Admission:
         return f"Admission({name_of(self._handle)})"
 
     async def answer(self, body: bytes, *, content_type: str = JSON, timeout: float | None = None) -> bytes:
-        """Return the answer to a review, in its own version. Raises: NotReadyError when the cache it reads has not started or synced."""
+        """Return the response to a review, in its own version.
+
+        Raises: NotReadyError if its cache has not started or synced.
+        """
         if problem := content_type_error(content_type):
             return self.refuse(400, problem)
         if not body:
@@ -96,7 +100,10 @@ class Admission:
         return write_review(review.api_version, review.request.uid, response, review.request.warnings)
 
     async def respond(self, request: AdmissionRequest, *, timeout: float | None = None) -> AdmissionResponse:
-        """Return the answer to a request. Raises: NotReadyError, and with `recover_panic=False` what the handler raises."""
+        """Return the response to a request.
+
+        Raises: NotReadyError, and with `recover_panic=False` the error of the handler.
+        """
         fields = self._fields(request) if self._log_constructor is None else self._log_constructor(request)
         # Webhooks run on every replica: what they write needs no leadership.
         with log.bound(**fields), acting(Actor("webhook", fenced=False)):
@@ -149,9 +156,9 @@ class Admission:
 
 
 def multi_mutating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFunction:
-    """Return a handler that runs mutating handlers in order, each on the object as the ones before left it.
+    """Return a handler that runs mutating handlers in order, each with the object of the previous one.
 
-    The first that refuses ends it; its answer carries no patches.
+    The first rejection ends it; its response has no patches.
     """
     functions = _several(handlers)
 
@@ -183,9 +190,9 @@ def multi_mutating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFunc
 
 
 def multi_validating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFunction:
-    """Return a handler that asks validating handlers in order; the first refusal is the answer.
+    """Return a handler that runs validating handlers in order; the first rejection is the response.
 
-    A handler that answers with patches is a mistake. Raises (when it is asked): PatchError.
+    Raises (when it runs): PatchError if a handler returns patches.
     """
     functions = _several(handlers)
 
@@ -209,7 +216,7 @@ def multi_validating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFu
 
 
 def handler_function(handler: AdmissionHandler | HandlerFunction) -> HandlerFunction:
-    """Return a handler as the function to call. Raises: ConfigError for what is none."""
+    """Return a handler as a function. Raises: ConfigError if it is not a handler."""
     given: object = handler
     method = getattr(given, "handle", None)
     function: Any = method if callable(method) else given

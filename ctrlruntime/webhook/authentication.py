@@ -1,4 +1,4 @@
-"""The token authentication webhook: the API server asks whose a bearer token is (a TokenReview)."""
+"""The token authentication webhook: the API server sends a bearer token in a TokenReview."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERSIONS: Final = ("authentication.k8s.io/v1", "authentication.k8s.io/v1beta1")
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """A token, and the audiences it should be for (none: the API server itself)."""
+    """A token, and the audiences it is for (none: the API server itself)."""
 
     token: str
     audiences: Sequence[str] = ()
@@ -36,7 +36,7 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenResponse:
-    """Whose the token is, for which of the audiences; or why nobody's."""
+    """The user of the token and its audiences, or the reason for a rejection."""
 
     authenticated: bool
     user: UserInfo | None = None
@@ -48,17 +48,17 @@ TokenHandler: TypeAlias = Callable[[TokenRequest], Awaitable[TokenResponse]]
 
 
 def authenticated(user: UserInfo, audiences: Sequence[str] = ()) -> TokenResponse:
-    """The token is this user's."""
+    """Return a response with the user of the token."""
     return TokenResponse(True, user, audiences)
 
 
 def unauthenticated(error: str = "") -> TokenResponse:
-    """The token is nobody's we know; `error` says why, in the API server's log."""
+    """Return a response that rejects the token; `error` is for the API server's log."""
     return TokenResponse(False, None, (), error)
 
 
 class TokenAuthentication:
-    """Answers TokenReviews with an async function from TokenRequest to TokenResponse."""
+    """Responds to TokenReviews with an async function from TokenRequest to TokenResponse."""
 
     kind: EndpointKind = "token authentication"
     body_limit: int = BODY_LIMIT
@@ -70,7 +70,7 @@ class TokenAuthentication:
         self._log = log.get_logger("authentication")
 
     async def answer(self, body: bytes, *, content_type: str = JSON, timeout: float | None = None) -> bytes:
-        """Return the answer to a review, in its own version."""
+        """Return the response to a review, in its own version."""
         if problem := content_type_error(content_type):
             return self.refuse(400, problem)
         try:

@@ -1,6 +1,6 @@
-"""Where a webhook server's certificate comes from, and who has to be told of it: three ways with one protocol.
+"""Sources of a webhook server's certificate: files, development mode, or a Secret, with one protocol.
 
-Files (cert-manager and OLM mount them) need nobody told. `development` makes its own and registers the webhooks, `secret` keeps a pair in the
+Files are mounted by cert-manager or OLM. `development` creates a certificate and registers the webhooks. `secret` stores a pair in the
 cluster and injects the CA.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["Announcement", "Certificates", "FileCertificates"]
 
 
 class Announcement(Protocol):
-    """What a certificate source may tell the cluster about: the server."""
+    """The data of the server that a certificate source registers in the cluster."""
 
     @property
     def registrations(self) -> tuple[Registration, ...]: ...
@@ -29,7 +29,7 @@ class Announcement(Protocol):
 
 
 class Certificates(Protocol):
-    """A source of key pairs. `reads` and `errors` count for metrics."""
+    """A source of key pairs. `reads` and `errors` are counters for metrics."""
 
     @property
     def reads(self) -> int: ...
@@ -38,24 +38,24 @@ class Certificates(Protocol):
     def errors(self) -> int: ...
 
     async def prepare(self) -> KeyPair:
-        """Return the pair to start with. Raises: ConfigError when there is none, APIStatusError."""
+        """Return the first pair. Raises: ConfigError if it does not exist, APIStatusError."""
         ...
 
     async def follow(self, use: Callable[[KeyPair], None]) -> None:
-        """Hand over each new pair, until cancelled."""
+        """Call `use` with each new pair, until cancelled."""
         ...
 
     async def announce(self, server: Announcement) -> None:
-        """Tell the cluster of the server, which listens now."""
+        """Register the server in the cluster, after it has started to listen."""
         ...
 
     async def retire(self) -> None:
-        """Take back what `announce` told; the server still answers."""
+        """Undo `announce`; the server still responds."""
         ...
 
 
 class FileCertificates:
-    """A pair in two files, read again when they change."""
+    """A pair in two files, which are read again when they change."""
 
     def __init__(self, certificate: Path, key: Path, *, interval: float = 1.0) -> None:
         self._watcher = CertWatcher(certificate, key, interval=interval)
@@ -84,7 +84,7 @@ class FileCertificates:
         await self._watcher.run()
 
     async def announce(self, server: Announcement) -> None:
-        """Nobody has to be told."""
+        """Do nothing: files need no registration."""
 
     async def retire(self) -> None:
-        """Nothing was told."""
+        """Do nothing: files need no registration."""

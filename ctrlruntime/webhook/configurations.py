@@ -1,6 +1,6 @@
-"""Webhook configurations in a cluster: those made from registrations, and the CA bundles in those that are there.
+"""Webhook configurations in a cluster: create them from registrations, and inject CA bundles.
 
-Development mode registers and removes; `secret` injects. Everything here is what the server's own client does, no reconciler.
+Used by development mode and `secret`, with the server's own client.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def webhook_configuration(
     registrations: Iterable[Registration],
     client_config: Callable[[str], Mapping[str, Any]],
 ) -> Unstructured | None:
-    """Return the configuration of the admission webhooks of one kind, in order of their names; None when there are none.
+    """Return the configuration of the admission webhooks of one kind, in order of their names; None without webhooks.
 
-    `client_config` says for a path where the API server finds it. Raises: ConfigError for two webhooks of one name.
+    `client_config` returns the address of a path for the API server. Raises: ConfigError for two webhooks of one name.
     """
     found: dict[str, tuple[WebhookRule, str]] = {}
     for each in registrations:
@@ -61,7 +61,7 @@ def webhook_configuration(
 
 
 async def put(client: Client, wanted: Unstructured) -> None:
-    """Create the configuration, or give the one of that name the same webhooks; its metadata stays as it is."""
+    """Create the configuration, or replace the webhooks of an existing one; its metadata stays."""
 
     def take_over(present: Unstructured) -> bool:
         present["webhooks"] = wanted["webhooks"]
@@ -76,7 +76,7 @@ async def put(client: Client, wanted: Unstructured) -> None:
 
 
 async def remove(client: Client, kind: type[Unstructured], name: str) -> None:
-    """Delete the object; one that is gone is not an error."""
+    """Delete the object. A missing object is not an error."""
     try:
         await client.delete(kind.from_dict({"metadata": {"name": name}, "apiVersion": _API, "kind": kind.__name__}))
     except NotFound:
@@ -86,7 +86,10 @@ async def remove(client: Client, kind: type[Unstructured], name: str) -> None:
 async def change(
     client: Client, kind: type[Unstructured], name: str, make: Callable[[Unstructured], bool]
 ) -> Unstructured | None:
-    """Change an object: `make` changes it in place and returns whether it did. Returns the object, None when there is none."""
+    """Change an object with `make`, which returns whether it changed it.
+
+    Return the object, or None if it does not exist.
+    """
     while True:
         present = await client.api_reader.get_or_none(kind, NamespacedName("", name))
         if present is None:
@@ -100,12 +103,12 @@ async def change(
 
 
 def definition_name(versions: Sequence[KindInfo]) -> str:
-    """Return the name of the CustomResourceDefinition of a kind."""
+    """Return the name of the CRD of a kind."""
     return f"{versions[0].plural}.{versions[0].group}"
 
 
 def inject_bundle(obj: Unstructured, bundle: bytes) -> bool:
-    """Put a CA bundle (PEM) into every webhook of a configuration, or into the conversion of a definition; return whether it changed."""
+    """Set a CA bundle (PEM) in every webhook of a configuration, or in the conversion of a CRD. Return whether it changed."""
     text = base64.b64encode(bundle).decode()
     if isinstance(obj, CustomResourceDefinition):
         config = obj.get_path("spec", "conversion", "webhook", "clientConfig")

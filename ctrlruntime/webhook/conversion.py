@@ -1,7 +1,7 @@
-"""Conversion between the versions of a kind, through one of them: the hub.
+"""Conversion between the versions of a kind, through one of them, the hub.
 
-Users register two pure functions for each other version (a spoke). Any pair then converts: spoke → hub → spoke. `ConversionEndpoint` answers
-the API server's ConversionReviews with them; `Conversion.convert` serves tests and migrations.
+You register two pure functions for each other version (a spoke). Each pair of versions then converts: spoke → hub → spoke.
+`ConversionEndpoint` responds to the API server's ConversionReviews; `Conversion.convert` is for tests and migrations.
 """
 
 from __future__ import annotations
@@ -32,16 +32,19 @@ H = TypeVar("H", bound=Object)
 S = TypeVar("S", bound=Object)
 
 BODY_LIMIT: Final = 128 * 1024 * 1024
-"""Bytes of a review: the API server sends whole lists."""
+"""The maximum size of a review: the API server sends whole lists."""
 
 _BATCH: Final = 50
-"""Objects that are converted before others get their turn on the event loop."""
+"""The number of objects that are converted before the event loop runs other tasks."""
 
 _VERSIONS: Final = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
 
 
 class ConversionError(CtrlError):
-    """An object cannot be converted; the message is for who asked for it. Converters may raise it, too."""
+    """An object cannot be converted; the client receives the message.
+
+    Converters may raise it too.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,11 @@ class _Spoke:
 
 
 class Conversion(Generic[H]):
-    """How the versions of one kind become one another: `Conversion(GameV1).spoke(GameV1alpha1, to_hub=up, from_hub=down)`.
+    """Conversion between the versions of one kind: `Conversion(GameV1).spoke(GameV1alpha1, to_hub=up, from_hub=down)`.
 
-    The hub should be the version that is stored, so that the stored form holds everything. A converter gets an object and returns a new one of
-    the other version. Metadata is carried over. New metadata (`ObjectMeta(annotations=…)`) adds labels and annotations; the metadata of the
-    object, or a copy of it, replaces them, so a converter can remove one. All else of the metadata stays, as the API server demands.
+    The hub should be the stored version, so that stored objects have all fields. A converter receives an object and returns a new one of
+    the other version. Metadata is copied. New metadata (`ObjectMeta(annotations=…)`) adds labels and annotations. The metadata of the
+    object, or a copy of it, replaces them, so that a converter can remove one. Other metadata is kept, as the API server requires.
     """
 
     def __init__(self, hub: type[H]) -> None:
@@ -70,18 +73,18 @@ class Conversion(Generic[H]):
 
     @property
     def versions(self) -> tuple[KindInfo, ...]:
-        """The versions it knows, the hub first."""
+        """The versions, the hub first."""
         return (self._info, *(kind_of(spoke.kind) for spoke in self._spokes.values()))
 
     @property
     def kinds(self) -> tuple[type[Object], ...]:
-        """The classes of the versions, the hub's first."""
+        """The classes of the versions, the hub first."""
         return (self.hub, *(spoke.kind for spoke in self._spokes.values()))
 
     def spoke(self, kind: type[S], *, to_hub: Callable[[S], H], from_hub: Callable[[H], S]) -> Self:
-        """Add a version, with both ways; returns the conversion.
+        """Add a version with both converters, and return the conversion.
 
-        Raises: ConfigError for a version that is there already, a kind that is another one, or what is not a plain function.
+        Raises: ConfigError for a version that exists, another kind, or an argument that is not a plain function.
         """
         info = kind_of(kind)
         if (info.group, info.kind) != (self._info.group, self._info.kind):
@@ -101,7 +104,10 @@ class Conversion(Generic[H]):
         return self
 
     def convert(self, obj: Object, to: type[S]) -> S:
-        """Return the object in another version; `obj` stays as it is. Raises: ConversionError, and what the converters raise."""
+        """Return the object in another version.
+
+        `obj` does not change. Raises: ConversionError, and errors of the converters.
+        """
         source, target = kind_of(type(obj)).version, kind_of(to).version
         if source == target:
             return cast("S", obj.deep_copy())
@@ -118,9 +124,9 @@ class Conversion(Generic[H]):
         return result
 
     def convert_raw(self, raw: bytes, version: str) -> bytes:
-        """Return the JSON of an object in `version`, its metadata as the API server wants it.
+        """Return the JSON of an object in `version`, with the metadata that the API server requires.
 
-        Raises: ConversionError, also for an object that is in this version; DecodeError.
+        Raises: ConversionError, also for an object that has this version; DecodeError.
         """
         head = _read_head(raw)
         asked = GroupVersionKind.parse(head.api_version, head.kind)
@@ -199,12 +205,15 @@ def _metadata(sent: dict[str, Any], source: Object, result: Object) -> dict[str,
 
 
 class ConversionEndpoint:
-    """Answers ConversionReviews for any number of kinds. The server makes one, at `/convert`."""
+    """Responds to ConversionReviews for any number of kinds.
+
+    The server has one, at `/convert`.
+    """
 
     kind: EndpointKind = "conversion"
     body_limit: int = BODY_LIMIT
     cached_kinds: Sequence[type[Object]] = ()
-    """Caches are filled through conversion: one that waited for them would wait for ever."""
+    """Always empty: caches are filled through conversion, so waiting for one would never end."""
 
     def __init__(self, conversions: Sequence[Conversion[Any]] = ()) -> None:
         self._conversions: dict[tuple[str, str], Conversion[Any]] = {}
@@ -218,7 +227,10 @@ class ConversionEndpoint:
         return tuple(self._conversions.values())
 
     def add(self, conversion: Conversion[Any]) -> None:
-        """Convert one more kind. Raises: ConfigError for one that has a conversion, or a conversion without a second version."""
+        """Add the conversion of a kind.
+
+        Raises: ConfigError for a second conversion, or one without a second version.
+        """
         hub = conversion.versions[0]
         if len(conversion.versions) < 2:
             raise ConfigError(f"the conversion of {_shown(hub)} has no other version; add one with .spoke(…)")
@@ -227,7 +239,7 @@ class ConversionEndpoint:
         self._conversions[hub.group, hub.kind] = conversion
 
     async def answer(self, body: bytes, *, content_type: str = JSON, timeout: float | None = None) -> bytes:
-        """Return the answer to a review: all objects converted, or a failure that names the object it is about."""
+        """Return the response to a review: all objects converted, or a failure that names the object."""
         if problem := content_type_error(content_type):
             return self.refuse(400, problem)
         try:

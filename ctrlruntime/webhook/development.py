@@ -1,7 +1,7 @@
-"""Development mode: webhooks on a laptop, with no cert-manager and no manual step.
+"""Development mode: webhooks on your machine, without cert-manager and without manual steps.
 
-A CA and a pair are made in memory and renewed while the operator runs; at the start the webhooks are registered in the cluster by URL
-(`https://127.0.0.1:PORT/path`) and CustomResourceDefinitions get their conversion, at the end both are taken back.
+It creates a CA and a pair in memory, and renews the pair while the operator runs. At the start it registers the webhooks by URL
+(`https://127.0.0.1:PORT/path`) and sets the conversion of CRDs. At the end it removes both.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _RETIRING = 10.0  # seconds to take the registration back when the operator ends
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevelopmentMode:
-    """Makes certificates and registers the webhooks for as long as the operator runs.
+    """Creates certificates and registers the webhooks while the operator runs.
 
-    An operator that is killed leaves its registration behind, and with it requests that fail; its next start replaces it.
+    If the operator is killed, its registration remains and requests fail; the next start replaces it.
     """
 
     host: str = "127.0.0.1"
-    """How the API server reaches this process: an address of this machine (for a cluster in containers, that of their bridge)."""
+    """The address of this machine for the API server (for a cluster in containers, that of their bridge)."""
 
     name: str = ""
-    """Of the two webhook configurations; default: `development-` and the first webhook's name."""
+    """The name of the two webhook configurations; default: `development-` and the name of the first webhook."""
 
     lifetime: float = 7 * 86400.0
-    """Seconds a certificate is valid; it is renewed after two thirds."""
+    """Seconds for which a certificate is valid; it is renewed after two thirds."""
 
     def __post_init__(self) -> None:
         if self.lifetime <= 0 or not self.host:

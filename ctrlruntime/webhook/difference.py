@@ -1,7 +1,7 @@
-"""The patch of an admission webhook: what the code changed, laid over what the API server sent.
+"""The patch of an admission webhook: the changes of the code, applied to the JSON of the API server.
 
-The object that the code worked on may be less than the JSON that came: a class can read only the metadata, and it has its own defaults. So
-the difference of the object before and after is carried over to the JSON, and everything else in the JSON stays as it was.
+The object in the code may have less than the JSON: a class can have only metadata, and has its own defaults. So the difference of the
+object before and after is applied to the JSON, and the rest of the JSON stays.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ __all__ = ["laid_over", "patch_of"]
 
 
 def patch_of(raw: Any, before: Any, after: Any) -> list[dict[str, Any]]:
-    """Return the JSON patch that makes the change from `before` to `after` on `raw`; all three are JSON trees."""
+    """Return the JSON patch that applies the change from `before` to `after` to `raw`; all three are JSON documents."""
     return create_json_patch(raw, laid_over(raw, before, after))
 
 
 def laid_over(raw: Any, before: Any, after: Any) -> Any:
-    """Return `raw` with the change from `before` to `after`; it shares what did not change with its arguments."""
+    """Return `raw` with the change from `before` to `after`; it shares unchanged parts with its arguments."""
     if same(before, after):
         return raw
     if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict):
@@ -57,7 +57,7 @@ def _lists(raw: list[Any], before: list[Any], after: list[Any]) -> list[Any]:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Return whether two trees are the same as JSON: true is not 1, anywhere inside."""
+    """Return whether two documents are equal as JSON: true is not 1, anywhere inside."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

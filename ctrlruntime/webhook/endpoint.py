@@ -1,6 +1,6 @@
-"""What a webhook server serves at a path: bytes of a review in, bytes of its answer out.
+"""The endpoints of a webhook server: the bytes of a review in, the bytes of the response out.
 
-Admission, conversion and token authentication are endpoints. They know no HTTP, so a test or another server can call `answer`, too.
+Admission, conversion and token authentication are endpoints. They do not use HTTP, so a test or another server can call `answer` too.
 """
 
 from __future__ import annotations
@@ -19,39 +19,45 @@ JSON = "application/json"
 
 
 class NotReadyError(CtrlError):
-    """A webhook cannot answer yet: what it reads has not arrived. The API server hears 503 and applies the failure policy."""
+    """A webhook cannot respond yet, because its cache has not synced.
+
+    The response is a 503, and the failure policy applies.
+    """
 
 
 class Endpoint(Protocol):
-    """Answers reviews. Whatever goes wrong stands in the answer; only NotReadyError is raised."""
+    """Responds to reviews. Every error becomes a response; only NotReadyError is raised."""
 
     panics: int
-    """Handlers that failed with what is not an error of theirs to raise."""
+    """The number of handlers that raised an unexpected error."""
 
     @property
     def kind(self) -> EndpointKind: ...
 
     @property
     def body_limit(self) -> int:
-        """Bytes a review may have."""
+        """The maximum size of a review in bytes."""
         ...
 
     @property
     def cached_kinds(self) -> Sequence[type[Object]]:
-        """Kinds that must be in the cache before the first review is answered."""
+        """Kinds that must have synced before the first review is handled."""
         ...
 
     async def answer(self, body: bytes, *, content_type: str = JSON, timeout: float | None = None) -> bytes:
-        """Return the answer to a review; `timeout`: seconds after which nobody waits for it any more."""
+        """Return the response to a review.
+
+        `timeout`: seconds after which the caller no longer waits.
+        """
         ...
 
     def refuse(self, code: int, message: str) -> bytes:
-        """Return the answer to a review that was not read."""
+        """Return the response to a review that was not read."""
         ...
 
 
 def content_type_error(content_type: str) -> str:
-    """Return what is wrong with a content type; empty when nothing is."""
+    """Return the problem of a content type; empty if it is valid."""
     if content_type.partition(";")[0].strip().lower() == JSON:
         return ""
     return f"the content type is {content_type!r}, and {JSON} is needed"

@@ -1,6 +1,6 @@
-"""What is wrong with which field: the errors of a validator, in the words Kubernetes has for them.
+"""Field errors of a validator, with the messages of Kubernetes.
 
-`raise invalid(Game, name, [FieldError.required("spec.selector", "…")])` becomes the Status `kubectl` prints field by field.
+`raise invalid(Game, name, [FieldError.required("spec.selector", "…")])` becomes the Status that `kubectl` prints field by field.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["FieldError", "invalid"]
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One field's error: `reason` (a cause type of the API), the `field` as a path in wire names, and the whole `message`.
+    """The error of one field: `reason` (a cause type of the API), the path of the `field` in JSON, and the whole `message`.
 
-    Make one with the functions of its kind: `FieldError.required("spec.selector", "an empty selector matches nothing")`.
+    Create one with a function for its type: `FieldError.required("spec.selector", "an empty selector matches nothing")`.
     """
 
     reason: str
@@ -33,33 +33,33 @@ class FieldError:
 
     @classmethod
     def required(cls, field: str, detail: str = "") -> FieldError:
-        """The field has to be set."""
+        """The field is required."""
         return cls("FieldValueRequired", field, _with_detail("Required value", detail))
 
     @classmethod
     def invalid(cls, field: str, value: Any, detail: str) -> FieldError:
-        """The value is malformed or out of bounds."""
+        """The value is malformed or out of range."""
         return cls("FieldValueInvalid", field, f"Invalid value: {_shown(value)}: {detail}")
 
     @classmethod
     def not_supported(cls, field: str, value: Any, supported: Iterable[Any]) -> FieldError:
-        """The value is none of a fixed set."""
+        """The value is not one of a fixed set."""
         listed = ", ".join(_shown(one) for one in supported)
         return cls("FieldValueNotSupported", field, f"Unsupported value: {_shown(value)}: supported values: {listed}")
 
     @classmethod
     def forbidden(cls, field: str, detail: str) -> FieldError:
-        """The field may not be set, or not be changed, here."""
+        """The field must not be set, or not be changed."""
         return cls("FieldValueForbidden", field, _with_detail("Forbidden", detail))
 
     @classmethod
     def duplicate(cls, field: str, value: Any) -> FieldError:
-        """The value may occur once and occurs again."""
+        """The value must be unique."""
         return cls("FieldValueDuplicate", field, f"Duplicate value: {_shown(value)}")
 
     @classmethod
     def not_found(cls, field: str, value: Any) -> FieldError:
-        """The value names something that is not there."""
+        """The value names an object that does not exist."""
         return cls("FieldValueNotFound", field, f"Not found: {_shown(value)}")
 
     @classmethod
@@ -74,12 +74,15 @@ class FieldError:
 
     @classmethod
     def internal(cls, field: str, detail: str) -> FieldError:
-        """The field could not be checked, through no fault of who sent it."""
+        """The field could not be checked, because of an internal error."""
         return cls("InternalError", field, _with_detail("Internal error", detail))
 
 
 def invalid(kind: type[Object] | Object, name: str, errors: Sequence[FieldError]) -> Invalid:
-    """Return the error to raise for an object with these field errors. Raises: ValueError without any."""
+    """Return the error to raise for an object with these field errors.
+
+    Raises: ValueError without errors.
+    """
     if not errors:
         raise ValueError(f"no field errors: {name} is valid, so there is nothing to raise")
     found = gvk_for(kind)

@@ -1,9 +1,8 @@
-"""Objects whose values break the limits of their class: a number too small, a text too long, a value that is none of an enum.
+"""Decodes objects whose values break the limits of their class: a number too small, a text too long, a value not in an enum.
 
-The limits stand in the schema of the kind, where the API server checks them: after mutating webhooks were asked, and not for what an update
-leaves as it was. A webhook that refused such an object would hide the server's answer, and would keep people from mending or deleting one
-that was stored before a limit was. So typed webhooks and converters read it here when the class itself does not take it. What is of
-another type than the field stays an error.
+The API server checks the limits of the schema after mutating webhooks, and not for fields that an update does not change. If a webhook
+rejected such an object, it would hide the server's response, and prevent the repair or deletion of an object that was stored before its
+limit existed. So typed webhooks and converters decode it here if the class rejects it. A value of the wrong type is still an error.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ _NOT_SCHEMAS: Final = frozenset({"cls", "config", "default", "default_factory", 
 
 
 class IncompleteError(DecodeError):
-    """An object lacks required fields whose types have no zero, and nothing else is wrong with it."""
+    """The only problem of an object is that required fields are missing whose types have no zero."""
 
 
 def decode_beyond_limits(kind: type[T], raw: bytes) -> T:
-    """Return the object in `raw`, whether its values keep within the limits of their fields or not.
+    """Decode an object, even if its values break the limits of their fields.
 
-    A value that is none of an enum stays the text or number it is. Raises: IncompleteError, and DecodeError for what else does not fit.
+    A value that is not in an enum stays a text or number. Raises: IncompleteError, and DecodeError for other problems.
     """
     try:
         return kind.from_json(raw)
@@ -72,11 +71,11 @@ class LooseClass:
     @staticmethod
     @functools.lru_cache(maxsize=256)
     def of(kind: type[Object]) -> LooseClass:
-        """Return the one of a kind, which is made once."""
+        """Return the class for a kind, which is created once."""
         return LooseClass(kind)
 
     def read(self, raw: bytes) -> Any:
-        """Return the object. Raises: ValidationError when it does not fit for another reason than a limit."""
+        """Return the object. Raises: ValidationError for a problem that is not a limit."""
         return self._validator.validate_json(raw)
 
 

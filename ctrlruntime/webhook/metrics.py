@@ -1,4 +1,4 @@
-"""The numbers of a webhook server, under controller-runtime's names; turned into samples when somebody scrapes."""
+"""Metrics of a webhook server, with the names of controller-runtime; computed at a scrape."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class PathMetrics:
-    """Plain counters of one path; add to them on the event loop of the server."""
+    """Plain counters of one path, for the event loop of the server."""
 
     __slots__ = ("codes", "in_flight", "latency", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.codes = {"200": 0, "500": 0}
-        """Requests by HTTP status of the answer."""
+        """Requests by HTTP status of the response."""
         self.in_flight = 0
         self.latency = Histogram(_BOUNDS)
 
@@ -36,7 +36,7 @@ class PathMetrics:
 
 
 class Totals(Protocol):
-    """What the collector reads at a scrape, from another thread."""
+    """The data that the collector reads at a scrape, from another thread."""
 
     def paths(self) -> list[PathMetrics]: ...
 
@@ -45,12 +45,12 @@ class Totals(Protocol):
         ...
 
     def certificate_reads(self) -> tuple[int, int]:
-        """Return how often the certificate was read, and how often that failed."""
+        """Return the number of reads of the certificate, and of failed ones."""
         ...
 
 
 def make_collector(totals: Totals) -> Collector:
-    """Return a collector to register. It loads prometheus_client."""
+    """Return a collector to register. It imports prometheus_client."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
     from prometheus_client.registry import Collector as Base
 

@@ -1,6 +1,6 @@
-"""What a webhook wants to be asked, as plain facts: one declaration for the server, development mode and generated manifests.
+"""Rules of webhooks: one declaration for the server, development mode and generated manifests.
 
-`WebhookRule` has the fields of kubebuilder's webhook marker. A `Registration` is what stands at a path of the server.
+`WebhookRule` has the fields of kubebuilder's webhook marker. A `Registration` is an endpoint at a path of the server.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOST_CONDITIONS = 64
 
 @dataclass(frozen=True, slots=True)
 class MatchCondition:
-    """A CEL expression that must be true for the webhook to be asked."""
+    """A CEL expression that must be true for the webhook to be called."""
 
     name: str
     expression: str
@@ -50,9 +50,11 @@ class MatchCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookRule:
-    """Which requests an admission webhook is asked about, and how. What is None is left to the API server.
+    """The requests for which an admission webhook is called, and its options.
 
-    Raises: ConfigError for a value that no API server takes.
+    None: the default of the API server.
+
+    Raises: ConfigError for an invalid value.
     """
 
     mutating: bool
@@ -64,7 +66,7 @@ class WebhookRule:
 
     versions: Sequence[str]
     resources: Sequence[str]
-    """Plurals, with `/status` and the like for subresources."""
+    """Plural names, with `/status` and others for subresources."""
 
     operations: Sequence[Operation | Literal["*"]] = ("CREATE", "UPDATE")
     scope: RuleScope | None = None
@@ -77,7 +79,7 @@ class WebhookRule:
     admission_review_versions: Sequence[str] = ("v1",)
     reinvocation_policy: ReinvocationPolicy | None = None
     namespace_selector: Mapping[str, Any] | None = None
-    """A LabelSelector in wire form."""
+    """A LabelSelector as a JSON document."""
 
     object_selector: Mapping[str, Any] | None = None
     match_conditions: Sequence[MatchCondition] = ()
@@ -159,7 +161,7 @@ class WebhookRule:
         return ConfigError(f"webhook {self.name!r}: {problem}")
 
     def to_webhook(self, client_config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the entry of a webhook configuration in wire form."""
+        """Return the entry of a webhook configuration as a JSON document."""
         rule: dict[str, Any] = {
             "apiGroups": list(self.groups),
             "apiVersions": list(self.versions),
@@ -189,27 +191,33 @@ class WebhookRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """What stands at a path of the webhook server. An admission webhook without a `rule` is served, and registered by its user."""
+    """An endpoint at a path of the webhook server.
+
+    You register an admission webhook without a `rule` in the cluster yourself.
+    """
 
     path: str
     kind: EndpointKind
     rule: WebhookRule | None = None
     target: KindInfo | None = None
-    """The kind a typed webhook is for."""
+    """The kind of a typed webhook."""
 
     converted: tuple[tuple[KindInfo, ...], ...] = ()
-    """Of the conversion endpoint: the versions of each kind, the hub first."""
+    """For the conversion endpoint: the versions of each kind, the hub first."""
 
 
 def default_path(kind: type[Object], *, mutating: bool) -> str:
-    """Return kubebuilder's path: `/mutate-myapp-example-com-v1-game`; with the core group `/mutate--v1-pod`."""
+    """Return kubebuilder's path: `/mutate-myapp-example-com-v1-game`; for the core group `/mutate--v1-pod`."""
     info = kind_of(kind)
     prefix = "mutate" if mutating else "validate"
     return f"/{prefix}-{info.group.replace('.', '-')}-{info.version}-{info.kind.lower()}"
 
 
 def default_rule(kind: type[Object], *, mutating: bool, **options: Any) -> WebhookRule:
-    """Return the rule for objects of a kind, named as kubebuilder names it; `options` are fields of the rule."""
+    """Return the rule for objects of a kind, with kubebuilder's name.
+
+    `options` are fields of the rule.
+    """
     info = kind_of(kind)
     fields: dict[str, Any] = {
         "mutating": mutating,

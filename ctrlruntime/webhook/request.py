@@ -1,6 +1,6 @@
-"""What an admission webhook is asked: the request of an AdmissionReview, and the objects in it.
+"""The request of an AdmissionReview, and its objects.
 
-Below is the JSON of the review; handlers get an `AdmissionRequest`, whose objects stay bytes until somebody decodes them.
+Handlers receive an `AdmissionRequest`, whose objects stay bytes until they are decoded.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _NO_RESOURCE: Final = GroupVersionResource("", "", "")
 
 
 class RequestDecodeError(DecodeError):
-    """An object of the request is not what the handler's class takes: it is for who asked to mend."""
+    """An object of the request does not match the handler's class. The client must fix it."""
 
 
 class UserInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who asks, as the API server authenticated them."""
+    """The user of a request, as the API server authenticated it."""
 
     username: str = ""
     uid: str = ""
@@ -44,9 +44,11 @@ class UserInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class AdmissionRequest:
-    """One request that waits for admission. `object` and `old_object` are JSON, empty where the operation has none.
+    """One admission request.
 
-    `kind` and `resource` are in the version the webhook was registered for, `request_kind` and `request_resource` as the client asked.
+    `object` and `old_object` are JSON, and empty if the operation has none.
+
+    `kind` and `resource` have the version for which the webhook is registered, `request_kind` and `request_resource` that of the client.
     """
 
     uid: str = ""
@@ -58,44 +60,49 @@ class AdmissionRequest:
     request_resource: GroupVersionResource = _NO_RESOURCE
     request_sub_resource: str = ""
     name: str = ""
-    """Empty at a create with generateName."""
+    """Empty for a create with generateName."""
     namespace: str = ""
     user_info: UserInfo = field(default_factory=UserInfo)
     object: bytes = field(default=b"", repr=False)
     old_object: bytes = field(default=b"", repr=False)
     options: bytes = b""
     dry_run: bool = False
-    """Nothing will be stored: leave no side effects either."""
+    """Nothing is stored, so do not cause side effects."""
     warnings: list[str] = field(default_factory=list[str])
-    """What `warn` collected."""
+    """The warnings added with `warn`."""
 
     def decode(self, kind: type[T], *, validate: bool = True) -> T:
-        """Return the object of the request; it is the caller's to change.
+        """Return the object of the request. You may change it.
 
-        `validate=False` takes one whose values break the limits of their fields (`ge`, `max_length`, `pattern`, an enum) as well: mutating
-        webhooks are asked before the API server has looked. Raises: RequestDecodeError (a DecodeError) when there is none or it does not fit.
+        validate: False also accepts values that break the limits of their fields (`ge`, `max_length`, `pattern`, an enum). Mutating
+        webhooks are called before the API server validates.
+
+        Raises: RequestDecodeError (a DecodeError) if the request has no object, or it does not match the class.
         """
         return _decoded(kind, self.object, f"{self.operation} request has no object", validate=validate)
 
     def decode_old(self, kind: type[T], *, validate: bool = True) -> T:
-        """Return the object as it is stored now (update, delete). Raises: as `decode`."""
+        """Return the stored object (update, delete). Raises: as `decode`."""
         return _decoded(kind, self.old_object, f"{self.operation} request has no old object", validate=validate)
 
     def warn(self, text: str) -> None:
-        """Show the user a warning, whatever the answer will be. The API server cuts what is longer than 256 characters."""
+        """Add a warning for the client to any response.
+
+        The API server cuts it after 256 characters.
+        """
         self.warnings.append(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A review: the version that was asked and is to be answered, and the request."""
+    """A review: its version, and the request."""
 
     api_version: str
     request: AdmissionRequest
 
 
 def read_review(body: bytes) -> Review:
-    """Return the review in a request's body. Raises: DecodeError."""
+    """Return the review in the body of a request. Raises: DecodeError."""
     try:
         review = _decode(body)
     except UNREADABLE as error:

@@ -1,7 +1,7 @@
-"""What an admission webhook answers, and how each answer is made.
+"""Responses of an admission webhook.
 
-Handlers return an `AdmissionResponse` from `allowed`, `denied`, `errored`, `patch_response` and `patch_response_from_raw`, or raise:
-`answer_to` turns what they raised into an answer. `write_review` puts it into the review's own version.
+Handlers return an `AdmissionResponse` from `allowed`, `denied`, `errored`, `patch_response` and `patch_response_from_raw`, or raise.
+`answer_to` converts an exception to a response. `write_review` encodes it in the version of the review.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 Warnings: TypeAlias = Sequence[str]
-"""Texts that `kubectl` and other clients show to the user although the request goes through (or does not)."""
+"""Warnings that `kubectl` and other clients show, whether the request is allowed or not."""
 
 _REASONS: Final = {
     400: "BadRequest",
@@ -53,7 +53,10 @@ _REASONS: Final = {
 
 
 class Denied(CtrlError):  # noqa: N818 - it is not an error that a validator says no
-    """Raise it to refuse a request; the message is for who made it. For errors of fields raise `invalid(…)`."""
+    """Raise it to reject a request with a message for the client.
+
+    For errors of fields raise `invalid(…)`.
+    """
 
     def __init__(self, message: str, *, warnings: Warnings = ()) -> None:
         super().__init__(message)
@@ -62,7 +65,10 @@ class Denied(CtrlError):  # noqa: N818 - it is not an error that a validator say
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionResponse:
-    """The answer to one request. `patches` are operations of a JSON patch on the request's object; `status` says why it is refused."""
+    """The response to one request.
+
+    `patches` are the operations of a JSON patch; `status` has the reason for a rejection.
+    """
 
     allowed: bool
     status: Mapping[str, Any] | None = None
@@ -71,39 +77,42 @@ class AdmissionResponse:
     audit_annotations: Mapping[str, str] | None = None
 
     def with_warnings(self, *warnings: str) -> AdmissionResponse:
-        """Return the same answer with further warnings."""
+        """Return the same response with more warnings."""
         return replace(self, warnings=(*self.warnings, *warnings))
 
 
 def allowed(message: str = "") -> AdmissionResponse:
-    """Let the request through as it is."""
+    """Allow the request unchanged."""
     return AdmissionResponse(allowed=True, status={"code": 200, "message": message} if message else {"code": 200})
 
 
 def denied(message: str) -> AdmissionResponse:
-    """Refuse the request: 403 Forbidden, with a message for who made it."""
+    """Reject the request: 403 Forbidden, with a message for the client."""
     return _refused(403, message)
 
 
 def errored(code: int, error: str | BaseException) -> AdmissionResponse:
-    """Refuse the request because something went wrong; `code` is an HTTP status of 400 or more."""
+    """Reject the request because of an error; `code` is an HTTP status of 400 or more."""
     if not 400 <= code < 600:
         raise ValueError(f"code is {code}: an error has an HTTP status from 400 to 599; use allowed() for a success")
     return _refused(code, str(error))
 
 
 def patch_response(request: AdmissionRequest, obj: Object) -> AdmissionResponse:
-    """Let the request through with `obj`, decoded from it and changed, in its place.
+    """Allow the request with `obj`, which was decoded from it and changed.
 
-    The patch holds what was changed and nothing else: fields that the class of `obj` does not know, or writes in another way, stay.
-    Raises: DecodeError when the request holds no such object.
+    The patch has only the changes: fields that the class of `obj` does not define, or encodes differently, stay. Raises: DecodeError if the
+    request has no such object.
     """
     before = request.decode(type(obj), validate=False).to_dict()
     return changed(patch_of(msgspec.json.decode(request.object), before, model_like(obj, before)))
 
 
 def patch_response_from_raw(original: bytes, new: bytes) -> AdmissionResponse:
-    """Let the request through with `new` in the place of `original` (`request.object`), both JSON. Raises: DecodeError."""
+    """Allow the request with `new` instead of `original` (`request.object`), both JSON.
+
+    Raises: DecodeError.
+    """
     try:
         return changed(create_json_patch(msgspec.json.decode(original), msgspec.json.decode(new)))
     except UNREADABLE as error:
@@ -111,14 +120,16 @@ def patch_response_from_raw(original: bytes, new: bytes) -> AdmissionResponse:
 
 
 def changed(patches: Sequence[Mapping[str, Any]]) -> AdmissionResponse:
-    """Let the request through with these operations, of which there may be none."""
+    """Allow the request with these operations, possibly none."""
     return AdmissionResponse(allowed=True, status={"code": 200}, patches=patches)
 
 
 def answer_to(error: Exception) -> AdmissionResponse | None:
-    """Return the answer that an exception of a handler means; None for one that means nothing to who asked.
+    """Return the response for an exception of a handler.
 
-    What the handler's own requests ran into (`is_answer`) names objects, users and servers that are not the requester's to know.
+    None if the client must not see it.
+
+    Errors of the handler's own requests (`is_answer`) name objects, users and servers that the client may not see.
     """
     match error:
         case Denied():
@@ -132,7 +143,7 @@ def answer_to(error: Exception) -> AdmissionResponse | None:
 
 
 def write_review(api_version: str, uid: str, response: AdmissionResponse, warnings: Warnings = ()) -> bytes:
-    """Return the body of the answer to a review of this version."""
+    """Return the body of the response to a review of this version."""
     answer: dict[str, Any] = {"uid": uid, "allowed": response.allowed}
     if response.status is not None:
         answer["status"] = {**response.status, "code": response.status.get("code") or 200}

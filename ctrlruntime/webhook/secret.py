@@ -1,9 +1,9 @@
-"""A webhook certificate for clusters without cert-manager: a self-signed CA and a pair, kept in a Secret that all replicas share.
+"""Webhook certificates without cert-manager: a self-signed CA and a pair, in a Secret that all replicas share.
 
-Whoever comes first makes it, whoever sees it age renews it; writes are conditional, so replicas do not undo each other. The CA is injected into
-webhook configurations and the conversion of CustomResourceDefinitions, and a new CA is trusted before anything is signed with it.
+The first replica creates it, and any replica renews it. Writes detect conflicts, so that replicas do not overwrite each other. The CA is
+injected into webhook configurations and the conversion of CRDs. A new CA is trusted before it signs a certificate.
 
-The operator needs: get, create, update on this Secret; get, update on the configurations and definitions it injects into.
+The operator needs: get, create, update for this Secret; get, update for the configurations and CRDs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["SecretCertificates", "SecretStore", "renewed"]
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 BUNDLE: Final = "ca.crt"
-"""What callers trust: the CA that signs, and one that is coming or going."""
+"""The CAs that callers trust: the current one, and the next or previous one."""
 
 SIGNER: Final = ("signer.crt", "signer.key")
 NEXT: Final = ("next.crt", "next.key")
@@ -44,36 +44,36 @@ NEXT: Final = ("next.crt", "next.key")
 _PEM_BLOCK: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 SOON: Final = 2.0
-"""Seconds between two looks while something that is to get the CA is missing."""
+"""Seconds between two checks while an object that needs the CA is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretCertificates:
-    """Keeps the certificate in a Secret and tells the API server to trust it."""
+    """Stores the certificate in a Secret, and injects its CA."""
 
     name: str
-    """Of the Secret."""
+    """The name of the Secret."""
 
     namespace: str
     service: str
-    """The Service through which the API server calls; the certificate is for its DNS names."""
+    """The Service that the API server calls; the certificate has its DNS names."""
 
     mutating: Sequence[str] = ()
     """Names of MutatingWebhookConfigurations that get the CA."""
 
     validating: Sequence[str] = ()
     definitions: Sequence[str] = ()
-    """Names of CustomResourceDefinitions whose conversion gets the CA."""
+    """Names of CRDs whose conversion gets the CA."""
 
     dns_names: Sequence[str] = ()
-    """Further names and IP addresses of the certificate."""
+    """More names and IP addresses of the certificate."""
 
     lifetime: float = 90 * 86400.0
-    """Seconds a certificate is valid; it is renewed after two thirds."""
+    """Seconds for which a certificate is valid; it is renewed after two thirds."""
 
     ca_lifetime: float = 3650 * 86400.0
     interval: float = 60.0
-    """Seconds between two looks at the Secret and the configurations."""
+    """Seconds between two checks of the Secret and the configurations."""
 
     def __post_init__(self) -> None:
         if not (self.name and self.namespace and self.service):
@@ -94,10 +94,10 @@ class SecretCertificates:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] = os.environ) -> SecretCertificates | None:
-        """Return what the variables say that `ctrl manifests` gives a Deployment without cert-manager; None without WEBHOOK_SECRET.
+        """Return the options from the variables that `ctrl manifests` sets without cert-manager; None without WEBHOOK_SECRET.
 
-        WEBHOOK_SECRET and POD_NAMESPACE name the Secret, WEBHOOK_SERVICE the Service; WEBHOOK_MUTATING, WEBHOOK_VALIDATING and
-        WEBHOOK_DEFINITIONS are comma lists. Raises: ConfigError when only some of the first three are there.
+        WEBHOOK_SECRET and POD_NAMESPACE name the Secret, WEBHOOK_SERVICE the Service. WEBHOOK_MUTATING, WEBHOOK_VALIDATING and
+        WEBHOOK_DEFINITIONS are comma-separated lists. Raises: ConfigError if only some of the first three are set.
         """
         if not environ.get("WEBHOOK_SECRET"):
             return None
@@ -119,7 +119,7 @@ class SecretCertificates:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The names the certificate is for."""
+        """The names of the certificate."""
         full = f"{self.service}.{self.namespace}.svc"
         return tuple(
             dict.fromkeys((full, f"{full}.cluster.local", f"{self.service}.{self.namespace}", *self.dns_names))
@@ -127,7 +127,7 @@ class SecretCertificates:
 
 
 class SecretStore:
-    """The source of certificates that `SecretCertificates` describes."""
+    """The source of certificates for `SecretCertificates`."""
 
     def __init__(
         self,
@@ -170,10 +170,10 @@ class SecretStore:
                 self._complaint = str(error)
 
     async def announce(self, server: Announcement) -> None:
-        """The configurations are part of the operator's manifests; they have their CA by now."""
+        """Do nothing: the configurations are in the operator's manifests, and have their CA."""
 
     async def retire(self) -> None:
-        """Other replicas, and the next start, go on with the Secret."""
+        """Do nothing: other replicas, and the next start, use the Secret."""
 
     async def _look(self, use: Callable[[KeyPair], None]) -> None:
         pair, bundle = await self._settle()
@@ -243,10 +243,10 @@ class SecretStore:
 
 
 def renewed(data: Mapping[str, bytes], options: SecretCertificates, now: datetime) -> dict[str, bytes] | None:
-    """Return what the Secret should hold next, None when it is well as it is.
+    """Return the next content of the Secret, or None if it need not change.
 
-    Each call is one step, and the steps of a new CA are two: first it is trusted, and an interval later, when every replica has told
-    the API server, it signs. The CAs of before stay in the bundle until they expire. Other keys of the Secret are kept.
+    Each call is one step, and a new CA needs two: first it is trusted, and an interval later, when every replica has injected it, it signs.
+    Earlier CAs stay in the bundle until they expire. Other keys of the Secret are kept.
     """
     signer, waiting = _authority(data, SIGNER, options, now), _authority(data, NEXT, options, now)
     if waiting is not None and (signer is None or _age(waiting, now) >= timedelta(seconds=options.interval)):

@@ -1,7 +1,6 @@
-"""The webhook server: endpoints at paths, over TLS whose certificate may change at any time.
+"""The webhook server: endpoints at paths, over TLS with a certificate that can change.
 
-Below are the endpoints and the sources of certificates; the manager starts it before the caches and stops it after the controllers. It runs
-on every replica. aiohttp is imported when it starts.
+The manager starts it before the caches and stops it after the controllers, on every replica. aiohttp is imported at the start.
 """
 
 from __future__ import annotations
@@ -48,23 +47,23 @@ _MARGIN: Final = 0.5  # seconds of the API server's patience that the way back m
 _TIMEOUT = re.compile(r"(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 
 Synced: TypeAlias = Callable[[type[Object]], Awaitable[None]]
-"""Returns when a kind is in the cache."""
+"""Returns when a kind has synced."""
 
 
 def default_cert_dir() -> Path:
-    """Return the folder where cert-manager and OLM mount the certificate by convention."""
+    """Return the default folder in which cert-manager and OLM mount the certificate."""
     return Path(tempfile.gettempdir(), "k8s-webhook-server", "serving-certs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookOptions:
-    """Where webhooks are served, and with which certificate: files by default, else exactly one of `development` and `secret`."""
+    """Address and certificate of the webhook server: files by default, else one of `development` and `secret`."""
 
     host: str = ""
-    """The address to listen on; empty: every interface, in development mode `DevelopmentMode.host` only."""
+    """The address to listen on; empty: every interface, in development mode only `DevelopmentMode.host`."""
 
     port: int = 9443
-    """0 takes a free one."""
+    """0 is any free port."""
 
     cert_dir: str | Path | None = None
     """Default: `<tmp>/k8s-webhook-server/serving-certs`."""
@@ -72,15 +71,15 @@ class WebhookOptions:
     cert_name: str = "tls.crt"
     key_name: str = "tls.key"
     client_ca: str | Path | None = None
-    """A PEM file, in `cert_dir` unless absolute: only callers with a certificate of this CA are served."""
+    """A PEM file, in `cert_dir` unless absolute: callers need a certificate of this CA."""
 
     development: DevelopmentMode | None = None
     secret: SecretCertificates | None = None
     shutdown_timeout: float = 60.0
-    """Seconds reviews under way may take when the server stops."""
+    """Seconds that running reviews may take when the server stops."""
 
     limits: ServerLimits = field(default_factory=ServerLimits)
-    """Bounds of connections, times and bytes."""
+    """Limits of connections, durations and bytes."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -94,7 +93,9 @@ class WebhookOptions:
 class WebhookServer:
     """Serves webhooks by path. The manager has one: `mgr.webhook_server`.
 
-    `client` writes registrations and secrets (and needs no leadership), `synced` waits for a kind's cache, `metrics` gets the numbers.
+    client: writes registrations and Secrets, and needs no leadership.
+    synced: waits until a kind is cached.
+    metrics: receives the metrics.
     """
 
     def __init__(
@@ -139,8 +140,10 @@ class WebhookServer:
     ) -> None:
         """Serve an endpoint at a path, before or after the start.
 
-        `webhook` says which requests an admission webhook is to be asked about: development mode registers it so, and manifests are generated
-        from it. `target` is the kind of a typed webhook. Raises: ConfigError for a path that is taken or none.
+        webhook: the requests for which an admission webhook is called, for development mode and generated manifests.
+        target: the kind of a typed webhook.
+
+        Raises: ConfigError for a path that is in use or invalid.
         """
         if not path.startswith("/") or "?" in path or "#" in path:
             raise ConfigError(f"{path!r} is not a webhook path: it must start with '/' and have no query")
@@ -164,7 +167,10 @@ class WebhookServer:
             self._await_reads(endpoint)
 
     def register_conversion(self, conversion: Conversion[Any]) -> None:
-        """Convert the versions of a kind, at `/convert`. Raises: ConfigError for a kind that is converted already."""
+        """Convert the versions of a kind, at `/convert`.
+
+        Raises: ConfigError for a second conversion of a kind.
+        """
         endpoint = self._endpoints.get(CONVERT_PATH)
         if endpoint is None:
             endpoint = ConversionEndpoint()
@@ -176,12 +182,12 @@ class WebhookServer:
         self._registrations[CONVERT_PATH] = Registration(path=CONVERT_PATH, kind="conversion", converted=converted)
 
     def serves(self, path: str) -> bool:
-        """Say whether an endpoint is registered at this path."""
+        """Return whether an endpoint is registered at this path."""
         return path in self._endpoints
 
     @property
     def registrations(self) -> tuple[Registration, ...]:
-        """What is served, as facts, in order of registration."""
+        """The registrations, in order."""
         return tuple(self._registrations.values())
 
     @property
@@ -192,20 +198,20 @@ class WebhookServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port where it listens. Raises: RuntimeError while it does not."""
+        """Host and port. Raises: RuntimeError if it does not listen."""
         if self._address is None:
             raise RuntimeError("the webhook server is not running")
         return self._address
 
     @property
     def port(self) -> int:
-        """The port where it listens. Raises: RuntimeError while it does not."""
+        """The port. Raises: RuntimeError if it does not listen."""
         return self.address[1]
 
     async def start(self) -> None:
-        """Listen and serve in the background; in development mode, tell the cluster, too.
+        """Listen and serve in the background. In development mode, also register the webhooks.
 
-        Raises: ConfigError for a certificate or an address that cannot be used, RuntimeError when it was started before.
+        Raises: ConfigError for an invalid certificate or address, RuntimeError if it was started before.
         """
         if self._was_started:
             raise RuntimeError("cannot start the webhook server: it was started before")
@@ -231,7 +237,10 @@ class WebhookServer:
         self._log.info("serving webhooks", address=self.address, paths=sorted(self._endpoints))
 
     async def stop(self) -> None:
-        """Take back what the cluster was told, let reviews under way finish, and close. May be called twice and without a start."""
+        """Undo the registration, let running reviews finish, and close.
+
+        May be called twice, and without a start.
+        """
         runner, self._runner = self._runner, None
         if runner is None:
             return
@@ -247,7 +256,10 @@ class WebhookServer:
         self._listener = self._address = None
 
     async def started_checker(self) -> None:
-        """A health check: the server answers TLS, and what its webhooks read is in the cache. Raises: what is wrong."""
+        """A health check: the server accepts TLS, and the kinds of its webhooks are cached.
+
+        Raises: the cause.
+        """
         if self._address is None:
             raise RuntimeError("the webhook server is not running")
         context = client_context(insecure=True)  # it is ourselves we look at
@@ -406,18 +418,18 @@ class WebhookServer:
             self._metrics.registry.register(make_collector(self))
 
     def paths(self) -> list[PathMetrics]:
-        """Return the numbers of each path."""
+        """Return the metrics of each path."""
         return list(self._paths.values())
 
     def panics(self) -> dict[str, int]:
-        """Return how many handlers panicked, by kind of endpoint."""
+        """Return the number of panics by kind of endpoint."""
         counts: dict[str, int] = {}
         for endpoint in list(self._endpoints.values()):
             counts[endpoint.kind] = counts.get(endpoint.kind, 0) + endpoint.panics
         return counts
 
     def certificate_reads(self) -> tuple[int, int]:
-        """Return how often the certificate was read, and how often in vain."""
+        """Return the number of reads of the certificate, and of failed ones."""
         return self._certificates.reads, self._certificates.errors
 
 

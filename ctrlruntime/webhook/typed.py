@@ -1,11 +1,11 @@
-"""Defaulters and validators of a kind: what users write for their own classes, as admission handlers.
+"""Defaulters and validators of a kind, as admission handlers.
 
-Each method gets the object, and the request as a last parameter when it has one for it. The methods may be async or plain. `defaulting` and
-`validating` make a handler of them.
+Each method receives the object, and the request if it has a last parameter for it. Methods may be async or plain. `defaulting` and
+`validating` return their handlers.
 
-The limits of fields are the API server's to check, by the schema, after the defaulters. So a defaulter gets objects that break them, too, and
-of one that lacks a required field it is not asked at all. The API server lets an update keep what was stored before a limit was: a
-validator gets such objects at update and delete.
+The API server checks the limits of fields with the schema, after the defaulters. So a defaulter also receives objects that break them. It
+is not called for an object without a required field. An update may keep a value that was stored before its limit existed: a validator
+receives such objects at update and delete.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _Two: TypeAlias = (
 
 
 class Defaulter(Protocol[C_contra]):
-    """Fills in what an object leaves open: `async def default(self, game: Game) -> None` changes it in place.
+    """Sets defaults: `async def default(self, game: Game) -> None` changes the object in place.
 
-    It is asked at create and update, may be asked twice for one request, and must then change nothing more. Values may break the limits
-    of their fields: the API server checks them afterwards.
+    It is called at create and update, maybe twice for one request; the second call must not change anything. Values may break the limits of
+    their fields, which the API server checks later.
     """
 
     @property
@@ -70,23 +70,27 @@ class DeleteValidator(Protocol[C_contra]):
 
 
 Validator: TypeAlias = CreateValidator[T] | UpdateValidator[T] | DeleteValidator[T]
-"""Lets objects through or raises `Denied` or `invalid(…)`: any of `validate_create(game)`, `validate_update(old, new)` and
-`validate_delete(game)`. Each returns warnings, or None."""
+"""Validates objects with `validate_create(game)`, `validate_update(old, new)` and `validate_delete(game)`, as far as defined.
+
+Each returns warnings or None, or raises `Denied` or `invalid(…)`.
+"""
 
 _OBJECTS = {"validate_create": 1, "validate_update": 2, "validate_delete": 1, "default": 1}
 _METHODS: dict[str, Operation] = {"validate_create": "CREATE", "validate_update": "UPDATE", "validate_delete": "DELETE"}
 
 
 def operations_of(validator: Validator[Any]) -> tuple[Operation, ...]:
-    """Return the operations a validator has methods for."""
+    """Return the operations for which a validator has methods."""
     return tuple(operation for method, operation in _METHODS.items() if callable(getattr(validator, method, None)))
 
 
 def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields: bool = False) -> HandlerFunction:
     """Return the handler of a defaulter.
 
-    `remove_unknown_fields`: remove the fields that the classes of the object do not declare, before the defaulter is called. Fields of a
-    `dict` and of an `Unstructured` stay. Raises: ConfigError when the method of the defaulter cannot be called.
+    remove_unknown_fields: remove the fields that the classes of the object do not define, before the defaulter is called. Content of a
+    `dict` and of an `Unstructured` stays.
+
+    Raises: ConfigError if the method of the defaulter cannot be called.
     """
     default = _Method[None](defaulter, "default")
 
@@ -115,10 +119,10 @@ def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields:
 def validating(kind: type[T], validator: Validator[T], *, validate_deleting: bool = False) -> HandlerFunction:
     """Return the handler of a validator.
 
-    An update of an object that is being deleted is let through if it changes nothing but metadata: an object that the validator refuses would
-    keep its finalizers, and so stay for ever. `validate_deleting`: ask about such an update, too.
+    validate_deleting: also validate an update that changes only metadata of an object that is being deleted. By default such an update is
+    allowed; if the validator rejected it, its finalizers could not be removed, and the object would never be deleted.
 
-    Raises: ConfigError when the validator has none of the methods, or one that cannot be called.
+    Raises: ConfigError if the validator has no method, or one that cannot be called.
     """
     methods = {
         operation: _Method[Outcome](validator, name) for name, operation in _METHODS.items() if hasattr(validator, name)
@@ -193,7 +197,7 @@ R = TypeVar("R")
 
 
 class _Method(Generic[R]):
-    """One method of a user's object, called with the request when it takes it."""
+    """One method of a user's object, called with the request if it has a parameter for it."""
 
     def __init__(self, owner: object, name: str) -> None:
         method: Any = getattr(owner, name, None)

@@ -1,4 +1,4 @@
-"""The queue between sources and workers."""
+"""The work queue and its rate limiters."""
 
 from ctrlruntime.workqueue.priority import Item, Overview, Pending, PriorityQueue, QueueShutDownError
 from ctrlruntime.workqueue.rate_limiter import (

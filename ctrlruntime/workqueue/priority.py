@@ -1,23 +1,20 @@
-"""The queue between sources and workers: one entry a key, by priority, with delays, and never the same key twice in
-work.
+"""The queue between sources and workers: one entry for each key, by priority, with delays, never twice in work.
 
-Sources add keys from below; a controller's workers take them, and say `done`. A key is in one of these states, or not
-here at all:
+Sources add keys. The workers of a controller take them, and call `done`. A key in the queue has one of these states:
 
-- *waiting*: it becomes ready at a later moment;
-- *ready*: it stands on the level of its priority and is handed out in its turn;
-- *in work*: handed out and not done. It is locked: when it is added again meanwhile, it becomes ready (or waits) as
-  ever, but is not handed out before it is done.
+- *waiting*: it becomes ready later;
+- *ready*: it is in the level of its priority, and is handed out in order;
+- *in work*: it was handed out and is not done. It is locked: if it is added again meanwhile, it becomes ready (or waits), but is not handed
+  out before it is done.
 
-Everything happens on one event loop and nothing in here awaits but `get` and `wait_idle`, so no state is ever half
-changed.
+Everything happens on one event loop, and only `get` and `wait_idle` await, so that no state is ever half changed.
 
-*Order.* The highest level first; on a level, who became ready first. So that steady work on high levels cannot starve
-low ones, every 20th key handed out is the one that has been ready longest, whatever its level, once it has been ready
-for `aging` seconds. A key with n older ready ones before it is handed out at the latest after `aging` seconds and then
-20·(n+1) hand-overs; and a backlog that is overdue delays fresh keys of a high level by one in twenty.
+*Order.* The highest level comes first; in a level, the key that became ready first. So that steady work on high levels does not starve low
+ones, every 20th key handed out is the one that has been ready longest, in any level, if it has been ready for `aging` seconds. A key with n
+older ready keys is handed out at the latest after `aging` seconds and then 20·(n+1) hand-overs. An overdue backlog delays new keys of a
+high level by one in twenty.
 
-Metrics are plain counters; depth and times of work are read from the queue when somebody scrapes.
+Metrics are plain counters. A scrape reads depth and work times from the queue.
 """
 
 from __future__ import annotations
@@ -41,40 +38,43 @@ from ctrlruntime.workqueue.rate_limiter import Guarded, ItemExponentialFailureRa
 R = TypeVar("R", default=Request)
 
 MAX_TRIGGERS: Final = 16
-"""Triggers an item keeps; when a key was added more often, the earliest ones."""
+"""The number of triggers that an item keeps, the earliest ones."""
 
 AGED_SHARE: Final = 20
-"""One of so many hand-overs goes to the key that has been ready longest, if it is overdue."""
+"""One of this many hand-overs is for the key that has been ready longest, if it is overdue."""
 
 _KEPT_LEVELS = 32  # levels there may be before empty ones are removed
 _STALE_SLACK = 64  # stale places a list may hold whatever its length
 
 
 class QueueShutDownError(CtrlError):
-    """The queue was shut down: there is nothing more to take."""
+    """The queue was shut down, and has no more keys."""
 
 
 class Item(msgspec.Struct, Generic[R], frozen=True, gc=False):
-    """A key handed out: with which priority, why it was added, and how many times in a row it has failed so far."""
+    """A key that was handed out, with its priority, its triggers, and the number of consecutive failures."""
 
     key: R
     priority: int
     triggers: tuple[object, ...]
     attempts: int
     omitted: int = 0
-    """Triggers there were beside those kept."""
+    """The number of triggers that are not stored."""
 
 
 class Pending(msgspec.Struct, Generic[R], frozen=True):
-    """How a key stands in the queue; times are seconds."""
+    """The state of a key in the queue; times are seconds."""
 
     key: R
     priority: int
     ready_in: float | None
-    """Until it becomes ready, below 0: it has been so long; None: it is in work and was not added again."""
+    """The time until it becomes ready, negative if it is ready.
+
+    None: it is in work and was not added again.
+    """
 
     in_work: float | None
-    """How long it has been in work; None: it is not."""
+    """The time that it has been in work; None: it is not in work."""
 
     triggers: tuple[object, ...]
     omitted: int
@@ -82,23 +82,26 @@ class Pending(msgspec.Struct, Generic[R], frozen=True):
 
 
 class Overview(msgspec.Struct, Generic[R], frozen=True):
-    """The whole queue at a moment."""
+    """The state of the whole queue."""
 
     ready: int
     waiting: int
     in_work: int
     by_priority: dict[int, int]
-    """Ready keys by priority."""
+    """The number of ready keys by priority."""
 
     oldest_ready: float | None
-    """Seconds for which the key that has been ready longest has been so."""
+    """Seconds since the oldest ready key became ready."""
 
     keys: tuple[Pending[R], ...]
-    """Those in work and those that have been ready longest, then those that become ready next."""
+    """The keys in work, then those that have been ready longest, then those that become ready next."""
 
 
 class _Entry(msgspec.Struct, Generic[R], eq=False, gc=False):
-    """A key in the queue. `sequence` is its place in the order of becoming ready, 0 while it is not."""
+    """A key in the queue.
+
+    `sequence` is its place in the order of becoming ready; 0 if it is not ready.
+    """
 
     key: R
     priority: int
@@ -115,7 +118,10 @@ class _Entry(msgspec.Struct, Generic[R], eq=False, gc=False):
 
 
 class _Level(Generic[R]):
-    """The ready keys of one priority. An entry that left for another level is skipped when its old place comes up."""
+    """The ready keys of one priority.
+
+    An entry that moved to another level is skipped at its old place.
+    """
 
     __slots__ = ("fifo", "is_listed", "late", "priority", "ready")
 
@@ -128,7 +134,7 @@ class _Level(Generic[R]):
         self.is_listed = False
 
     def pop(self) -> _Entry[R] | None:
-        """Remove and return the entry whose turn it is, None when nothing stands here."""
+        """Remove and return the next entry, or None if the level is empty."""
         fifo, late, priority = self.fifo, self.late, self.priority
         while fifo and fifo[0].standing != priority:
             fifo.popleft()
@@ -140,9 +146,7 @@ class _Level(Generic[R]):
         return fifo.popleft() if fifo else None
 
     def sweep(self) -> None:
-        """Drop stale places when they are more than the ready keys; a level nobody takes from would else grow for
-        ever.
-        """
+        """Remove stale places if they outnumber the ready keys; an unused level would grow without limit."""
         if len(self.fifo) + len(self.late) > 2 * self.ready + _STALE_SLACK:
             self.fifo = deque(entry for entry in self.fifo if entry.standing == self.priority)
             self.late = [place for place in self.late if place[1].standing == self.priority]
@@ -150,11 +154,12 @@ class _Level(Generic[R]):
 
 
 class PriorityQueue(Generic[R]):
-    """A queue of keys (any hashable values); use it on one event loop.
+    """A queue of keys (any hashable values). Use it on one event loop.
 
-    `aging`: seconds after which a ready key is overdue (see the module), None: low priorities may starve. `clock`
-    counts the seconds of all delays; when it is driven by hand, call `tick` after moving it to wake up who waits in
-    `get`. Raises: ValueError for a negative aging.
+    aging: seconds after which a ready key is overdue (see the module). None: low priorities may starve.
+    clock: measures all delays in seconds. After you change a test clock, call `tick` to wake callers of `get`.
+
+    Raises: ValueError for a negative aging.
     """
 
     def __init__(
@@ -204,7 +209,7 @@ class PriorityQueue(Generic[R]):
         self._metrics.limiter_failures += 1
 
     def __len__(self) -> int:
-        """Return the number of ready keys, locked ones included and waiting ones not."""
+        """Return the number of ready keys, with locked and without waiting ones."""
         self.tick()
         return self._ready
 
@@ -229,10 +234,10 @@ class PriorityQueue(Generic[R]):
         rate_limited: bool = False,
         trigger: object | None = None,
     ) -> None:
-        """Add a key: now, `after` seconds, or when the rate limiter says (`rate_limited`; with both, the earlier).
+        """Add a key: now, after `after` seconds, or after the delay of the rate limiter (`rate_limited`); with both, the earlier.
 
-        A key that is here already keeps one entry: the higher priority and the earlier moment hold, triggers are
-        merged. Does nothing after `shut_down`.
+        A key in the queue keeps one entry, with the higher priority and the earlier time, and the triggers of both. Does nothing after
+        `shut_down`.
         """
         if self._is_shut_down:
             return
@@ -263,7 +268,10 @@ class PriorityQueue(Generic[R]):
         rate_limited: bool = False,
         trigger: object | None = None,
     ) -> None:
-        """Add a key from another thread. Raises: RuntimeError before the queue has been used on its event loop."""
+        """Add a key from another thread.
+
+        Raises: RuntimeError before the queue has been used on its event loop.
+        """
         if self._loop is None:
             raise RuntimeError("the queue has no event loop yet: no worker has waited for a key or a delay")
         self._loop.call_soon_threadsafe(
@@ -390,7 +398,10 @@ class PriorityQueue(Generic[R]):
         return item
 
     def get_nowait(self) -> Item[R] | None:
-        """Take the next key and lock it until `done`; None when no key is available. Raises: QueueShutDownError."""
+        """Take the next key and lock it until `done`.
+
+        None if no key is available. Raises: QueueShutDownError.
+        """
         if self._is_shut_down:
             raise QueueShutDownError
         now = self._clock()
@@ -419,8 +430,9 @@ class PriorityQueue(Generic[R]):
         )
 
     def done(self, key: R) -> None:
-        """Unlock a key that was taken; if it was added meanwhile, it is handed out again. Does nothing for a key that
-        is not in work.
+        """Unlock a key.
+
+        If it was added meanwhile, it is handed out again. Does nothing for a key that is not in work.
         """
         entry = self._entries.get(key)
         if entry is None or not entry.is_locked:
@@ -439,11 +451,11 @@ class PriorityQueue(Generic[R]):
             self._tell_idlers()
 
     def forget(self, key: R) -> None:
-        """Take the key's failures back, so that its next rate-limited add waits the first delay."""
+        """Reset the failures of the key, so that its next rate-limited add waits the first delay."""
         self._limiter.forget(key)
 
     def num_requeues(self, key: R) -> int:
-        """Return how many times in a row the key has failed."""
+        """Return the number of consecutive failures of the key."""
         return self._limiter.num_requeues(key)
 
     def _next(self, now: float) -> _Entry[R]:
@@ -478,7 +490,7 @@ class PriorityQueue(Generic[R]):
     # --- time ------------------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Make ready what is due by now. The queue does it itself when its timer fires and with every call."""
+        """Make due keys ready. The queue calls it in its timer and in every other method."""
         if self._waiting and not self._is_shut_down:
             self._promote(self._clock())
 
@@ -518,8 +530,9 @@ class PriorityQueue(Generic[R]):
     # --- ending ----------------------------------------------------------------------------------------------------
 
     def shut_down(self) -> None:
-        """Hand out nothing more and take nothing more; `get` raises QueueShutDownError everywhere. Keys in work may still be
-        `done`.
+        """Shut down: accept and hand out no more keys.
+
+        `get` raises QueueShutDownError. Keys in work may still be `done`.
         """
         self._is_shut_down = True
         if self._timer is not None:
@@ -537,18 +550,21 @@ class PriorityQueue(Generic[R]):
             await idler
 
     def state(self) -> QueueState:
-        """Return ready keys by priority, and how long keys in work have been there. Safe in any thread."""
+        """Return the number of ready keys by priority, and the work times of keys in work.
+
+        Safe in any thread.
+        """
         now = self._clock()
         ready = {level.priority: level.ready for level in list(self._levels.values())}
         return QueueState(ready, tuple(now - entry.taken_at for entry in list(self._in_work)))
 
     def pending(self, key: R) -> Pending[R] | None:
-        """Return how a key stands in the queue; None when it is not there."""
+        """Return the state of a key in the queue, or None if it is not in the queue."""
         entry = self._entries.get(key)
         return None if entry is None else self._look_at(entry, self._clock())
 
     def overview(self, limit: int = 100) -> Overview[R]:
-        """Return how the queue stands, with at most `limit` of its keys."""
+        """Return the state of the queue, with at most `limit` of its keys."""
         self.tick()
         now = self._clock()
         first = nsmallest(limit, self._entries.values(), key=lambda entry: (not entry.is_locked, entry.ready_at))

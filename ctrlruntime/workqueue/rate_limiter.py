@@ -1,4 +1,7 @@
-"""How long a key waits before it is tried again. Pure arithmetic; the queue asks `when` for each rate-limited add."""
+"""Rate limiters: the delays before a failed key is retried.
+
+The queue calls `when` for each rate-limited add.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,17 @@ _log = get_logger("workqueue")
 
 
 class RateLimiter(Protocol[R_contra]):
-    """Delays of failing keys. One instance serves one queue, on its event loop; no method may block."""
+    """The delays of failed keys.
+
+    Use one instance for each queue, on its event loop. No method may block.
+    """
 
     def when(self, key: R_contra, /) -> float:
-        """Count one more failure of the key and return the seconds until it may be tried again."""
+        """Count a failure of the key, and return the seconds until its retry."""
         ...
 
     def forget(self, key: R_contra, /) -> None:
-        """Take the key's failures back: it succeeded, or nobody will try again."""
+        """Reset the failures of the key, because it succeeded or is not retried."""
         ...
 
     def num_requeues(self, key: R_contra, /) -> int:
@@ -36,9 +42,9 @@ class RateLimiter(Protocol[R_contra]):
 
 
 class Guarded(Generic[R]):
-    """A rate limiter of the user's whose failures are logged and counted; the key then has the default backoff.
+    """Wraps a user's rate limiter: logs and counts its errors, and uses the default backoff for the key then.
 
-    A delay that is not a number, below 0 or infinite counts as a failure, too. `failed` is called once for each.
+    A delay that is not a number, below 0 or infinite counts as an error too. `failed` is called for each.
     """
 
     def __init__(self, limiter: RateLimiter[R], failed: Callable[[], None]) -> None:
@@ -80,9 +86,9 @@ class Guarded(Generic[R]):
 
 
 class ItemExponentialFailureRateLimiter(Generic[R]):
-    """Waits `base` seconds after a key's first failure and twice as long after each further one, up to `cap`.
+    """Waits `base` seconds after the first failure of a key, and twice as long after each further one, up to `cap`.
 
-    Raises: ValueError for a base that is not above 0, or a cap below it.
+    Raises: ValueError if base is not above 0, or cap is below base.
     """
 
     __slots__ = ("_base", "_cap", "_failures")
@@ -109,7 +115,7 @@ class ItemExponentialFailureRateLimiter(Generic[R]):
 
 
 class ItemFastSlowRateLimiter(Generic[R]):
-    """Waits `fast` seconds after each of a key's first `max_fast_attempts` failures, then `slow` seconds."""
+    """Waits `fast` seconds after each of the first `max_fast_attempts` failures of a key, then `slow` seconds."""
 
     __slots__ = ("_failures", "_fast", "_max_fast_attempts", "_slow")
 
@@ -132,12 +138,14 @@ class ItemFastSlowRateLimiter(Generic[R]):
 
 
 class BucketRateLimiter(Generic[R]):
-    """A token bucket over all keys together: `burst` at once, then `qps` a second; it knows no failures of single keys.
+    """A token bucket for all keys together: `burst` at once, then `qps` a second.
 
-    A key that fails again while it waits keeps its wait and takes no second token: an object that changes often and fails each time does not
-    delay the others. A key that is forgotten while it waits gives its token back.
+    It ignores failures of single keys.
 
-    Raises: ValueError for a qps that is not above 0, or a burst below 1.
+    A key that fails again while it waits keeps its delay and takes no second token, so that an object that often changes and fails does not
+    delay the others. A key that is forgotten while it waits returns its token.
+
+    Raises: ValueError if qps is not above 0, or burst is below 1.
     """
 
     __slots__ = ("_burst", "_clock", "_due", "_qps", "_tokens", "_updated")
@@ -174,7 +182,10 @@ class BucketRateLimiter(Generic[R]):
 
 
 class MaxOfRateLimiter(Generic[R]):
-    """Waits as long as the slowest of several limiters says. Raises: ValueError for none."""
+    """Waits for the longest delay of several limiters.
+
+    Raises: ValueError without limiters.
+    """
 
     __slots__ = ("_limiters",)
 
@@ -195,7 +206,7 @@ class MaxOfRateLimiter(Generic[R]):
 
 
 class WithMaxWaitRateLimiter(Generic[R]):
-    """Waits as another limiter says, but at most `max_wait` seconds."""
+    """Limits the delays of another limiter to `max_wait` seconds."""
 
     __slots__ = ("_limiter", "_max_wait")
 
