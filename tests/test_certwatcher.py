@@ -186,7 +186,7 @@ def test_the_first_read_says_what_is_missing(tmp_path, first):
     watcher = CertWatcher(tmp_path / "tls.crt", tmp_path / "tls.key")
     with pytest.raises(ConfigError, match=r"tls\.crt cannot be read: No such file"):
         watcher.read()
-    with pytest.raises(ConfigError, match="has not been read"):
+    with pytest.raises(ConfigError, match="is not loaded"):
         _ = watcher.pair
 
 

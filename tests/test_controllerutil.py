@@ -82,7 +82,7 @@ def test_controller_reference_names_the_owner_and_marks_it():
 def test_another_controller_is_refused_by_name():
     obj = child()
     set_controller_reference(owner(), obj)
-    with pytest.raises(AlreadyOwnedError, match="controlled by Memcached parent already"):
+    with pytest.raises(AlreadyOwnedError, match="has the controller Memcached parent"):
         set_controller_reference(owner("second", uid="u2"), obj)
     assert len(obj.metadata.owner_references) == 1
 
@@ -375,7 +375,7 @@ async def test_already_exists_is_raised_when_the_object_is_gone_again():
 async def test_mutate_may_not_rename():
     client = Memory()
     for attribute in ("name", "namespace"):
-        with pytest.raises(ValueError, match="may not change name or namespace"):
+        with pytest.raises(ValueError, match="must not change name or namespace"):
             await create_or_update(
                 client, core.ConfigMap, KEY, lambda cm, attribute=attribute: setattr(cm.metadata, attribute, "x")
             )

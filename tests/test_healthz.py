@@ -125,7 +125,7 @@ def test_names_and_functions_are_checked():
     checks = Checks()
     checks.add("a", well)
 
-    with pytest.raises(ValueError, match="already"):
+    with pytest.raises(ValueError, match="a check of this name exists"):
         checks.add("a", well)
     with pytest.raises(ValueError, match="part of a path"):
         checks.add("a/b", well)

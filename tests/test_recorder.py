@@ -184,8 +184,8 @@ def test_the_instance_is_named_and_at_most_128_bytes_long(writer):
 @pytest.mark.parametrize(
     ("controller", "message"),
     [
-        ("", "name of the controller"),
-        ("my operator", "'my operator' reports: name part must consist of"),
+        ("", "name of the reporting controller"),
+        ("my operator", "'my operator': name part must consist of"),
         ("m" * 64, "no more than 63 bytes"),
     ],
 )

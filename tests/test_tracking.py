@@ -68,7 +68,7 @@ def test_another_owner_of_the_kind_is_refused_and_named():
     obj = child()
     set_tracked_owner(memcached(), obj)
 
-    with pytest.raises(AlreadyOwnedError, match=r"ConfigMap far/child is tracked by Memcached ns/parent already"):
+    with pytest.raises(AlreadyOwnedError, match=r"ConfigMap far/child is tracked by Memcached ns/parent"):
         set_tracked_owner(memcached("other", "u2"), obj)
 
 

@@ -1,8 +1,8 @@
-"""What the cache holds of one kind: the one place that writes the store, and then delivers the change to subscribers.
+"""The cached objects of one kind: writes the store, and then delivers each change to subscribers.
 
-It puts bytes and metadata records into the store, updates the indexes, and only then hands the event to the buffer of each
-subscriber: a handler can read what it hears of. No user code runs here but transforms and index functions, and their
-failure concerns one object. It knows neither reflectors nor versions; `informer` does.
+It stores bytes and metadata, updates the indexes, and only then adds the event to the buffer of each subscriber, so that a handler can read
+the object of its event. The only user code here are transforms and index functions, and an error in them affects one object. It does not
+know reflectors and versions; `informer` does.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from ctrlruntime.log import Logger
 T = TypeVar("T", default=Any)
 
 MAX_LOGGED = 100
-"""Objects of a kind that the log names because they cannot be stored, or their transform fails; the metric counts the others."""
+"""The number of objects of a kind named in the log for a failing transform; the metric counts the others."""
 
 _METADATA_ONLY: Final = ("meta.k8s.io/v1", "PartialObjectMetadata")
 
 TURN = 256
-"""Objects handled in a row before other tasks get their turn: a long list must not hold up reconciles and leases."""
+"""The number of objects handled in a row before other tasks run, so that a long list does not delay reconciles and leases."""
 
 
 class CacheMetrics(Protocol):
-    """What an informer counts; `metrics.cache(kind)` is one."""
+    """The counters of an informer, such as `metrics.cache(kind)`."""
 
     objects: float
     size_bytes: float
@@ -55,17 +55,17 @@ class _Subscriber(NamedTuple):
 
 
 class _List:
-    """A list whose pages are coming in."""
+    """A list that is being received in pages."""
 
     __slots__ = ("changed", "is_initial", "missing", "taken")
 
     def __init__(self, *, is_initial: bool, missing: set[tuple[str, str]]) -> None:
         self.is_initial = is_initial
-        """Nobody reads the scope yet: its objects are stored as they come."""
+        """No reader uses the scope yet: its objects are stored as they arrive."""
         self.missing = missing
-        """What is stored and was not in a page so far."""
+        """The stored objects that were not in a page so far."""
         self.changed: list[Entry] = []
-        """What is to be stored when the list is complete and known to be the newest."""
+        """The objects to store when the list is complete and known to be the newest."""
         self.taken = 0
 
 
@@ -85,7 +85,10 @@ class Contents:
     ) -> None:
         self.store = Store()
         self.namespaced: bool | None = None
-        """Whether objects live in namespaces, as far as is known. One that does not shows that the definition was replaced."""
+        """Whether the kind is namespaced, as far as known.
+
+        An object that contradicts it shows that the CRD was replaced.
+        """
 
         self._on_other_scope = on_other_scope
         self.is_synced = False
@@ -111,18 +114,21 @@ class Contents:
 
     @property
     def holds_whole_objects(self) -> bool:
-        """Whether objects rest as the server sent them, but for managedFields."""
+        """Whether complete objects are stored, except for managedFields."""
         return not self._metadata_only and not self._transforms
 
     # --- scopes ----------------------------------------------------------------------------------------------------
 
     def hold(self, scope: Scope) -> None:
-        """Keep the objects of a scope as it says."""
+        """Store the objects of a scope with its options."""
         self._scope_of[scope.namespace] = scope
         self._transforms += scope.transform is not None
 
     def drop(self, scope: Scope) -> int:
-        """Free the objects of a scope, which are told as deleted in an unknown state; return how many there were."""
+        """Free the objects of a scope, and deliver them as deleted with an unknown state.
+
+        Return their number.
+        """
         del self._scope_of[scope.namespace]
         self._transforms -= scope.transform is not None
         self.abandon_list(scope)
@@ -135,13 +141,13 @@ class Contents:
         return self._scope_of.get(namespace) or self._scope_of.get("")
 
     def mark_synced(self) -> None:
-        """Note that every scope was listed once, and tell the subscribers."""
+        """Record that every scope was listed once, and notify the subscribers."""
         self.is_synced = True
         for subscriber in self._subscribers:
             subscriber.subscription.put_synced()
 
     async def show_again(self, period: float) -> None:
-        """Deliver each object of the scopes with this sync period as an update that changes nothing."""
+        """Deliver each object of the scopes with this sync period as an update without a change."""
         if self._observer is not None:
             self._observer.showing_again(self._kind)
         for count, entry in enumerate(list(self.store), 1):
@@ -179,9 +185,9 @@ class Contents:
             self._metrics.subscribers = len(self._subscribers)
 
     def adopt(self, other: Contents) -> None:
-        """Take over the subscribers of other contents of the kind, and tell them what differs between the two stores.
+        """Take over the subscribers of other contents of the kind, and deliver the differences between the two stores.
 
-        This one must have seen all that the other has.
+        This store must have seen everything that the other has.
         """
         subscribers, other._subscribers = other._subscribers, []
         other._metrics = None  # the counters of the kind are ours from here on
@@ -213,11 +219,11 @@ class Contents:
 
     @property
     def coalesced(self) -> int:
-        """Events merged with later ones, those of former subscribers included."""
+        """The number of merged events, including those of former subscribers."""
         return self._coalesced + sum(s.subscription.coalesced for s in self._subscribers)
 
     def stop(self) -> None:
-        """End every subscription, and those that are still to come."""
+        """End every subscription, including later ones."""
         self._is_stopped = True
         for subscriber in list(self._subscribers):
             subscriber.subscription.stop()
@@ -225,11 +231,14 @@ class Contents:
     # --- writing the store -----------------------------------------------------------------------------------------
 
     def abandon_list(self, scope: Scope) -> None:
-        """Forget the pages of a list that was not finished."""
+        """Drop the pages of an unfinished list."""
         self._lists.pop(scope, None)
 
     async def take_page(self, scope: Scope, number: int, items: list[bytes], *, is_initial: bool) -> None:
-        """Take a page of a list. `is_initial`: it is the first list of the scope, which is stored as it comes."""
+        """Add a page of a list.
+
+        `is_initial`: it is the first list of the scope, which is stored as it arrives.
+        """
         await self._take(self._list(scope, number, is_initial=is_initial), items)
 
     def _list(self, scope: Scope, number: int, *, is_initial: bool) -> _List:
@@ -255,7 +264,10 @@ class Contents:
                 listing.missing.discard((entry.meta.namespace, entry.meta.name))
 
     async def replace(self, scope: Scope, listed: Replaced, *, is_initial: bool) -> None:
-        """Make the store equal to a complete list; what is gone without a word becomes a delete of unknown state."""
+        """Make the store equal to a complete list.
+
+        A missing object becomes a delete event with an unknown state.
+        """
         listing = self._list(scope, listed.pages, is_initial=is_initial)
         await self._take(listing, listed.items)
         self.abandon_list(scope)
@@ -288,7 +300,10 @@ class Contents:
         return {key for key in keys if key[0] not in scope.besides} if scope.besides else keys
 
     def change(self, change: Change) -> Metadata | None:
-        """Take a change of a watch; return the metadata of the object, or None if it was skipped."""
+        """Store a change of a watch.
+
+        Return the metadata of the object, or None if it was skipped.
+        """
         entry = self.entry(change.raw)
         if entry is None:
             return None
@@ -348,7 +363,7 @@ class Contents:
             subscription.put(DeleteEvent(Snapshot(entry.raw, entry.meta, decode), delete_state_unknown))
 
     def entry(self, raw: bytes) -> Entry | None:
-        """Return what is stored of an object, or None for one without readable metadata: there is no key to put it at."""
+        """Return the entry of an object, or None without readable metadata, because it has no key then."""
         try:
             cut, envelope = (raw, envelope_of(raw)) if self._keep_managed_fields else cut_with_envelope(raw)
         except ValueError as error:

@@ -1,7 +1,6 @@
-"""The life of one kind in the cache: which scopes it follows, how far each has come, and what stands in its way.
+"""The informer of one kind: its scopes, the version of each, and their errors.
 
-It follows one reflector for each namespace it covers, or one for all, and hands lists and changes to its `contents`, which
-stores and delivers them.
+It runs one reflector for each namespace, or one for all, and passes lists and changes to its `contents`, which stores and delivers them.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ T = TypeVar("T", default=Any)
 
 
 class Informer:
-    """The cached objects of one kind; `run` keeps them up to date until it is cancelled."""
+    """The cached objects of one kind; `run` keeps them current until it is cancelled."""
 
     def __init__(
         self,
@@ -116,16 +115,19 @@ class Informer:
 
     @property
     def holds_whole_objects(self) -> bool:
-        """Whether objects rest as the server sent them, but for managedFields."""
+        """Whether complete objects are stored, except for managedFields."""
         return self._contents.holds_whole_objects
 
     @property
     def last_error(self) -> CtrlError | None:
-        """What stands in the way of one of its scopes at the moment, or None."""
+        """The current error of one of its scopes, or None."""
         return next(iter(list(self._errors.values())), None)
 
     def has_listed(self, namespace: str = "") -> bool:
-        """Whether what is cached of the namespace ("" = of all) was listed: a scope may be younger than the informer."""
+        """Return whether the namespace ("" = all) was listed.
+
+        A scope may be newer than the informer.
+        """
         if self._group is None:
             return False
         if len(self._versions) == len(self._reflectors):
@@ -135,16 +137,19 @@ class Informer:
         )
 
     async def wait_for_sync(self) -> None:
-        """Wait for the first list of every scope. Raises: NotCachedError when the informer is stopped before that."""
+        """Wait for the first list of every scope.
+
+        Raises: NotCachedError if the informer is stopped before.
+        """
         while not self.has_listed():
             self._refuse_stopped()
             await self._news.wait()
 
     async def wait_readable(self, namespace: str = "") -> None:
-        """Wait for the first list of the namespace ("" = of all that are cached), but not for somebody's help.
+        """Wait for the first list of the namespace ("" = all cached ones), unless a person must fix something first.
 
         Raises:
-            Forbidden, NoMatchError, NotFound, ConfigError: what somebody has to mend first.
+            Forbidden, NoMatchError, NotFound, ConfigError: the problem to fix.
             NotCachedError: the informer was stopped.
 
         """
@@ -164,7 +169,7 @@ class Informer:
 
     @property
     def has_scopes(self) -> bool:
-        """Whether it is known what to list and watch; no list was sent before that."""
+        """Whether the scopes are known; before that no list was sent."""
         return bool(self._reflectors)
 
     @property
@@ -173,32 +178,32 @@ class Informer:
 
     @property
     def reflectors(self) -> Mapping[Scope, Reflector]:
-        """Who follows each scope, for people who ask how the watches are."""
+        """The reflector of each scope, for diagnostics."""
         return dict(self._reflectors)
 
     def trouble(self, scope: Scope) -> str:
-        """What stands in the way of a scope at the moment; empty when nothing does."""
+        """Return the current error of a scope; empty without one."""
         error = self._errors.get(scope.namespace) or self._errors.get(None)
         return "" if error is None else str(error)
 
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        """Whether an object of this namespace with these labels is cached (field selectors are not judged)."""
+        """Return whether an object of this namespace with these labels is cached (ignoring field selectors)."""
         return any(
             scope.holds(namespace) and (scope.labels is None or scope.labels.matches(labels))
             for scope in self._reflectors
         )
 
     def has_namespace(self, namespace: str) -> bool:
-        """Whether objects of the namespace ("" = all) are cached."""
+        """Return whether objects of the namespace ("" = all) are cached."""
         for scope in self._reflectors:  # noqa: SIM110 - half the time of `any`, and each write asks two or three times
             if scope.holds(namespace) if namespace else not scope.namespace:
                 return True
         return False
 
     def version(self, namespace: str) -> int:
-        """The resourceVersion up to which changes in the namespace ("" = all that are cached) have been seen.
+        """Return the resourceVersion up to which changes in the namespace ("" = all cached ones) have been seen.
 
-        0 before the first list, -1 when it does not parse.
+        0 before the first list, -1 if it is not an integer.
         """
         numbers = self._numbers
         if namespace:
@@ -206,25 +211,28 @@ class Informer:
         return min(numbers.values(), default=0)
 
     def resource_version(self, namespace: str) -> str:
-        """The same as the server wrote it; empty before the first list."""
+        """Return the same as the server wrote it; empty before the first list."""
         if not namespace and len(self._versions) > 1:
             number = self.version("")
             return str(number) if number > 0 else ""
         return self._versions.get(namespace) or self._versions.get("") or next(iter(self._versions.values()), "")
 
     def changed(self) -> Coroutine[Any, Any, object]:
-        """Wait until the cache has seen anything new since this call: a change, a list or a bookmark."""
+        """Wait until the cache has received something since this call: a change, a list or a bookmark."""
         # No coroutine function: that would begin to listen with its first step, and miss what is seen before.
         return self._changed.wait()
 
     @property
     def proof_of_life(self) -> float:
-        """When (by the clock) the scope that was silent longest last proved that it is alive."""
+        """The time on the clock of the oldest last activity of a scope."""
         return min((reflector.last_activity for reflector in self._reflectors.values()), default=float("-inf"))
 
     @property
     def silence(self) -> float:
-        """Seconds since the scope that was silent longest last proved that it is alive, or began to be followed. Safe in any thread."""
+        """Seconds since the oldest last activity of a scope, or since it was started.
+
+        Safe in any thread.
+        """
         if self._started_at is None or self._is_stopped:
             return 0.0
         followed = list(self._reflectors.items())
@@ -238,7 +246,10 @@ class Informer:
     # --- objects and subscribers -----------------------------------------------------------------------------------
 
     def expect_scope(self, *, namespaced: bool) -> None:
-        """Take note of whether objects live in namespaces; `on_other_scope` is called when one shows the contrary."""
+        """Set whether the kind is namespaced.
+
+        `on_other_scope` is called if an object contradicts it.
+        """
         self._contents.namespaced = namespaced
 
     def subscribe(self, name: str, decode: Callable[[bytes], T]) -> Subscription[T]:
@@ -255,23 +266,23 @@ class Informer:
         return len(self._contents.subscribers)
 
     def add_index(self, index: Index) -> None:
-        """Add an index and fill it. Raises: ValueError when there is one of that name."""
+        """Add an index and fill it. Raises: ValueError if an index of this name exists."""
         self.store.add_index(index)
 
     def entry(self, raw: bytes) -> Entry | None:
-        """Return what is stored of an object of this kind, or None for one that cannot be stored."""
+        """Return the entry of an object of this kind, or None if it cannot be stored."""
         return self._contents.entry(raw)
 
     def adopt(self, other: Informer) -> None:
-        """Take over the subscribers of another informer of the kind, and tell them what differs between the two stores.
+        """Take over the subscribers of another informer of the kind, and deliver the differences between the two stores.
 
-        This one must have seen all that the other has (`has_caught_up`).
+        This informer must have seen everything that the other has (`has_caught_up`).
         """
         self._contents.adopt(other._contents)
         other._metrics = None  # the counters of the kind are ours from here on
 
     def has_caught_up(self, other: Informer) -> bool:
-        """Whether this informer has seen, in each scope, all that the other has."""
+        """Return whether this informer has seen, in each scope, everything that the other has."""
         return self.is_synced and all(
             number < 0 or self._numbers.get(namespace, 0) >= number for namespace, number in other._numbers.items()
         )
@@ -279,7 +290,7 @@ class Informer:
     # --- life ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Follow all scopes until cancelled or stopped."""
+        """Run all scopes until cancelled or stopped."""
         if self._is_stopped:
             return
         with anyio.CancelScope() as scope:
@@ -294,10 +305,10 @@ class Informer:
                 await anyio.sleep_forever()  # scopes may come later, the first one, too
 
     def rescope(self, scopes: Iterable[Scope], reflector: Callable[[Scope], Reflector]) -> None:
-        """Follow exactly these scopes from now on; those that stay keep their connections.
+        """Run exactly these scopes from now on. Unchanged scopes keep their connections.
 
-        What a dropped scope held is freed and told as deleted, in a state nobody knows. Before the plan is made nothing
-        is done: it will say so itself.
+        The objects of a dropped scope are freed, and delivered as deleted with an unknown state. Before the first plan of scopes it does
+        nothing.
         """
         if self._group is None or self._is_stopped:
             return

@@ -1,4 +1,4 @@
-"""Cuts `metadata.managedFields` out of an object's bytes: few readers want them, and each object would carry them."""
+"""Removes `metadata.managedFields` from an object's bytes, because few readers need them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ctrlruntime.api.metadata import Envelope, envelope_of
 
 
 class _Anything(msgspec.Struct, gc=False):
-    """Any JSON object; nothing of it is kept."""
+    """Any JSON object, without its content."""
 
 
 _check = msgspec.json.Decoder(_Anything).decode
@@ -20,10 +20,10 @@ _COMMA, _END = b",}"
 
 
 def cut_managed_fields(raw: bytes) -> bytes:
-    """Return an object's JSON without `metadata.managedFields`, commonly a third to a half of it.
+    """Return an object's JSON without `metadata.managedFields`, often a third to a half of it.
 
     Raises:
-        ValueError: the bytes are no JSON object with metadata.
+        ValueError: the bytes are not a JSON object with metadata.
 
     """
     start = raw.find(_NAME)
@@ -41,10 +41,10 @@ def cut_managed_fields(raw: bytes) -> bytes:
 
 
 def cut_with_envelope(raw: bytes) -> tuple[bytes, Envelope]:
-    """Return the same with its metadata record and kind; the pass that takes the record out checks the cut as well.
+    """Return the same with its metadata and kind; the pass that reads the metadata also checks the result.
 
     Raises:
-        ValueError: the bytes are no JSON object with readable metadata.
+        ValueError: the bytes are not a JSON object with readable metadata.
 
     """
     start = raw.find(_NAME)

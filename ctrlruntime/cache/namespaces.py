@@ -1,7 +1,7 @@
-"""The namespaces a cache holds: given when it is made, added and removed later, or chosen by their labels.
+"""The namespaces of a cache: set when it is created, added and removed later, or selected by labels.
 
-A cache asks for `current` whenever it plans what to list, and is told through `on_change` when that is another set than
-before. A selector is followed by an informer of Namespaces of its own, which nobody else reads.
+A cache reads `current` when it plans its lists, and `on_change` is called when the set changes. A selector uses its own informer of
+Namespaces.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ctrlruntime.selector import LabelSelector
 
 
 class NamespaceSet:
-    """Which namespaces are cached, by name; `None` from `current` means all.
+    """The cached namespaces by name; `None` from `current` means all.
 
-    `make_informer` returns an informer of the Namespaces with the given labels; `on_change` is told of a new set.
+    `make_informer` returns an informer of the Namespaces with the given labels; `on_change` is called with a new set.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class NamespaceSet:
             self._follower = self._new_follower(selecting(options.namespace_selector))
 
     def current(self) -> Mapping[str, NamespaceOptions] | None:
-        """Return the namespaces with their options, or None when all are cached (or the options' own mapping holds)."""
+        """Return the namespaces with their options, or None for all (or if the mapping of the options applies)."""
         if self._holds_all:
             return None
         return {**{name: NamespaceOptions() for name in sorted(self._selected)}, **self._given}
 
     def add(self, name: str, options: NamespaceOptions) -> None:
-        """Hold one more. Raises: ValueError when all are held already, or for an empty name."""
+        """Add one. Raises: ValueError if all are cached, or for an empty name."""
         self._refuse_all(f"the namespace {name!r} cannot be added")
         if not name:
             raise ValueError("cannot cache a namespace without a name. Leave out namespaces to cache all of them")
@@ -56,7 +56,7 @@ class NamespaceSet:
         self._on_change()
 
     def remove(self, name: str) -> None:
-        """Hold one less. Raises: ValueError when it was not added by name."""
+        """Remove one. Raises: ValueError if it was not added by name."""
         self._refuse_all(f"the namespace {name!r} cannot be removed")
         if name not in self._given:
             why = (
@@ -69,9 +69,9 @@ class NamespaceSet:
         self._on_change()
 
     def select(self, labels: LabelSelector | None) -> _Follower | None:
-        """Choose by other labels from now on, or by none; return what has to be run for that.
+        """Select by other labels, or by none. Return the coroutine that must run for it.
 
-        What was chosen before stays until the new choice is known. Raises: ValueError when all are held.
+        The previous selection stays until the new one is known. Raises: ValueError if all are cached.
         """
         self._refuse_all("namespaces cannot be chosen by labels")
         former, self._follower = self._follower, None if labels is None else self._new_follower(labels)
@@ -83,11 +83,14 @@ class NamespaceSet:
 
     @property
     def follower(self) -> _Follower | None:
-        """What has to be run while the cache runs."""
+        """The coroutine that must run while the cache runs, or None."""
         return self._follower
 
     async def settled(self) -> None:
-        """Wait until the labels of the namespaces were read. Raises: as `Informer.wait_readable`."""
+        """Wait until the labels of the namespaces were read.
+
+        Raises: as `Informer.wait_readable`.
+        """
         while (follower := self._follower) is not None and not follower.is_known:
             try:
                 await follower.wait_known()
@@ -124,7 +127,7 @@ class _Follower:
         self._subscription: Subscription[Metadata] = informer.subscribe("namespace selector", metadata_of)
 
     async def run(self) -> None:
-        """Follow until stopped or cancelled."""
+        """Run until stopped or cancelled."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._informer.run)
             while await self._subscription.ready():

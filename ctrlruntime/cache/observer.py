@@ -1,4 +1,4 @@
-"""What a cache shows of its work to diagnostics above it, which the cache does not know."""
+"""Reports events of a cache to diagnostics, which are in a higher layer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ctrlruntime.rest.mapper import APIResource
 
 
 class CacheObserver:
-    """Observes one cache. Override what you need; by default nothing happens.
+    """Observes one cache. Override methods; by default they do nothing.
 
     Methods are called synchronously on the event loop of the cache. They must be fast and must not raise.
     """
@@ -18,10 +18,13 @@ class CacheObserver:
         """An informer is about to `list` or `watch` a namespace ("" = all)."""
 
     def changed(self, kind: GroupVersionKind, meta: Metadata, raw: bytes) -> None:
-        """A watch brought a change; `raw` is the object as the server sent it. Not called for metadata-only informers."""
+        """A watch delivered a change.
+
+        `raw` is the object as the server sent it. Not called for metadata-only informers.
+        """
 
     def showing_again(self, kind: GroupVersionKind) -> None:
-        """The objects of a kind are about to be delivered to all subscribers again, unchanged (`sync_period`)."""
+        """A resync is about to deliver the objects of a kind to all subscribers (`sync_period`)."""
 
     def unreadable(self, found: Unreadable) -> None:
-        """An object does not fit the class a reader asked for; called once for each version of the object."""
+        """An object does not match the class of a reader; called once for each version of the object."""

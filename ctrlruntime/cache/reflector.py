@@ -1,4 +1,4 @@
-"""The protocol of list and watch for one collection, as states.
+"""The list-watch protocol for one collection, as states.
 
 ```text
 RESOLVING → LISTING → WATCHING ⟲        a watch that ends is resumed from its last version, without a list
@@ -6,13 +6,11 @@ RESOLVING → LISTING → WATCHING ⟲        a watch that ends is resumed from 
      └── any state: error → wait (backoff with jitter) → the same state again
 ```
 
-Below it is a `Collection` (pages and frames of bytes); above it an informer iterates over `Listed`, `Replaced`, `Changed`
-and `Progressed`. The reflector holds no objects: its only memory is the version to resume from. While a page is worked
-on above, the next one is on its way already.
+It reads a `Collection` (pages and frames of bytes). An informer iterates over `Listed`, `Replaced`, `Changed` and `Progressed`. The
+reflector stores no objects, only the version to resume from. The next page is requested while the informer processes a page.
 
-A watch proves its life by ending: it is asked for a timeout of 30 to 45 s and is dropped when it has not ended 10 s
-later, so a connection that silently swallows everything is replaced within 55 s, without a list (docs/architecture.md,
-watches).
+A watch shows that it is alive when it ends: its timeout is 30 to 45 s, and it is dropped if it has not ended 10 s later. So a dead
+connection is replaced within 55 s, without a list (docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ from ctrlruntime.rest.watch import Frame
 
 
 class State(enum.Enum):
-    """Where a reflector stands."""
+    """The state of a reflector."""
 
     RESOLVING = "the server is asked which resource the kind is"
     LISTING = "the present objects are fetched"
@@ -70,7 +68,7 @@ class Change(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A page of a list of which more is to come: other ones, then `Replaced`. Number 0 begins a list anew."""
+    """A page of a list, before other pages and `Replaced`. Number 0 starts the list again."""
 
     items: list[bytes]
     number: int
@@ -80,9 +78,9 @@ class Listed(NamedTuple):
 
 
 class Replaced(NamedTuple):
-    """The end of a list: the collection holds these `items` and those of so many `pages` before them, and nothing else.
+    """The end of a list: the collection has exactly these `items` and those of the previous `pages`.
 
-    `changes` happened while a streaming list was sent; they come after the items, in order.
+    `changes` happened during a streaming list; they come after the items, in order.
     """
 
     items: list[bytes]
@@ -95,7 +93,7 @@ class Replaced(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """Changes that arrived together, in order; the last of them made `resource_version`."""
+    """Changes that arrived together, in order; the last of them has `resource_version`."""
 
     changes: list[Change]
     resource_version: str
@@ -108,7 +106,7 @@ class Progressed(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """The collection cannot be read at the moment; the reflector goes on trying."""
+    """The collection cannot be read now; the reflector continues to try."""
 
     error: CtrlError
     state: State
@@ -119,7 +117,7 @@ Update: TypeAlias = Listed | Replaced | Changed | Progressed | Failed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
-    """How a collection is listed and watched. Times in seconds."""
+    """Options of lists and watches. Times in seconds."""
 
     timeout: tuple[float, float] = (30.0, 45.0)
     """The shortest and longest timeout of a watch. Each watch gets a random value between them, so that watches do not end together."""
@@ -129,22 +127,22 @@ class WatchOptions:
 
     page_size: int = 500
     streaming_list: bool = False
-    """Ask for a streaming list first (Kubernetes 1.32 and later serve it) and fall back to pages.
+    """Request a streaming list first (Kubernetes 1.32 and later) and fall back to pages.
 
-    It spares the API server memory and costs us twice the CPU: each object is a chunk and a TLS record of its own.
+    It saves memory of the API server and costs us twice the CPU, because each object is its own chunk and TLS record.
     """
 
     stream_idle_timeout: float = 10.0
-    """The longest silence inside a streaming list before it is given up for pages."""
+    """The time without data after which a streaming list is replaced by pages."""
 
     backoff: tuple[float, float] = (0.8, 30.0)
-    """First and longest wait after a failure; doubled each time, times a random factor of 1 to 2."""
+    """The first and longest delay after a failure; doubled each time, times a random factor of 1 to 2."""
 
     backoff_reset_after: float = 120.0
-    """After this long without a failure the wait starts from the first one again."""
+    """The time without a failure after which the delay starts again from the first."""
 
     missing_kind_retry_interval: float = 5.0
-    """The longest wait for a kind that is not served or not permitted: it should work soon after somebody mended it."""
+    """The longest delay for a kind that is not served or not permitted, so that it works soon after a fix."""
 
     def __post_init__(self) -> None:
         shortest, longest = self.timeout
@@ -155,7 +153,7 @@ class WatchOptions:
 
 
 class Backoff:
-    """Waits that grow from one failure to the next and start over after a calm time."""
+    """Delays that increase with each failure, and start again after a time without one."""
 
     def __init__(self, options: WatchOptions, *, clock: Callable[[], float], rng: Callable[[], float]) -> None:
         self._options = options
@@ -179,20 +177,20 @@ class Backoff:
 
 
 SHORT_WATCH = 1.0
-"""Seconds: a watch that ends sooner is not taken for one that works."""
+"""Seconds: a watch that ends sooner does not count as working."""
 
 LONGEST_RETRY_AFTER = 60.0
-"""Seconds waited for a server that asks for patience; after them it is asked again whatever it said."""
+"""The maximum of Retry-After in seconds; after that the request is repeated."""
 
 EXPIRY_MEMORY = 30.0
-"""Seconds: a version that expires again within them is listed anew after a wait, not at once."""
+"""Seconds: if a version expires again within them, the next list waits."""
 
 BEHIND_TRIES = 3
-"""Lists older than what was seen that are taken for a lagging server's; the next one means that history was reset."""
+"""The number of lists with an older version that are treated as those of a lagging server; the next one means that history was reset."""
 
 
 class Reflector:
-    """Follows one collection for ever; iterate over `updates()`."""
+    """Lists and watches one collection without end; iterate over `updates()`."""
 
     def __init__(
         self,
@@ -217,20 +215,20 @@ class Reflector:
         self.state = State.RESOLVING
         self.version = ""
         self.last_activity = float("-inf")
-        """When (by `clock`) the server last showed that it serves this collection: a list, a frame, a clean end."""
+        """The time (on `clock`) of the last activity: a list, a frame, a clean end."""
         self.relists = 0
         self.watches = 0
         self.restarts: dict[str, int] = {}
-        """Watches that ended, by why; see `_reason`."""
+        """The number of ended watches by reason; see `_reason`."""
 
         self._seen = 0
         self._behind = 0
         self._last_expiry = float("-inf")
 
     async def updates(self) -> AsyncGenerator[Update, None]:
-        """Yield what happens to the collection; never ends by itself.
+        """Yield the updates of the collection without end.
 
-        Every failure of the server is yielded, not raised.
+        Errors of the server are yielded, not raised.
         """
         collection: Collection | None = None
         while True:
@@ -267,7 +265,7 @@ class Reflector:
                 await self._after(error)
 
     def restart(self) -> None:
-        """List again at the next turn: whoever took the updates could not use them."""
+        """List again at the next step, because the updates could not be processed."""
         self.version = ""
 
     # --- listing ---------------------------------------------------------------------------------------------------
@@ -475,11 +473,11 @@ class Reflector:
 
 
 class StreamingListEndedError(CtrlError):
-    """A streaming list ended or fell silent before it was complete."""
+    """A streaming list ended or stopped before it was complete."""
 
 
 class ListBehindError(CtrlError):
-    """A list is older than what this reflector has seen: a server that lags behind answered."""
+    """A list is older than the last one: it came from a server with older data."""
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""What a reader is told whom the cache cannot answer: what was asked, what is held, what to do."""
+"""Error messages of reads that the cache cannot serve: the request, the cached scope, and a fix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ctrlruntime.errors import NamespaceNotCachedError, NotFound, ObjectNotCache
 
 
 def outside(gvk: GroupVersionKind, namespace: str, informer: Informer) -> str:
-    """Say which namespaces are cached where another one is asked for."""
+    """Return a message with the cached namespaces, for a read of another one."""
     return (
         f"{gvk.kind} in namespace {namespace!r} is outside the cache, which holds {_namespaces(informer)}; "
         "read it with api_reader, or add the namespace"
@@ -21,7 +21,7 @@ def _namespaces(informer: Informer) -> str:
 
 
 def no_index(gvk: GroupVersionKind, path: str, informer: Informer) -> str:
-    """Say by which fields a kind is indexed where a list asks for another one."""
+    """Return a message with the indexed fields of a kind, for a list by another field."""
     have = ", ".join(informer.store.index_names) or "none"
     return (
         f"{gvk.kind} is not indexed by {path} (indexed: {have}); call cache.index_field({gvk.kind}, {path!r}) first, "
@@ -30,13 +30,13 @@ def no_index(gvk: GroupVersionKind, path: str, informer: Informer) -> str:
 
 
 def unsynced(gvk: GroupVersionKind, informer: Informer, timeout: float) -> str:
-    """Say what stands in the way of a first list."""
+    """Return a message with the cause that delays a first list."""
     why = f": {informer.last_error}" if informer.last_error is not None else ""
     return f"{gvk.kind} has not synced within {timeout:g} s{why}"
 
 
 def not_found(gvk: GroupVersionKind, plural: str, namespace: str, name: str, informer: Informer) -> NotFound:
-    """Return the error of a get: as the server words it where the cache knows, else with what the cache holds."""
+    """Return the error of a get: the message of the server if the cache can know, else one with the cached scope."""
     resource = f"{plural}.{gvk.group}" if gvk.group else plural
     text = f'{resource} "{name}" not found'
     details = {"name": name, "group": gvk.group, "kind": plural}

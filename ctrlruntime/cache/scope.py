@@ -1,4 +1,4 @@
-"""What one reflector of a kind covers, and how the objects of it are kept."""
+"""The scope of one reflector, and how its objects are stored."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any, TypeAlias
 from ctrlruntime.selector import LabelSelector
 
 Transform: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
-"""Changes an object's JSON tree before it is stored (for example drops a big field) and returns it; must be idempotent.
+"""Changes an object's JSON document before it is stored (for example drops a large field) and returns it.
 
-It must leave name, namespace, uid and resourceVersion as they are.
+It must return the same result for the same input, and keep name, namespace, uid and resourceVersion.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one reflector covers: a namespace ("" = all but those `besides`) and selectors; and how its objects are kept."""
+    """The scope of one reflector: a namespace ("" = all except `besides`), selectors, and storage options."""
 
     namespace: str = ""
     labels: LabelSelector | None = None
     fields: str = ""
     besides: tuple[str, ...] = ()
-    """Namespaces that have a scope of their own; `fields` leaves their objects out."""
+    """Namespaces with their own scope; `fields` excludes their objects."""
 
     transform: Transform | None = None
     sync_period: float | None = None
-    """Seconds after which each object is shown to the subscribers again; None: never."""
+    """Seconds between two deliveries of each object to the subscribers; None: never."""
 
     @property
     def selects_fields(self) -> bool:
-        """Whether a field selector other than that of `besides` leaves objects out."""
+        """Whether a field selector other than that of `besides` excludes objects."""
         besides = {f"metadata.namespace!={name}" for name in self.besides}
         return any(term not in besides for term in self.fields.split(",") if term)
 
     def holds(self, namespace: str) -> bool:
-        """Whether objects of the namespace belong to this scope."""
+        """Return whether objects of the namespace belong to this scope."""
         return namespace == self.namespace if self.namespace else namespace not in self.besides

@@ -1,6 +1,6 @@
-"""Objects at rest: JSON bytes and a metadata record for each, and indexes over them.
+"""The store: JSON bytes and metadata of each object, and indexes.
 
-The store has one writer (its informer) and hands out entries, never decoded objects. Reads are plain calls: nothing awaits here.
+The store has one writer (its informer) and returns entries, not decoded objects. Reads are plain calls without an await.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ctrlruntime.selector import LabelSelector
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One object: its JSON (without managedFields, unless they were asked for) and its metadata record.
+    """One object: its JSON (without managedFields, unless requested) and its metadata.
 
-    Nothing in it refers back, so the garbage collector need not walk tens of thousands of them.
+    It has no references back, so the garbage collector need not traverse tens of thousands of entries.
     """
 
     raw: bytes
@@ -25,10 +25,10 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Index:
-    """A named set of values for each object: `{value: {(namespace, name): None}}`.
+    """A named index of values: `{value: {(namespace, name): None}}`.
 
-    `extract` returns an entry's values (a single text is one value). Where it fails, the object stays readable by key,
-    `failures` counts it, and `on_failure` hears of it.
+    `extract` returns an entry's values (a single text is one value). If it raises, the object can still be read by key, `failures` counts
+    it, and `on_failure` is called.
     """
 
     def __init__(
@@ -77,7 +77,10 @@ class Index:
 
 
 class Store:
-    """The objects of one kind by namespace and name. `size_bytes` is the sum of their JSON."""
+    """The objects of one kind by namespace and name.
+
+    `size_bytes` is the total size of their JSON.
+    """
 
     def __init__(self) -> None:
         self._namespaces: dict[str, dict[str, Entry]] = {}
@@ -103,7 +106,7 @@ class Store:
         return store
 
     def put(self, entry: Entry) -> Entry | None:
-        """Keep `entry` and return the one it replaces."""
+        """Store `entry` and return the one it replaces."""
         meta = entry.meta
         entries = self._namespaces.get(meta.namespace)
         if entries is None:
@@ -120,7 +123,7 @@ class Store:
         return old
 
     def remove(self, namespace: str, name: str) -> Entry | None:
-        """Forget an object and return what was kept of it."""
+        """Remove an object and return its entry."""
         entries = self._namespaces.get(namespace)
         old = None if entries is None else entries.pop(name, None)
         if entries is None or old is None:
@@ -134,13 +137,13 @@ class Store:
         return old
 
     def keys(self, namespace: str = "") -> set[tuple[str, str]]:
-        """Return (namespace, name) of every object, of one namespace if it is given."""
+        """Return (namespace, name) of every object, in one namespace if it is given."""
         if namespace:
             return {(namespace, name) for name in self._namespaces.get(namespace, ())}
         return {(space, name) for space, entries in self._namespaces.items() for name in entries}
 
     def add_index(self, index: Index) -> None:
-        """Add an index and fill it. Raises: ValueError when there is one of that name."""
+        """Add an index and fill it. Raises: ValueError if an index of this name exists."""
         if index.name in self._indexes:
             raise ValueError(f"the index {index.name} exists; index each field once")
         for entry in self:
@@ -157,7 +160,7 @@ class Store:
     def select(
         self, namespace: str = "", labels: LabelSelector | None = None, indexed: Iterable[tuple[str, str]] = ()
     ) -> list[Entry]:
-        """Return the entries that match: of one namespace (empty: all), by labels, and by every (index, value) pair."""
+        """Return the matching entries: in one namespace (empty: all), by labels, and by every (index, value) pair."""
         groups = self._candidates(namespace, list(indexed))
         if labels is None or labels.is_everything:
             return [entry for entries in groups for entry in entries]
@@ -195,9 +198,9 @@ def _single_equality(selector: LabelSelector) -> tuple[str, str] | None:
 
 
 def field_path_index(path: str) -> Callable[[Entry], Iterable[str]]:
-    """Return an extractor that cuts the scalar at a path like `spec.nodeName` out of the bytes, decoding nothing else.
+    """Return a function that reads the scalar at a path like `spec.nodeName` from the bytes, without decoding the rest.
 
-    Absent and null give no value; numbers and booleans are indexed as JSON writes them.
+    Missing fields and nulls have no value. Numbers and booleans are indexed as in JSON.
 
     Raises:
         ValueError: the path is empty.

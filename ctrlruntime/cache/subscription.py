@@ -1,8 +1,8 @@
-"""The first hand-over: from an informer's one writer to one subscriber.
+"""The first hand-over: from an informer to one subscriber.
 
-The informer calls `put` for each change, right after its store has it; the subscriber's own task takes events out, in
-order. Nothing between them awaits. A subscriber that falls behind is coalesced per key rather than kept growing:
-level-triggered users need the first old and the last new state, and a deletion followed by a creation stays two events.
+The informer calls `put` for each change, right after it is stored; the subscriber's own task takes events in order. Nothing between them
+awaits. If a subscriber is slow, events are merged by key instead of growing without limit: level-triggered users need the first old and the
+last new state. A deletion followed by a creation stays two events.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 class Subscription(Generic[T]):
-    """An ordered buffer of events for one subscriber; take with `get`, or `await ready()` and then `pop()` until None.
+    """An ordered buffer of events for one subscriber.
 
-    `is_synced` turns true when the informer's initial list has been put *and* everything of it was taken and handled:
-    the taker calls `pop` again only after it has handled the event before.
+    Use `get`, or `await ready()` and then `pop()` until None.
+
+    `is_synced` becomes true when the initial list was put *and* all of it was handled: the subscriber calls `pop` again only after it has
+    handled the previous event.
 
     Args:
-        name: who subscribes, for logs.
-        on_stop: told when the subscription is stopped.
-        max_events: events (those of the initial list not counted) from which on a backlog is coalesced per key.
+        name: the subscriber, for logs.
+        on_stop: called when the subscription is stopped.
+        max_events: the number of events (without those of the initial list) above which they are merged by key.
         max_bytes: the same in bytes of the objects' JSON.
 
     """
@@ -70,7 +72,7 @@ class Subscription(Generic[T]):
     # --- the informer's side ---------------------------------------------------------------------------------------
 
     def put(self, event: Event[T]) -> None:
-        """Append an event; called by the informer only."""
+        """Append an event. Called only by the informer."""
         if self._stopped:
             return
         size = _size(event)
@@ -85,7 +87,10 @@ class Subscription(Generic[T]):
             self._wake.set()
 
     def put_synced(self) -> None:
-        """Mark the end of the initial list; called by the informer, counts the first time only."""
+        """Mark the end of the initial list.
+
+        Called by the informer; only the first call counts.
+        """
         if not self._has_marker and not self._stopped:
             self._has_marker = True
             self._events.append(None)
@@ -93,7 +98,7 @@ class Subscription(Generic[T]):
             self._wake.set()
 
     def transfer(self, on_stop: Callable[[Subscription[T]], None]) -> None:
-        """Say that another informer feeds this subscription from now on."""
+        """Set another informer as the source of this subscription."""
         self._on_stop = on_stop
 
     # --- the subscriber's side -------------------------------------------------------------------------------------
@@ -111,7 +116,7 @@ class Subscription(Generic[T]):
         await self._settled.wait()
 
     async def ready(self) -> bool:
-        """Wait until there is an event to take; False when the subscription was stopped."""
+        """Wait until there is an event. Return False if the subscription was stopped."""
         while not self._events:
             if self._stopped:
                 return False
@@ -122,7 +127,10 @@ class Subscription(Generic[T]):
         return not self._stopped
 
     def pop(self) -> Event[T] | None:
-        """Take the next event, or return None when there is none. Taking says that the events before were handled."""
+        """Return the next event, or None without one.
+
+        The call means that the previous events were handled.
+        """
         while self._events:
             event = self._events.popleft()
             size = self._sizes.popleft()
@@ -139,14 +147,14 @@ class Subscription(Generic[T]):
         return None
 
     async def get(self) -> Event[T] | None:
-        """Wait for the next event; None when the subscription was stopped."""
+        """Wait for the next event; None if the subscription was stopped."""
         while await self.ready():
             if (event := self.pop()) is not None:
                 return event
         return None
 
     def stop(self) -> None:
-        """End the subscription: what was not taken is dropped, waiters wake up, the informer forgets it.
+        """End the subscription: remaining events are dropped, waiting callers return, and the informer removes it.
 
         May be called twice.
         """

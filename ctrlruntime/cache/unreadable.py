@@ -1,7 +1,6 @@
-"""Objects that do not fit the class they are read as: each version of them is counted and told of once.
+"""Objects that cannot be decoded as a class: each version of them is counted and reported once.
 
-The objects stay in the cache, where `Unstructured` and metadata-only readers see them; only who decodes one as that class
-gets the error.
+The objects stay in the cache for `Unstructured` and metadata-only readers. Only a reader with this class gets the error.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from ctrlruntime.api.metadata import Metadata, metadata_of
 from ctrlruntime.errors import DecodeError
 
 MAX_KNOWN: Final = 1000
-"""Versions that are remembered; one beyond them may be told of again."""
+"""The number of remembered versions; an older one may be reported again."""
 
 
 class Unreadable(NamedTuple):
-    """One version of an object that does not fit its class; the error names the fields and holds the bytes."""
+    """One version of an object that does not match its class; the error names the fields and has the bytes."""
 
     kind: GroupVersionKind
     meta: Metadata
@@ -28,13 +27,13 @@ class Unreadable(NamedTuple):
 
 
 class DecodeErrorCounter(Protocol):
-    """Counts by kind; `metrics.cache(kind)` is one."""
+    """Counts by kind, such as `metrics.cache(kind)`."""
 
     decode_errors: float
 
 
 class UnreadableObjects:
-    """Remembers which versions were told of. `tell` gets each of them once."""
+    """Remembers which versions were reported. `tell` is called once for each."""
 
     def __init__(self, tell: Callable[[Unreadable], None]) -> None:
         self._tell = tell
@@ -42,7 +41,7 @@ class UnreadableObjects:
         self._log = log.get_logger("cache")
 
     def note(self, kind: GroupVersionKind, raw: bytes, error: DecodeError, counter: DecodeErrorCounter | None) -> None:
-        """Say what did not decode, unless this version of the object is known for it already."""
+        """Report an object that could not be decoded, unless this version of it is known."""
         meta = metadata_of(raw)
         version = (kind, meta.uid, meta.resource_version)
         if version in self._known:

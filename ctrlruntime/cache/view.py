@@ -1,8 +1,8 @@
-"""One informer as a read of it needs it: what it shows now, and the same objects read from the server.
+"""The view of one informer for reads: its current objects, and the same objects read live.
 
-A cached read that must not be older than this process's own writes looks here (`ctrlruntime.client.gate`). Whatever is read from the
-server instead is read with the informer's own namespaces and selectors, passes its transform, and is searched by its indexes. So a live
-read returns what the cache would return if it were current, and needs no other permission.
+A cached read that must not be older than this process's own writes uses it (`ctrlruntime.client.gate`). A live read uses the informer's own
+namespaces and selectors, applies its transform, and uses its indexes. So it returns what an up-to-date cache would return, and needs no
+other permission.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ class KindView:
     # --- the server ------------------------------------------------------------------------------------------------------
 
     async def compare(self, key: Key) -> Listing:
-        """List the metadata of a key, or of a namespace (its name WHOLE; "" = all). Raises: CtrlError."""
+        """List the metadata of a key, or of a namespace (its name is WHOLE.
+
+        "" = all). Raises: CtrlError.
+        """
         versions: dict[Key, str] = {}
         positions: list[str] = []
         for scope in self._scopes(*key):
@@ -71,7 +74,10 @@ class KindView:
         return Listing(_least(positions), versions)
 
     async def fetch(self, namespace: str, name: str = WHOLE, labels: LabelSelector | None = None) -> tuple[Store, str]:
-        """Return a store filled by the server, with the informer's indexes, and the version it has. Raises: CtrlError."""
+        """Return a store with objects from the server, the informer's indexes, and its version.
+
+        Raises: CtrlError.
+        """
         store = self.informer.store.new_like_this()
         positions: list[str] = []
         for scope in self._scopes(namespace, name, labels):

@@ -1,17 +1,19 @@
-"""The rules of read-your-writes: what a cached read has to wait for. A state machine without I/O.
+"""The rules of read-your-writes: what a cached read waits for.
 
-Each write of this process has a mark, from the moment before it is sent until the cache shows its effect. A read collects the marks
-that exist when it begins (`Marks.needed`). It is served from the cache once none of them holds it back (`verdict`). Marks that are
-opened later do not concern it, so a steady writer does not delay a reader.
+A state machine without I/O.
+
+Each write of this process has a mark, from the moment before it is sent until the cache shows its effect. A read collects the existing
+marks at its start (`Marks.needed`). It is served from the cache when none of them delays it (`verdict`). Later marks do not concern it, so
+that a steady writer does not delay a reader.
 
 | state | a write enters it when |
 |---|---|
 | OPEN | it is about to be sent |
 | STORED v | the server returned the object at version v |
-| DELETED uid | the server returned that this object is gone |
-| UNKNOWN | no answer came, or a 5xx, or one without a version; or another process wrote while it led |
-| LISTED p | a consistent list at version p, sent after the end of an unknown write, showed the object at a version v or not at all |
-| FAILED | the server refused it, or it was not sent |
+| DELETED uid | the server returned that this object was deleted |
+| UNKNOWN | the response is missing, a 5xx, or without a version; or another process wrote while it was the leader |
+| LISTED p | a consistent list at version p, sent after the end of an unknown write, had the object at a version v or not at all |
+| FAILED | the server rejected it, or it was not sent |
 
 | state | a read waits until the cache | the mark is dropped when the cache |
 |---|---|---|
@@ -19,20 +21,20 @@ opened later do not concern it, so a steady writer does not delay a reader.
 | STORED v | shows v or later, is past v, or shows no object and v is outside its selectors | shows v or later, or is past v |
 | DELETED uid | does not show this uid | does not show it, and is past its last known version |
 | UNKNOWN | (until a list of the key was compared) | |
-| LISTED p | shows v or later, or is past p; if the object is absent: shows none that is as old as p | shows v or later, or is past p |
+| LISTED p | shows v or later, or is past p; if the object is missing: shows none as old as p | shows v or later, or is past p |
 | FAILED | (not at all) | (at once) |
 
-A kind or namespace that no cache holds has no marks but open ones: its first list comes after the write.
+A kind or namespace that no cache has, has only open marks, because its first list comes after the write.
 
-"The cache is past v" means that its position, the version of the last frame or bookmark, is at least v. No state waits for a position
-alone: a kind that never changes gets a bookmark only about once a minute.
+"The cache is past v" means that its position, the version of the last frame or bookmark, is at least v. No state waits only for a position,
+because a kind that never changes gets a bookmark only about once a minute.
 
-A write to a whole collection has a mark for the namespace. Its answer lists the deleted objects, so it becomes DELETED with a part for
-each of them. A mark that is STORED replaces every mark of its key that had ended before it was opened: what the object was before is
-part of what was stored.
+A write to a whole collection has a mark for the namespace. Its response lists the deleted objects, so it becomes DELETED with a part for
+each of them. A STORED mark replaces every mark of its key that had ended before it was opened, because the stored object includes the
+earlier writes.
 
-Versions are compared as integers of any length. The API promises this order (KEP-5504, resource versions are comparable). For a
-server whose versions are not integers, a version counts as shown only if it is equal.
+Versions are compared as integers of any length. The API guarantees this order (KEP-5504, resource versions are comparable). For a server
+whose versions are not integers, a version is shown only if it is equal.
 """
 
 from __future__ import annotations
@@ -45,26 +47,26 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from ctrlruntime.api.metadata import Metadata
 
 Kind: TypeAlias = tuple[str, str]
-"""Group and kind. The versions of a kind show the same objects, so they share marks."""
+"""Group and kind. All versions of a kind have the same objects, so they share marks."""
 
 Key: TypeAlias = tuple[str, str]
 """Namespace and name."""
 
 WHOLE: Final = ""
-"""In place of a name: all objects of a namespace."""
+"""Used instead of a name: all objects of a namespace."""
 
 NOT_CACHED: Final = sys.maxsize
-"""The position of a cache in a namespace that it does not hold: nothing there has to be waited for."""
+"""The position of a cache in a namespace that it does not have: no read waits there."""
 
 SWEEP_AT: Final = 1024
-"""Keys of one kind from which on a write looks for marks that can be dropped."""
+"""The number of keys of one kind above which a write looks for marks to drop."""
 
 MAX_KEYS: Final = 16_384
-"""Keys of one kind that have a mark of their own; beyond it they share one, which the next read compares."""
+"""The number of keys of one kind with their own mark; others share one, which the next read compares."""
 
 
 class View(Protocol):
-    """The objects of one kind as one informer shows them now."""
+    """The current objects of one kind in one informer."""
 
     def position(self, namespace: str) -> int:
         """Return the version seen in the namespace: 0 before the first list, -1 if it is not an integer, or `NOT_CACHED`."""
@@ -73,11 +75,11 @@ class View(Protocol):
     def entry(self, namespace: str, name: str) -> Metadata | None: ...
 
     def entries(self, namespace: str) -> Iterable[Metadata]:
-        """Return all objects of the namespace ("" = of all)."""
+        """Return all objects of the namespace ("" = all)."""
         ...
 
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        """Return whether the cache holds objects with these labels in this namespace."""
+        """Return whether the cache includes objects with these labels in this namespace."""
         ...
 
 
@@ -93,7 +95,7 @@ class State(Enum):
 
 
 class Verdict(Enum):
-    """What a read does next."""
+    """The next step of a read."""
 
     READ = "read"
     """Read the cache."""
@@ -104,14 +106,14 @@ class Verdict(Enum):
 
 
 class Listing(NamedTuple):
-    """What a consistent list at `position` showed: the version of each object in it."""
+    """The result of a consistent list at `position`: the version of each object."""
 
     position: str
     versions: Mapping[Key, str]
 
 
 class Mark:
-    """One write of this process. Readers hold marks, so a mark that was dropped keeps its state."""
+    """One write of this process. Readers hold marks, so a dropped mark keeps its state."""
 
     __slots__ = (
         "_may_linger",
@@ -132,14 +134,14 @@ class Mark:
     def __init__(self, key: Key, opened: int = 0, opened_at: float = 0.0, known: Metadata | None = None) -> None:
         self.key = key
         self.opened = opened
-        """The number of the step that opened it; steps are counted by `Marks`."""
+        """The number of the step that opened it; `Marks` counts steps."""
         self.opened_at = opened_at
         self.known = known
-        """The object as the cache showed it when the write was opened."""
+        """The object in the cache when the write was opened."""
         self.ended = 0
         self.state = State.OPEN
         self.version = ""
-        """STORED: the version stored. DELETED: the last version of the object that is known."""
+        """STORED: the stored version. DELETED: the last known version of the object."""
         self.uid = ""
         self.labels: Mapping[str, str] | None = None
         self.listing: Listing | None = None
@@ -150,14 +152,17 @@ class Mark:
 
     @classmethod
     def of_deleted(cls, meta: Metadata) -> Mark:
-        """Return the mark of one object of a deleted collection; finalizers or a grace period may keep it, terminating."""
+        """Return the mark of one object of a deleted collection.
+
+        It may stay terminating because of finalizers or a grace period.
+        """
         mark = cls(meta.key)
         mark.state, mark.uid, mark.version = State.DELETED, meta.uid, meta.resource_version
         mark.labels, mark._may_linger = meta.labels, True
         return mark
 
     def is_shown(self, view: View, key: Key | None = None) -> bool:
-        """Return whether a read of `view` may be served: of `key`, of a namespace (its name WHOLE), or of all the mark is about."""
+        """Return whether a read of `view` may be served: of `key`, of a namespace (its name is WHOLE), or of everything."""
         if self.state is State.OPEN:
             return False
         namespace, name = self.key
@@ -187,7 +192,7 @@ class Mark:
                 return True
 
     def is_over(self, view: View) -> bool:
-        """Return whether the mark holds back no read of `view` from now on."""
+        """Return whether the mark delays no read of `view` from now on."""
         if self.state is State.OPEN:
             return False
         position = view.position(self.key[0])
@@ -253,17 +258,23 @@ class Mark:
 
 
 class Marks:
-    """The marks of one cluster. `views`: the informers of a kind; a mark is dropped when it is over for each of them."""
+    """The marks of one cluster.
+
+    `views`: the informers of a kind; a mark is dropped when it is over for each of them.
+    """
 
     def __init__(self, views: Callable[[Kind], Sequence[View]] = lambda _kind: ()) -> None:
         self.views = views
         self._kinds: dict[Kind, dict[Key, list[Mark]]] = {}
         self._sweep_at: dict[Kind, int] = {}
         self.steps = 0
-        """Marks opened and ended so far. Note it before a list is sent, for `compared`."""
+        """The number of marks opened and ended so far.
+
+        Read it before a list is sent, for `compared`.
+        """
 
     def has(self, group: str, kind: str) -> bool:
-        """Return whether there is any mark of a kind."""
+        """Return whether a kind has any mark."""
         return bool(self._kinds.get((group, kind)))
 
     def __len__(self) -> int:
@@ -272,7 +283,10 @@ class Marks:
     # --- writes ------------------------------------------------------------------------------------------------------
 
     def open(self, kind: Kind, namespace: str, name: str, at: float = 0.0) -> Mark:
-        """Open the mark of a write that is about to be sent; `name` WHOLE: to all objects of the namespace."""
+        """Open the mark of a write that is about to be sent.
+
+        `name` WHOLE: to all objects of the namespace.
+        """
         self.steps += 1
         known = next((found for view in self.views(kind) if (found := view.entry(namespace, name))), None)
         mark = Mark((namespace, name), self.steps, at, known)
@@ -280,7 +294,7 @@ class Marks:
         return mark
 
     def stored(self, kind: Kind, mark: Mark, meta: Metadata) -> None:
-        """The server returned the object as it is stored now."""
+        """The server returned the stored object."""
         if not meta.resource_version:
             self.unknown(kind, mark)
             return
@@ -288,7 +302,10 @@ class Marks:
         self._end(kind, mark, State.STORED)
 
     def deleted(self, kind: Kind, mark: Mark, uid: str, version: str = "") -> None:
-        """The server returned that the object with this uid is gone; `version`: its last one, if the answer has it."""
+        """The object with this uid was deleted.
+
+        `version`: its last version, if the response has it.
+        """
         version = version or self._last_version(kind, mark, uid)
         if not uid or not version:
             # The cache may not have seen the object yet: it could still come and go.
@@ -298,17 +315,17 @@ class Marks:
         self._end(kind, mark, State.DELETED)
 
     def deleted_all(self, kind: Kind, mark: Mark, items: Iterable[Metadata]) -> None:
-        """The server returned the objects of a collection as they were before it deleted them."""
+        """The server returned the objects of a deleted collection, in their last state."""
         # One that was terminating already need not change.
         mark.parts = {meta.key: Mark.of_deleted(meta) for meta in items if meta.deletion_timestamp is None}
         self._end(kind, mark, State.DELETED)
 
     def failed(self, kind: Kind, mark: Mark) -> None:
-        """The server refused the write, or it was not sent: nothing changed."""
+        """The server rejected the write, or it was not sent: nothing changed."""
         self._end(kind, mark, State.FAILED)
 
     def unknown(self, kind: Kind, mark: Mark) -> None:
-        """No answer came, or none with a version: the write may have happened."""
+        """The response is missing or has no version: the write may have happened."""
         self._end(kind, mark, State.UNKNOWN)
 
     def _last_version(self, kind: Kind, mark: Mark, uid: str) -> str:
@@ -372,7 +389,7 @@ class Marks:
     # --- reads -------------------------------------------------------------------------------------------------------
 
     def needed(self, kind: Kind, namespace: str, name: str | None) -> list[Mark]:
-        """Return the marks that concern a read which begins now: of one key, or (name None) of a list; namespace "" = of all."""
+        """Return the marks for a read that starts now: of one key, or (name None) of a list; namespace "" = all."""
         keys = self._kinds.get(kind)
         if not keys:
             return []
@@ -384,7 +401,7 @@ class Marks:
         return [mark for key in wanted for mark in keys.get(key, ())]
 
     def compared(self, kind: Kind, key: Key, listing: Listing, steps: int) -> None:
-        """Settle unknown writes to a key (or a whole namespace) by a list that was sent when `steps` were counted."""
+        """Resolve unknown writes to a key (or a namespace) with a list that was sent when `steps` were counted."""
         keys = self._kinds.get(kind, {})
         for mark in keys.get(key, ()):
             if mark.state is State.UNKNOWN and mark.ended <= steps:
@@ -400,7 +417,7 @@ class Marks:
 
 
 def verdict(needed: Iterable[Mark], view: View, key: Key | None = None) -> Verdict:
-    """Return what a read of `key` (a namespace: its name WHOLE) that began with the marks `needed` does next."""
+    """Return the next step of a read of `key` (a namespace: its name is WHOLE) that started with the marks `needed`."""
     found = Verdict.READ
     for mark in needed:
         if mark.is_shown(view, key):
@@ -412,7 +429,7 @@ def verdict(needed: Iterable[Mark], view: View, key: Key | None = None) -> Verdi
 
 
 def doubt(needed: Iterable[Mark], view: View) -> None:
-    """Compare what `view` has not shown for long: it may be outside the informer's field selectors, which only the server judges."""
+    """Compare what `view` has not shown for long: it may be outside the informer's field selectors, which only the server can evaluate."""
     for mark in needed:
         if mark.state in {State.STORED, State.DELETED} and not mark.is_shown(view):
             mark.state = State.UNKNOWN

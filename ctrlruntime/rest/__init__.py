@@ -1,4 +1,7 @@
-"""The way to the API server, and the only door to kubernetes_asyncio. The transport is imported from its module: it brings an HTTP parser."""
+"""Access to the API server, and the only user of kubernetes_asyncio.
+
+The transport is not imported here, because it imports an HTTP parser.
+"""
 
 from __future__ import annotations
 

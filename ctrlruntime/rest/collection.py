@@ -1,4 +1,4 @@
-"""One collection of the API (a kind, in one namespace or all, under selectors) as pages and watch frames of bytes."""
+"""One collection of the API (a kind, in one namespace or all, with selectors) as pages and watch frames of bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ctrlruntime.rest.transport import Transport
 from ctrlruntime.rest.watch import Frame, frames
 
 PAGE_SIZE: Final = 500
-"""Objects a page of a list."""
+"""The number of objects in a page of a list."""
 
 
 class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
@@ -35,9 +35,9 @@ _decode_list = msgspec.json.Decoder(_List).decode
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list: the items' JSON, the list's version, and what asks for the next page (empty on the last).
+    """A page of a list: the JSON of the items, the version of the list, and the token for the next page (empty on the last).
 
-    `is_first`: a list begins with it.
+    `is_first`: the list starts with it.
     """
 
     items: list[bytes] = field(repr=False)
@@ -48,7 +48,7 @@ class Page:
 
 
 LARGEST_GROWTH: Final = 64
-"""How many times the first page size a page may grow to."""
+"""The maximum growth of a page, as a multiple of the first page size."""
 
 
 def resource_path(resource: APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -71,7 +71,7 @@ def resource_path(resource: APIResource, namespace: str = "", name: str = "", su
 
 
 class Collection:
-    """Lists and watches one collection. `metadata_only`: ask the server for PartialObjectMetadata."""
+    """Lists and watches one collection. `metadata_only`: request PartialObjectMetadata."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Collection:
     async def page(
         self, *, limit: int | None = None, continue_token: str = "", resource_version: str = "", match: str = ""
     ) -> Page:
-        """Return one page; no `resource_version` means a consistent read.
+        """Return one page. Without `resource_version` it is a consistent read.
 
         Raises: APIStatusError (Expired for an old token), TransportError.
         """
@@ -122,8 +122,8 @@ class Collection:
     async def pages(self, size: int) -> AsyncGenerator[Page, None]:
         """Yield all pages of one consistent list.
 
-        When its continue token expires midway, the list begins again with pages twice as large: the page that says `is_first` replaces all
-        before it. Raises: Expired or Gone when the largest pages expire, too; as `page`.
+        If its continue token expires, the list starts again with pages twice as large: a page with `is_first` replaces all before it.
+        Raises: Expired or Gone if the largest pages expire too; as `page`.
         """
         limit = size
         while True:
@@ -141,7 +141,10 @@ class Collection:
                 limit *= 2
 
     async def all(self, *, limit: int = PAGE_SIZE) -> tuple[list[bytes], str]:
-        """Return all items of one consistent list, and its version; `limit`: objects a page. Raises: as `pages`."""
+        """Return all items of one consistent list, and its version.
+
+        `limit`: objects in a page. Raises: as `pages`.
+        """
         items: list[bytes] = []
         position = ""
         async with contextlib.aclosing(self.pages(limit)) as pages:
@@ -156,11 +159,11 @@ class Collection:
     def watch(
         self, *, resource_version: str, timeout: float, timeout_grace: float = 10.0, initial_events: bool = False
     ) -> AsyncGenerator[list[Frame], None]:
-        """Watch from `resource_version` for `timeout` seconds (whole ones: the API knows no others).
+        """Watch from `resource_version` for `timeout` seconds (an integer in the API).
 
-        `timeout_grace` seconds later a watch that has not ended is treated as dead (RequestTimeoutError), and so is one that does
-        not begin within as many. `initial_events`: a streaming list (KEP-3157), which begins with every object as ADDED and
-        a marked BOOKMARK.
+        timeout_grace: a watch that has not ended this long after its timeout is treated as dead (RequestTimeoutError), and so is one that
+        does not start within this time.
+        initial_events: a streaming list (KEP-3157), which starts with every object as ADDED and a marked BOOKMARK.
         """
         seconds = max(1, round(timeout))
         params = [

@@ -1,7 +1,6 @@
-"""Where an API server is and how to talk to it: `Config`, and `get_config`, which finds one.
+"""The configuration of a client: `Config`, and `get_config`, which finds one.
 
-Reads files and the environment, opens no connection and runs no program: credentials that need one do it on first
-use. The transport takes everything it knows about a cluster from here.
+It reads files and the environment, but opens no connection and runs no program. Credentials do that on first use.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def default_user_agent() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impersonation:
-    """Whom to act as; the caller needs the permission to `impersonate` them."""
+    """The user to impersonate; the caller needs the permission `impersonate`."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -68,7 +67,7 @@ class Impersonation:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def headers(self) -> list[tuple[str, str]]:
-        """Return the headers; a name comes once for each group and each value of an extra."""
+        """Return the headers; a name is repeated for each group and each value of an extra."""
         pairs = [("Impersonate-User", self.user)]
         pairs += [("Impersonate-Group", group) for group in self.groups]
         if self.uid:
@@ -81,7 +80,7 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProxyEnvironment:
-    """What HTTPS_PROXY, HTTP_PROXY and NO_PROXY say, read as Go reads them."""
+    """The proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY, as Go reads them."""
 
     https_proxy: str = ""
     http_proxy: str = ""
@@ -89,7 +88,7 @@ class ProxyEnvironment:
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> ProxyEnvironment:
-        """Return what stands in `environ`; the upper-case spelling wins."""
+        """Return the proxies in `environ`; upper-case names override lower-case ones."""
         values = {name: environ.get(name.upper()) or environ.get(name) or "" for name in cls.__slots__}
         return cls(**values)
 
@@ -98,7 +97,7 @@ class ProxyEnvironment:
         return f"ProxyEnvironment({proxies}, no_proxy={self.no_proxy!r})"
 
     def proxy_for(self, url: str) -> str | None:
-        """Return the proxy to reach `url` through, or None to go there directly."""
+        """Return the proxy for `url`, or None for a direct connection."""
         parts = urllib.parse.urlsplit(url)
         proxy = self.https_proxy if parts.scheme == "https" else self.http_proxy
         host = (parts.hostname or "").rstrip(".")
@@ -157,17 +156,23 @@ def _split_port(rule: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Config:
-    """One API server and who we are there. Give variants with `dataclasses.replace`. Its repr shows no secrets."""
+    """One API server and a credential.
+
+    Create variants with `dataclasses.replace`. Its repr has no secrets.
+    """
 
     host: str
-    """`https://host:port`, with a path when the API does not begin at the root."""
+    """`https://host:port`, with a path if the API does not start at the root."""
 
     tls: TLSConfig = field(default_factory=TLSConfig)
     credential: Credential | None = None
-    """None: anonymous, or known by the client certificate in `tls`."""
+    """None: anonymous, or authenticated by the client certificate in `tls`."""
 
     proxy_url: str | None = None
-    """A proxy for every request (http://, https:// or socks5://); it wins over `proxy_environment` and knows no exceptions."""
+    """A proxy for every request (http://, https:// or socks5://).
+
+    It overrides `proxy_environment`, and has no exceptions.
+    """
 
     proxy_environment: ProxyEnvironment = ProxyEnvironment()
     impersonate: Impersonation | None = None
@@ -176,40 +181,48 @@ class Config:
     """The namespace of the kubeconfig's context, or of the pod."""
 
     connect_timeout: float = 10.0
-    """Seconds for a connection to be made."""
+    """Seconds to open a connection."""
 
     timeout: float = 30.0
-    """Seconds for a request to be answered, watches excepted. The wait for a connection (`max_connections`), a token (`qps`) and what
-    `Retry-After` asks for count, too; so do those of a `timeout=` given for one call.
+    """Seconds for a request, except watches.
+
+    The wait for a connection (`max_connections`), for a token (`qps`) and for Retry-After is included, also with a `timeout=` for one call.
     """
 
     qps: float | None = None
-    """Requests a second; None for no limit of our own: API priority and fairness on the server is the better judge.
+    """Requests a second.
 
-    Watches, elections, Events and webhook reviews are not limited.
+    None for no limit in the client. The server has API priority and fairness.
+
+    Watches, leader election, Events and webhook reviews are not limited.
     """
 
     burst: int = 30
-    """Requests that may be sent at once where `qps` limits them."""
+    """Requests that may be sent at once despite `qps`."""
 
     max_connections: int = 100
-    """Requests under way at once, each on a connection of its own; further ones wait their turn. Watches are not counted."""
+    """Concurrent requests, each with its own connection; others wait.
+
+    Watches are not counted.
+    """
 
     max_header_size: int = MAX_HEADER_SIZE
-    """Bytes that the headers of an answer may have."""
+    """The maximum size of the headers of a response in bytes."""
 
     max_answer_size: int = MAX_ANSWER_SIZE
-    """Bytes that the body of an answer may have, packed as well as unpacked; watches and logs are read bit by bit and have no limit.
+    """The maximum size of the body of a response in bytes, compressed and decompressed.
 
-    A page of a list holds 500 objects, and an object may have 1.5 MiB (the default of etcd's `--max-request-bytes`). The default has room
-    for objects of half a MiB on average.
+    Watches and logs have no limit.
+
+    A page of a list has 500 objects, and an object up to 1.5 MiB (the default of etcd's `--max-request-bytes`). The default allows objects
+    of half a MiB on average.
     """
 
     max_frame_size: int = MAX_FRAME_SIZE
-    """Bytes that one frame of a watch, which holds one object, may have."""
+    """The maximum size of one frame of a watch in bytes. A frame has one object."""
 
     source: str = ""
-    """Where this comes from, for messages."""
+    """The source of this configuration, for messages."""
 
     def __post_init__(self) -> None:
         if not _is_address(self.host):
@@ -220,7 +233,7 @@ class Config:
                 raise ConfigError(f"{name} is {value}; give a number above 0")
 
     def proxy_for(self, host: str = "") -> str | None:
-        """Return the proxy to reach `host` (default: the API server) through, or None."""
+        """Return the proxy for `host` (default: the API server), or None."""
         if self.proxy_url:
             return self.proxy_url
         url = self.host
@@ -230,15 +243,14 @@ class Config:
         return self.proxy_environment.proxy_for(url)
 
     def impersonation_headers(self) -> list[tuple[str, str]]:
-        """Return the headers that name whom to act as; names repeat, so they do not fit a dict."""
+        """Return the impersonation headers; names repeat, so they are not a dict."""
         return self.impersonate.headers() if self.impersonate is not None else []
 
     @classmethod
     def from_configuration(cls, configuration: Any, *, environ: Mapping[str, str] = os.environ) -> Config:
-        """Return the Config of a `Configuration` of kubernetes_asyncio or of the official client, by its attributes.
+        """Return the Config for a `Configuration` of kubernetes_asyncio or of the official client, by its attributes.
 
-        The object stays in use for its token: a later change of `api_key` and its refresh hook are honoured. Raises:
-        ConfigError.
+        The object is still used for its token: later changes of `api_key` and its refresh hook apply. Raises: ConfigError.
         """
         get = functools.partial(getattr, configuration)
         verifies = bool(get("verify_ssl", True))
@@ -286,9 +298,8 @@ def get_config(
 ) -> Config:
     """Find a configuration: `kubeconfig`, else $KUBECONFIG, else the pod's service account, else ~/.kube/config.
 
-    The first one there is counts; that it does not work is an error and no reason to try the next. A `context` means
-    a kubeconfig, so the service account is not considered then. Raises: NoConfigError when there is none at all,
-    ConfigError when one cannot be used.
+    The first existing one is used; an error in it is raised. With a `context` the service account is ignored. Raises: NoConfigError if none
+    exists, ConfigError if it cannot be used.
     """
     proxies = ProxyEnvironment.read(environ)
     if found := _kubeconfig_files(kubeconfig, environ.get("KUBECONFIG", "")):

@@ -1,8 +1,7 @@
-"""One HTTP/1.1 connection: a request goes out, its answer comes in, whole or bit by bit.
+"""One HTTP/1.1 connection: sends a request, and receives its response as a whole or in parts.
 
-Knows bytes, their framing (which httptools reads) and their encryption (which a session does), and nothing of addresses or Kubernetes. A
-connection carries one exchange at a time. What does not come to its end is an ExchangeError, whose text goes on where a caller's
-"GET /path: " ends.
+It handles bytes, their framing (read by httptools) and their encryption (by a session), but no addresses and no Kubernetes. A connection
+carries one exchange at a time. A failed exchange is an ExchangeError, whose text continues a caller's "GET /path: ".
 """
 
 from __future__ import annotations
@@ -22,22 +21,25 @@ from ctrlruntime.rest.limits import DEFAULT_ANSWER_LIMITS, AnswerLimits
 from ctrlruntime.rest.session import SessionClosed, TLSSession
 
 READ_BUFFER = 1024 * 1024
-"""Bytes of an answer held for a slow reader before the socket is left alone; an answer that is read whole is held whole."""
+"""Bytes of a response stored for a slow reader before the socket is paused; a response that is read whole is stored whole."""
 
 RECEIVED_AT_ONCE = 256 * 1024
-"""Bytes that one call takes from a socket. A buffer of its own for each call costs more than the call."""
+"""Bytes that one call reads from a socket.
+
+A separate buffer for each call would cost more than the call.
+"""
 
 _GZIP = 16 + zlib.MAX_WBITS
 _PACKED_STEP = 32 * 1024
 _UNPACKED_STEP = 512 * 1024
-"""Bytes that one step of unpacking takes and gives at most: a few milliseconds, after which the event loop has its turn."""
+"""The maximum bytes of one decompression step: a few milliseconds, then the event loop runs other tasks."""
 
 _IS_PACKED = {"": False, "identity": False, "gzip": True, "x-gzip": True}
-"""Content codings (RFC 9110, section 8.4.1: case does not matter, and x-gzip is gzip)."""
+"""Content encodings (RFC 9110, section 8.4.1: case does not matter, and x-gzip is gzip)."""
 
 
 class ExchangeError(Exception):
-    """A request got no answer, or not all of one. `unanswered`: not a byte of it came."""
+    """A request got no response, or an incomplete one. `unanswered`: no byte arrived."""
 
     def __init__(self, text: str, *, unanswered: bool = False) -> None:
         super().__init__(text)
@@ -45,11 +47,11 @@ class ExchangeError(Exception):
 
 
 class OversizeError(ExchangeError):
-    """An answer is larger than its limit; the text says which limit and what raises it."""
+    """A response is larger than its limit; the text has the limit and the option that raises it."""
 
 
 class _Stage(IntEnum):
-    """How far an answer has come, and how far somebody waits for it to come."""
+    """The progress of a response, and the progress that a reader waits for."""
 
     SENT = 0
     BEGUN = 1
@@ -58,7 +60,10 @@ class _Stage(IntEnum):
 
 
 class Headers:
-    """The headers of an answer as they came: names in any case, and any of them several times. Few are looked at, so none is prepared."""
+    """The headers of a response as they arrived: names in any case, possibly repeated.
+
+    They are decoded on access, because few are read.
+    """
 
     __slots__ = ("_pairs",)
 
@@ -66,12 +71,12 @@ class Headers:
         self._pairs = pairs
 
     def all(self, name: str) -> list[str]:
-        """Return the values of each header of that name, in their order."""
+        """Return the values of each header of this name, in order."""
         wanted = name.lower().encode("latin-1")
         return [value.decode("utf-8", "surrogateescape") for found, value in self._pairs if found.lower() == wanted]
 
     def get(self, name: str) -> str | None:
-        """Return the first value of that name, None without one."""
+        """Return the first value of this name, or None."""
         return next(iter(self.all(name)), None)
 
     def __contains__(self, name: str) -> bool:
@@ -79,13 +84,16 @@ class Headers:
 
 
 class _Unpacker:
-    """Unpacks gzip as it comes: a series of members (RFC 1952, section 2.2), each after the other."""
+    """Decompresses gzip incrementally: a series of members (RFC 1952, section 2.2)."""
 
     def __init__(self) -> None:
         self._member: zlib._Decompress | None = None
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
-        """Yield what `packed` adds, step by step; a step may add nothing. Raises: zlib.error."""
+        """Yield the data that `packed` adds, in steps; a step may add nothing.
+
+        Raises: zlib.error.
+        """
         view = memoryview(packed)
         for at in range(0, len(view), _PACKED_STEP):
             left: bytes | memoryview = view[at : at + _PACKED_STEP]
@@ -103,13 +111,13 @@ class _Unpacker:
                 yield out
 
     def finish(self) -> None:
-        """Raises: zlib.error when the input ended inside a member."""
+        """Check the end. Raises: zlib.error if the input ended inside a member."""
         if self._member is not None:
             raise zlib.error("it is truncated")
 
 
 class Answer:
-    """An answer on its way. Read it with one task only, and either with `whole` or with `read`."""
+    """A response in progress. Read it in one task only, with `whole` or with `read`."""
 
     def __init__(self, connection: Connection) -> None:
         self.status = 0
@@ -136,7 +144,10 @@ class Answer:
         await self._reach(_Stage.BEGUN)
 
     async def whole(self) -> bytes:
-        """Return the body, unpacked. Raises: ExchangeError; OversizeError for one over the limit, packed or unpacked."""
+        """Return the decompressed body.
+
+        Raises: ExchangeError; OversizeError for one over the limit, compressed or decompressed.
+        """
         self._wanted = _Stage.COMPLETE
         if self._held > self._room:
             self._outgrown()
@@ -146,9 +157,9 @@ class Answer:
         return await self._unpacked(self._unpacker, body) if body and self._unpacker is not None else body
 
     async def read(self) -> bytes:
-        """Return what has come since the last time, at least a byte, or nothing after the end. Raises: ExchangeError.
+        """Return new data, at least a byte, or nothing after the end. Raises: ExchangeError.
 
-        A packed answer comes in steps: what is returned at once has a bound, the answer has none.
+        A compressed response is returned in steps: each has a limit, the response has none.
         """
         while True:
             while self._unpacking is not None:
@@ -280,9 +291,9 @@ class Answer:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A connection to `peer`, the name that errors call it by. It belongs to one event loop.
+    """A connection to `peer`, its name in errors. It belongs to one event loop.
 
-    What comes is received into `buffer`; all connections of a loop may share it, for what is in it is used up before the loop goes on.
+    Data is received into `buffer`. All connections of a loop may share it, because its content is processed before the loop continues.
     """
 
     def __init__(
@@ -292,7 +303,7 @@ class Connection(asyncio.BufferedProtocol):
         self.limits = limits
         self._buffer = buffer or new_buffer()
         self.generation = 0
-        """For the pool, as the two below: how often its connections were distrusted before this one was made."""
+        """For the pool, as the two below: the number of `distrust` calls before this connection was opened."""
 
         self.context: ssl.SSLContext | None = None
         self.idle_since = 0.0
@@ -324,10 +335,12 @@ class Connection(asyncio.BufferedProtocol):
     # --- what its owner does ------------------------------------------------------------------------------------------
 
     def send(self, request: bytes, *, permit: Callable[[], object] | None = None) -> Answer:
-        """Hand a request to the socket, all of it and before this returns; return the answer to wait for.
+        """Pass a whole request to the socket before this returns.
 
-        `permit` is asked when everything is done but handing it over; what it raises goes on, and nothing has been sent. Raises:
-        ExchangeError when the connection has been lost.
+        Return the response to wait for.
+
+        `permit` is called when only the write to the socket remains. If it raises, nothing has been sent. Raises: ExchangeError if the
+        connection is lost.
         """
         if self._transport is None or self._is_closed or self._transport.is_closing():
             raise ExchangeError(f"{self.peer} closed the connection without a response", unanswered=True)
@@ -361,7 +374,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it can carry another exchange: nothing is under way, and both sides mean to keep it."""
+        """Whether it can carry another exchange: none is running, and both sides keep the connection."""
         return (
             self._answer is None
             and self._keeps
@@ -371,14 +384,14 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def abort(self) -> None:
-        """Close the socket now, without farewell, and drop what has not left yet."""
+        """Close the socket now, without a TLS close, and drop unsent data."""
         if self._transport is not None:
             self._transport.abort()
 
     async def secure(self, context: ssl.SSLContext, server_hostname: str) -> None:
-        """Speak TLS from here on; after a proxy's answer to CONNECT, afresh, and through the TLS there is.
+        """Start TLS. After a proxy's response to CONNECT, start it again inside the existing TLS.
 
-        Raises: ssl.SSLError, ExchangeError when the connection is closed instead.
+        Raises: ssl.SSLError, ExchangeError if the connection is closed instead.
         """
         session = TLSSession(context, server_hostname)
         self._sessions.append(session)
@@ -402,7 +415,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def failed(self, text: str, *, kind: type[ExchangeError] = ExchangeError) -> ExchangeError:
-        """Give the exchange up, and the connection with it; return the error to raise."""
+        """Abort the exchange and the connection, and return the error to raise."""
         error = kind(text, unanswered=not self._arrived)
         self._keeps = False
         if self._answer is not None:

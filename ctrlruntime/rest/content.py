@@ -1,4 +1,4 @@
-"""Media types of the API, by what is asked for or sent."""
+"""Media types of the API."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding JSON may raise: it is none, its text is none, or it is nested too deeply."""
+"""Exceptions of JSON decoding: invalid JSON, invalid text, or too many levels."""
 
 JSON = "application/json"
 METADATA_ITEM = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -15,6 +15,9 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 
 
 def unreadable(error: Exception, body: bytes) -> str:
-    """Say why a body cannot be read, without what it holds, which may be a Secret; of a page for people, what it is."""
+    """Return why a body cannot be decoded, without its content, which may be a Secret.
+
+    For an HTML page, return that it is one.
+    """
     what = "a page of HTML (is a proxy or a login in between?)" if body.lstrip()[:1] == b"<" else f"{len(body)} bytes"
     return f"{what}, {'nested too deeply' if isinstance(error, RecursionError) else error}"

@@ -1,8 +1,7 @@
-"""Credentials: what a request shows to prove who is calling, and how it is renewed.
+"""Credentials: the authentication of requests, and its renewal.
 
-A transport asks for `headers` before each request and calls `refresh` after a 401. One credential serves all event
-loops and threads of a cluster: what takes time runs in a thread of its own, and those who need it at the same moment
-wait for the same run.
+A transport calls `headers` before each request, and `refresh` after a 401. One credential serves all event loops and threads of a cluster.
+Slow work runs in its own thread, and concurrent callers wait for the same run.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ T = TypeVar("T")
 
 TOKEN_FILE_PERIOD = 60.0
 MAX_TOKEN_SIZE = 64 * 1024
-"""Bytes of a token file that are read; a header with more would be refused by the API server (net/http takes 1 MiB of headers)."""
+"""The maximum bytes of a token file; the API server rejects a larger header (net/http accepts 1 MiB of headers)."""
 
 MAX_MARGIN = 30.0
 RETRY_PERIOD = 2.0
@@ -41,25 +40,23 @@ EXEC_CLUSTER_EXTENSION = "client.authentication.k8s.io/exec"
 
 
 class CredentialError(ConfigError):
-    """A credential cannot be obtained:
-
-    A token file, plugin or identity provider failed; the message says what to do.
-    """
+    """A token file, plugin or identity provider failed; the message has a fix."""
 
 
 class Credential(Protocol):
-    """Proves who is calling. Safe to use from several event loops and threads."""
+    """Authenticates requests. Safe in several event loops and threads."""
 
     async def headers(self) -> Mapping[str, str]:
         """Return the headers to send now. Raises: CredentialError."""
         ...
 
     async def refresh(self, stale: Mapping[str, str] | None = None) -> bool:
-        """Renew after a 401 and return whether one more try is worthwhile.
+        """Renew after a 401, and return whether a retry makes sense.
 
-        `stale`: the headers the refused request carried. When others have renewed the credential since, nothing is
-        done and the answer is True; without it the credential is renewed once for each call that is not already
-        waiting. Raises: CredentialError.
+        stale: the headers of the rejected request. If the credential was renewed since, nothing is done and the result is True. Without it
+        the credential is renewed once for each call that is not already waiting.
+
+        Raises: CredentialError.
         """
         ...
 
@@ -85,7 +82,10 @@ class StaticToken:
 
 
 class BasicAuth:
-    """A user name and password (RFC 7617). The API server itself no longer takes them; proxies in front of it do."""
+    """A user name and password (RFC 7617).
+
+    The API server no longer accepts them, but proxies in front of it do.
+    """
 
     def __init__(self, username: str, password: str) -> None:
         self._username = username
@@ -103,10 +103,9 @@ class BasicAuth:
 
 
 class TokenFile:
-    """A bearer token in a file that somebody else replaces, such as a projected service account token.
+    """A bearer token in a file that another program replaces, such as a projected service account token.
 
-    The file is looked at once in `period` seconds and on refresh. While it cannot be read the last token (at first
-    `fallback`) serves.
+    The file is read once in `period` seconds, and on refresh. If it cannot be read, the last token is used (at first `fallback`).
     """
 
     def __init__(
@@ -156,7 +155,7 @@ class TokenFile:
 
 
 class Flight(Generic[T]):
-    """Runs a function in a thread; callers from any event loop who come while it runs share its result."""
+    """Runs a function in a thread; concurrent callers from any event loop share its result."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -164,7 +163,10 @@ class Flight(Generic[T]):
         self._running: Future[T] | None = None
 
     async def join(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns, or what the run under way returns. Cancelling a caller does not end the run."""
+        """Return the result of `work`, or of the current run.
+
+        Cancelling a caller does not end the run.
+        """
         with self._lock:
             future = self._running
             if future is None:
@@ -191,9 +193,9 @@ class Flight(Generic[T]):
 
 
 class Grant(NamedTuple):
-    """What an issuer gave:
+    """The result of an issuer: headers, possibly a client certificate, and the expiry.
 
-    Headers, perhaps a client certificate, and when it ends (seconds since the epoch; None: when refused).
+    The expiry is in seconds since the epoch; None: until it is rejected.
     """
 
     headers: Mapping[str, str]
@@ -205,10 +207,10 @@ class Grant(NamedTuple):
 
 
 class IssuedCredential:
-    """A credential that is issued and ends: fetched on first use, shortly before its end, and after a 401.
+    """A credential that is issued and expires: fetched on first use, shortly before its expiry, and after a 401.
 
-    It is renewed `MAX_MARGIN` seconds before its end, or in the last quarter of a shorter life. `now` is wall time,
-    which expiry is told in.
+    It is renewed `MAX_MARGIN` seconds before its expiry, or in the last quarter of a shorter lifetime. `now` is wall time, as in expiry
+    times.
     """
 
     def __init__(self, issue: Callable[[], Grant], label: str, *, now: Callable[[], float] = time.time) -> None:
@@ -221,7 +223,7 @@ class IssuedCredential:
 
     @property
     def client_certificate(self) -> ClientCertificate | None:
-        """The client certificate issued with the last grant; call `headers` first."""
+        """The client certificate of the last grant; call `headers` first."""
         return self._grant.certificate if self._grant is not None else None
 
     async def headers(self) -> Mapping[str, str]:
@@ -272,7 +274,7 @@ def _carried(headers: Mapping[str, str], stale: Mapping[str, str]) -> bool:
 class ExecPlugin:
     """A program that prints an ExecCredential (client.authentication.k8s.io v1 or v1beta1).
 
-    Calling it runs it and waits for its end. What it writes to stderr goes to ours, as with kubectl, and into no error: it may hold secrets.
+    A call runs it and waits for its end. Its stderr is passed to ours, as in kubectl, and is in no error, because it may have secrets.
     """
 
     command: str
@@ -281,7 +283,7 @@ class ExecPlugin:
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     install_hint: str = ""
     cluster_info: Mapping[str, Any] | None = field(default=None, repr=False)
-    """The cluster as told to the plugin, when the kubeconfig says `provideClusterInfo`."""
+    """The cluster for the plugin, if the kubeconfig has `provideClusterInfo`."""
 
     timeout: float = 60.0
 
@@ -378,7 +380,7 @@ class ExecPlugin:
 class OIDCProvider:
     """OpenID Connect: the id token of the kubeconfig while it is valid, then one for the refresh token.
 
-    New tokens are kept in memory; the kubeconfig is not written to.
+    New tokens are stored in memory; the kubeconfig is not written.
     """
 
     def __init__(
@@ -393,7 +395,10 @@ class OIDCProvider:
         self._refresh_token = str(config.get("refresh-token") or "")
 
     def __call__(self) -> Grant:
-        """Return a grant; the present id token is used once, after that (or when it has ended) it is renewed."""
+        """Return a grant.
+
+        The current id token is used once; after that, or if it expired, it is renewed.
+        """
         token, self._id_token = self._id_token, ""
         expires = _jwt_expiry(token) if token else None
         if token and (expires is None or expires - self._now() > MAX_MARGIN):
@@ -438,10 +443,7 @@ class OIDCProvider:
 
 
 class GoogleProvider:
-    """The `gcp` auth-provider:
-
-    The access token of the kubeconfig while it is valid, then one from its command (gcloud).
-    """
+    """The `gcp` auth-provider: the access token of the kubeconfig while it is valid, then one from its command (gcloud)."""
 
     def __init__(self, config: Mapping[str, Any], *, now: Callable[[], float] = time.time) -> None:
         self._config = config
@@ -496,10 +498,9 @@ def _timestamp(text: object) -> float | None:
 
 
 class ConfigurationCredential:
-    """The credential inside a kubernetes_asyncio (or official client) `Configuration`, its refresh hook included.
+    """The credential inside a kubernetes_asyncio (or official client) `Configuration`, with its refresh hook.
 
-    The hook runs for each request on the loop of that request, as that package does it; with leader election it must
-    be thread-safe.
+    The hook runs for each request on the loop of that request, as in that package. With leader election it must be thread-safe.
     """
 
     def __init__(self, configuration: Any) -> None:

@@ -1,8 +1,8 @@
-"""Who is acting, and whether it may still write.
+"""The actor of a call, and the fence that rejects writes without leadership.
 
-The actor is the one context variable of this package: a controller sets it around a reconcile, and everything the reconcile calls carries
-it, so a write deep inside knows for whom it is made. The fence is asked before every mutating request; what is bound to leadership may not
-begin a write once the lease could have passed to somebody else.
+The actor is the only context variable of this package. A controller sets it for a reconcile, and all its calls inherit it, so that a write
+knows for whom it is sent. The fence is checked before every mutating request: a write that needs leadership must not start after another
+process may hold the Lease.
 """
 
 from __future__ import annotations
@@ -20,12 +20,18 @@ from ctrlruntime.errors import FencedError, RequestTimeoutError
 
 
 def lease_clock() -> float:
-    """Return the seconds of the clock that leases are measured by: it never goes back, and goes on while the machine is suspended."""
+    """Return the seconds of the clock for leases.
+
+    It is monotonic, and continues while the machine is suspended.
+    """
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """For whom a call is made: the controller's name, the request it reconciles, the reconcile's id; `fenced`: only while leader."""
+    """The actor of a call: the controller, the request, and the reconcile ID.
+
+    `fenced`: only while leader.
+    """
 
     controller: str
     request: object = None
@@ -37,12 +43,12 @@ _actor: ContextVar[Actor | None] = ContextVar("ctrlruntime_actor", default=None)
 
 
 def current_actor() -> Actor | None:
-    """Return for whom the running code acts, or None outside controllers and runnables."""
+    """Return the actor of the running code, or None outside controllers and runnables."""
     return _actor.get()
 
 
 class acting:  # noqa: N801 - a context manager; as a generator function it takes three times as long
-    """Run a block on behalf of `actor`."""
+    """Run a block with this actor."""
 
     __slots__ = ("_actor", "_token")
 
@@ -59,11 +65,14 @@ class acting:  # noqa: N801 - a context manager; as a generator function it take
 
 
 class Fence:
-    """Refuses writes that are bound to leadership when this process may no longer be the leader.
+    """Rejects writes that need leadership if this process may no longer be the leader.
 
-    It is open until `arm` gives it a deadline to watch (the manager does, when leader election is on). `deadline` returns the moment, by
-    `clock`, until which we are certainly the leader, or None while we are not. `refused` is told of each write that may not begin, with the
-    controller's name ("" outside controllers). Safe in any thread.
+    It is open until `arm` sets a deadline (the manager does with leader election).
+
+    deadline: returns the time on `clock` until which this process is certainly the leader, or None if it is not.
+    refused: called with the controller's name ("" outside controllers) for each rejected write.
+
+    Safe in any thread.
     """
 
     def __init__(
@@ -80,7 +89,10 @@ class Fence:
         self._deadline = deadline
 
     def time_left(self) -> float | None:
-        """Return the seconds a write of the current actor may take, None for no bound. Raises: FencedError when it may not begin."""
+        """Return the seconds a write of the current actor may take, or None without a limit.
+
+        Raises: FencedError if it must not start.
+        """
         left = self._left()
         if left is not None and left <= 0:
             actor = _actor.get()
@@ -100,9 +112,9 @@ class Fence:
 
     @contextlib.asynccontextmanager
     async def enforced(self, request: str) -> AsyncGenerator[None, None]:
-        """Cut the block off when leadership ends; a lease that is renewed meanwhile lengthens it.
+        """Abort the block when leadership ends; a renewed Lease extends it.
 
-        Raises: FencedError when it may not begin, RequestTimeoutError, which names `request`, when it is cut off.
+        Raises: FencedError if it must not start, RequestTimeoutError with `request` if it is aborted.
         """
         loop = asyncio.get_running_loop()
         timer: asyncio.TimerHandle | None = None

@@ -1,8 +1,7 @@
-"""Kubeconfig files: read, merged as kubectl merges them, and one context picked.
+"""Kubeconfig files: read, merged as in kubectl, and one context selected.
 
-`load` answers with what stands in the files and where, so that relative paths and error messages refer to the right
-file; `config` makes a connection of it. `kubernetes_asyncio_piece` is the one door to the parts of kubernetes_asyncio
-that credentials use.
+`load` returns the content of the files with their names, so that relative paths and error messages refer to the right file. `config`
+creates a configuration from it. `kubernetes_asyncio_piece` loads the parts of kubernetes_asyncio for credentials.
 """
 
 from __future__ import annotations
@@ -24,21 +23,24 @@ from ctrlruntime.errors import ConfigError
 
 SEPARATOR = ":"
 MAX_SIZE = 16 * 1024 * 1024
-"""Bytes of a file that are read; one of a thousand clusters has about 5 MB."""
+"""The maximum bytes of a file; one with a thousand clusters has about 5 MB."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One named cluster, user or context: its fields, and the file they come from."""
+    """One named cluster, user or context: its fields, and its file."""
 
     name: str
     fields: Mapping[str, Any] = field(repr=False)
     file: str
 
     def text(self, key: str) -> str:
-        """Return a field as text; empty when it is absent. Raises: ConfigError when it is something else."""
+        """Return a field as text; empty if it is missing.
+
+        Raises: ConfigError for another type.
+        """
         value = self.fields.get(key)
         if value is None:
             return ""
@@ -58,12 +60,12 @@ class Entry:
         return value
 
     def path(self, key: str) -> str | None:
-        """Return a field that names a file; a relative path starts at the kubeconfig's folder."""
+        """Return a field with a file name; a relative path starts at the kubeconfig's folder."""
         text = self.text(key)
         return str(Path(self.file).parent / text) if text else None
 
     def data(self, key: str) -> bytes | None:
-        """Return a base64 field, decoded. Raises: ConfigError."""
+        """Return a decoded base64 field. Raises: ConfigError."""
         text = self.text(key)
         try:
             return base64.b64decode("".join(text.split()), validate=True) if text else None
@@ -85,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A cluster, the user to be there (None: nobody) and a namespace."""
+    """A cluster, a user (None: anonymous) and a namespace."""
 
     name: str
     cluster: Entry
@@ -94,7 +96,10 @@ class Context:
 
 
 def load(files: Sequence[str], context: str | None = None) -> Context:
-    """Return `context` (None: the current one) of the merged `files`, all of which exist. Raises: ConfigError."""
+    """Return `context` (None: the current one) of the merged `files`, which must exist.
+
+    Raises: ConfigError.
+    """
     merged = _Merged()
     for file in files:
         merged.add(file, _read(file))
@@ -102,7 +107,7 @@ def load(files: Sequence[str], context: str | None = None) -> Context:
 
 
 class _Merged:
-    """Several files as one: of two entries with one name, and of two current contexts, the first wins."""
+    """The merged files: the first of two entries with one name, and of two current contexts, is used."""
 
     def __init__(self) -> None:
         self.clusters: dict[str, Entry] = {}
@@ -206,10 +211,9 @@ _pieces: dict[str, ModuleType] = {}
 def kubernetes_asyncio_piece(name: str) -> ModuleType:
     """Return a private copy of one module of kubernetes_asyncio, such as `config.openid`, without loading its models.
 
-    Importing it in the usual way would run the package's `__init__`, which loads every model (270 ms, 40 MB). Here
-    only the module and those of its own package it imports are run, under names nobody else sees: `sys.modules` is
-    not touched at any moment, so an import of the real package, before, after or at the same time, is not disturbed.
-    Raises: ConfigError when the package is not installed.
+    A normal import would run the package's `__init__`, which loads every model (270 ms, 40 MB). Here only the module and its imports from
+    the package run, under private names. `sys.modules` is never changed, so an import of the real package at any time is not affected.
+    Raises: ConfigError if the package is not installed.
     """
     with _door:
         return _load_piece(f"{_PACKAGE}.{name}")

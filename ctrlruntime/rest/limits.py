@@ -1,4 +1,4 @@
-"""Limits of a client: how many requests a second it may send (a token bucket), and how large an answer may be."""
+"""Limits of a client: requests a second (a token bucket), and the size of a response."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_FRAME_SIZE = 64 * 1024 * 1024
 
 
 class AnswerLimits(NamedTuple):
-    """The most bytes of an answer's headers, and of its body, packed as well as unpacked. A body that is read bit by bit has no limit."""
+    """The maximum size of a response's headers, and of its body, compressed and decompressed. A streamed body has no limit."""
 
     head: int = MAX_HEADER_SIZE
     body: int = MAX_ANSWER_SIZE
@@ -23,7 +23,7 @@ DEFAULT_ANSWER_LIMITS = AnswerLimits()
 
 
 class TokenBucket:
-    """Lets `burst` requests through at once and then `qps` a second, in the order they ask. Any thread may ask."""
+    """Allows `burst` requests at once, then `qps` a second, in order. Safe in any thread."""
 
     def __init__(self, qps: float, burst: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.qps = qps
@@ -34,7 +34,10 @@ class TokenBucket:
         self._lock = threading.Lock()
 
     def take(self, within: float) -> float | None:
-        """Take a token and return the seconds until it may be used; None, and no token, when that is more than `within`."""
+        """Take a token and return the seconds until it may be used.
+
+        None, without a token, if that is more than `within`.
+        """
         with self._lock:
             now = self._clock()
             tokens = min(float(self._burst), self._tokens + (now - self._updated) * self.qps)

@@ -1,9 +1,8 @@
-"""Which resources the API server serves: from kind to URL and back.
+"""Maps kinds to the resources of the API server, and back.
 
-Nothing is asked at construction. The first question loads discovery in two requests (the aggregated form), or, from a
-server that does not speak it, the group list and then one document for each group version asked about. A kind that is
-not there makes it look again, so kinds installed later are found. Takes a fetch function from the transport; clients
-and caches ask it.
+The constructor sends no request. The first call loads discovery in two requests (the aggregated form). From an older server it loads the
+group list, and then one document for each group version. For an unknown kind it reads discovery again, so that kinds installed later are
+found.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ctrlruntime.rest.content import UNREADABLE, unreadable
 T = TypeVar("T")
 
 Fetch: TypeAlias = Callable[[str, str], Awaitable[tuple[int, bytes]]]
-"""GET a path with an Accept header:
+"""GET a path with an Accept header.
 
 `await fetch(path, accept)` returns the HTTP status and the body, also for a failure.
 """
@@ -35,7 +34,7 @@ AGGREGATED = f"{JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,{JSON}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class APIResource:
-    """One resource as discovery describes it. `subresources` are names such as `status` and `scale`."""
+    """One resource in discovery. `subresources` are names such as `status` and `scale`."""
 
     group: str
     version: str
@@ -58,10 +57,9 @@ class APIResource:
 
 
 class RESTMapper:
-    """Answers what a kind is called in URLs and where it lives. Safe to use from several event loops.
+    """Returns the resource of a kind. Safe in several event loops.
 
-    A kind that was not found is not looked for again within `no_match_ttl` seconds; questions asked while discovery
-    loads wait for that load.
+    An unknown kind is not looked up again within `no_match_ttl` seconds. Calls during a load wait for it.
     """
 
     def __init__(self, fetch: Fetch, *, no_match_ttl: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -109,13 +107,13 @@ class RESTMapper:
         return await self._find((group, kind), find, lambda known: _no_kind(known, GroupVersionKind(group, "", kind)))
 
     async def is_namespaced(self, gvk: GroupVersionKind) -> bool:
-        """Return whether objects of a kind live in namespaces. Raises: as `resource_for`."""
+        """Return whether a kind is namespaced. Raises: as `resource_for`."""
         return (await self.resource_for(gvk)).namespaced
 
     async def ask_again(self, gvk: GroupVersionKind) -> APIResource:
-        """Return the resource of a kind as the server describes it now; for whoever has a reason to doubt what is remembered.
+        """Return the current resource of a kind from the server, for a caller with a reason to doubt the cached one.
 
-        For each group the server is asked at most once in `no_match_ttl` seconds. Raises: as `resource_for`.
+        The server is queried at most once in `no_match_ttl` seconds for each group. Raises: as `resource_for`.
         """
         now = self._clock()
         if now - self._asked_again.get(gvk.group, float("-inf")) >= self._no_match_ttl:
@@ -124,10 +122,9 @@ class RESTMapper:
         return await self.resource_for(gvk)
 
     def invalidate(self, group: str | None = None) -> None:
-        """Forget what is known of `group` (None: of all), so that the next question asks the server.
+        """Drop the cached data of `group` (None: of all), so that the next call reads it from the server.
 
-        For whoever learns that discovery has changed: a CRD was installed, or the server answered 404 for a
-        resource's path.
+        Call it when discovery has changed: a CRD was installed, or the server responded with 404 for a resource's path.
         """
         self._missing.clear()
         if group is None or self._known is None:
@@ -136,7 +133,7 @@ class RESTMapper:
             self._known.forget(group)
 
     async def close(self) -> None:
-        """End what is still being asked on the running loop; its connections are about to be closed."""
+        """Cancel queries on the running loop, before its connections are closed."""
         loads = list(self._loads.get(asyncio.get_running_loop(), {}).values())
         for task in loads:
             task.cancel()
@@ -249,9 +246,9 @@ class _Served:
 
 
 class _Known:
-    """What discovery said:
+    """The data of discovery.
 
-    The versions of each group, the preferred one first, and the resources of those that are loaded.
+    The versions of each group, the preferred one first, and the resources of loaded versions.
     """
 
     def __init__(self) -> None:
@@ -293,7 +290,7 @@ class _Known:
 
 
 class _Document(msgspec.Struct, rename="camel", gc=False):
-    """Part of a discovery document. A server in Go may write null for any empty list."""
+    """Part of a discovery document. A server in Go may send null for an empty list."""
 
 
 class _ResponseKind(_Document):
@@ -341,7 +338,7 @@ class _LegacyGroup(_Document):
 
 
 class _Root(_Document):
-    """Either form of `/api` and `/apis`; `kind` says which."""
+    """Both forms of `/api` and `/apis`; `kind` tells which."""
 
     kind: str = ""
     items: tuple[_Group, ...] | None = ()

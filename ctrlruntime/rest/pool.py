@@ -1,7 +1,7 @@
-"""Connections of one event loop to one API server: made, kept while idle, and cut.
+"""The connections of one event loop to one API server: opened, reused while idle, and closed.
 
-Below it stands one connection; the transport takes one for each exchange and gives it back. Making one is TCP, then the proxy's tunnel if
-there is a proxy, then TLS, each in its turn on a socket that is held from the beginning: one that is given up half-made is closed.
+The transport takes one connection for each exchange and returns it. A connection is opened in steps on one socket: TCP, then the proxy's
+tunnel if there is a proxy, then TLS. If a step is abandoned, the socket is closed.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.tls import client_context
 
 SOCKS = frozenset({"socks5", "socks5h"})
-"""Schemes of SOCKS proxies. Both let the proxy look up the host, as in Go."""
+"""Schemes of SOCKS proxies. With both the proxy resolves the host, as in Go."""
 
 _PORTS = {"http": 80, "https": 443}
 _PROXY_PORTS = {**_PORTS, **dict.fromkeys(SOCKS, 1080)}
 
 IDLE_FOR = 55.0
-"""Seconds an unused connection is kept; load balancers forget theirs after 60 and more."""
+"""Seconds for which an idle connection is kept; load balancers drop idle ones after 60 and more."""
 
 
 class ConnectTimeoutError(ExchangeError):
-    """No connection was made within the time for it."""
+    """No connection was opened within its timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to connect to: the parts of a URL."""
+    """The parts of a URL to connect to."""
 
     url: str
-    """The URL as it may be shown."""
+    """The URL without secrets."""
 
     scheme: str
     host: str
     port: int
     credentials: str = field(default="", repr=False)
-    """`user:password`, decoded; only a proxy's are used."""
+    """`user:password`, decoded; only used for a proxy."""
 
     @classmethod
     def parse(cls, url: str) -> Address:
-        """Raises: ConfigError for what is not http:// or https:// URL."""
+        """Parse an http:// or https:// URL. Raises: ConfigError."""
         try:
             return cls._parse(url, _PORTS)
         except ValueError:
@@ -58,7 +58,10 @@ class Address:
 
     @classmethod
     def parse_proxy(cls, url: str) -> Address:
-        """Read the URL of a proxy, which may be socks5:// or socks5h://, too. Raises: ConfigError."""
+        """Parse the URL of a proxy, which may also be socks5:// or socks5h://.
+
+        Raises: ConfigError.
+        """
         try:
             return cls._parse(url, _PROXY_PORTS)
         except ValueError:
@@ -85,29 +88,33 @@ class Address:
 
     @property
     def authority(self) -> str:
-        """`host:port`, as requests name it; without a port that the scheme implies."""
+        """`host:port` for requests, without the default port of the scheme."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.is_secure else 80) else f"{host}:{self.port}"
 
     @property
     def tunnel(self) -> str:
-        """`host:port`, as CONNECT names it."""
+        """`host:port` for CONNECT."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def proxy_authorization(self) -> bytes:
-        """The header line that shows the credentials to a proxy; empty without any."""
+        """The header line with the credentials for a proxy; empty without credentials."""
         if not self.credentials:
             return b""
         return b"Proxy-Authorization: Basic " + base64.b64encode(self.credentials.encode()) + b"\r\n"
 
 
 class Pool:
-    """Keeps connections to `server`, through `proxy` if there is one. It belongs to the event loop it is first used on.
+    """The connections to `server`, through `proxy` if set.
 
-    `context` is asked before each use of a connection: one made with another context is not used again. `server_hostname`: the name the
-    certificate must bear, if it is not the address's. `connect_timeout`: seconds. `limit`: how many exchanges may hold a turn at once.
-    `answers`: how large an answer may be.
+    It belongs to the event loop of its first use.
+
+    context: returns the TLS context, before each use; a connection with another context is not used again.
+    server_hostname: the name in the certificate, if it differs from the address.
+    connect_timeout: seconds.
+    limit: the maximum number of concurrent exchanges.
+    answers: the maximum size of a response.
     """
 
     def __init__(
@@ -136,7 +143,10 @@ class Pool:
         self._generation = 0
         self.is_closed = False
         self.turns = asyncio.Semaphore(limit)
-        """Held by each exchange with an end; given in the order it is asked for. A watch holds a connection for long, and no turn."""
+        """Held by each exchange with an end, in order of requests.
+
+        A watch holds a connection for long, and no turn.
+        """
 
     def take(self) -> Connection | None:
         """Return the idle connection that was used last, or None."""
@@ -149,7 +159,10 @@ class Pool:
         return None
 
     async def make(self) -> Connection:
-        """Make a connection. Raises: ExchangeError, ConfigError when certificates cannot be read."""
+        """Open a connection.
+
+        Raises: ExchangeError, ConfigError if certificates cannot be read.
+        """
         context = self._context() if self._server.is_secure else None
         connection = Connection(self._server.url, buffer=self._buffer, limits=self._answers)
         self._connections.add(connection)
@@ -171,7 +184,7 @@ class Pool:
         return connection
 
     def give_back(self, connection: Connection) -> None:
-        """Keep a connection for another exchange, or cut it: inside an exchange, after a distrust, or when the pool is closed."""
+        """Keep a connection for reuse, or close it: inside an exchange, after `distrust`, or when the pool is closed."""
         if self.is_closed or not connection.is_idle or connection.generation != self._generation:
             self._drop(connection)
             return
@@ -182,13 +195,13 @@ class Pool:
             self._timer = loop.call_later(self._idle_for, self._reap)
 
     def distrust(self) -> None:
-        """Use no connection that stands now for another exchange; those under way go on."""
+        """Do not reuse any current connection; running exchanges continue to their end."""
         self._generation += 1
         while self._idle:
             self._drop(self._idle.pop())
 
     async def close(self) -> None:
-        """Cut every connection, those in use and those being made too; afterwards no socket is left open."""
+        """Close every connection, including those in use and those being opened; then no socket is open."""
         self.is_closed = True
         if self._timer is not None:
             self._timer.cancel()

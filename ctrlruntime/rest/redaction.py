@@ -1,4 +1,4 @@
-"""Addresses as they may be shown: without a user, a password or a query, any of which may be a secret."""
+"""URLs without secrets: without a user, a password or a query."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LONGEST = 200
 
 
 def shown_url(url: object) -> str:
-    """Return a URL, or what is meant as one, without what may be secret in it.
+    """Return a URL without secrets.
 
-    All before the last `@` is left out, for a password that is not escaped may hold any character; so are the query, the fragment and a
-    port that is not a number. It never fails, for it is needed where the text is not a URL at all.
+    Everything before the last `@` is removed, because an unescaped password may have any character. The query, the fragment and a port that
+    is not a number are removed too. It never fails, because the text may not be a URL at all.
     """
     text = str(url).strip()
     scheme = found[0] if (found := _SCHEME.match(text)) else ""

@@ -1,8 +1,7 @@
-"""TLS on one connection, without the connection: what came in goes through a session and comes out plain, and the other way round.
+"""TLS in memory, without a connection: encrypts and decrypts bytes.
 
-asyncio's own TLS stands between a request and its socket: between the moment at which somebody asks whether a write may still be made and
-the moment at which its bytes leave, it takes a tenth of the time a small write takes, and it holds a buffer of 256 KiB for each connection.
-With the session in our hands a request is encrypted first; then it is asked; then it leaves.
+asyncio's own TLS encrypts between the fence's check of a write and its first byte on the socket. That takes a tenth of the time of a small
+write, and it needs a buffer of 256 KiB for each connection. Here a request is encrypted first, then the fence is checked, then it is sent.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 import ssl
 
 RECORD = 16 * 1024
-"""The most that a TLS record holds (RFC 8446, section 5.1): a read for more returns no more."""
+"""The maximum content of a TLS record (RFC 8446, section 5.1): a larger read returns no more."""
 
 
 class SessionClosed(Exception):  # noqa: N818 - an end and no failure
-    """The peer has said that nothing more comes. `plain`: what came before it said so."""
+    """The peer sends no more data. `plain`: the data before that."""
 
     def __init__(self, plain: bytes) -> None:
         super().__init__("the peer ended the session")
@@ -22,7 +21,10 @@ class SessionClosed(Exception):  # noqa: N818 - an end and no failure
 
 
 class TLSSession:
-    """A client's session. Its bytes are to be sent and received in order, all of them, or the session is of no use any more."""
+    """A client's session.
+
+    Send and receive its bytes in order and completely, or the session cannot be used any more.
+    """
 
     def __init__(self, context: ssl.SSLContext, server_hostname: str) -> None:
         self._incoming = ssl.MemoryBIO()
@@ -30,9 +32,9 @@ class TLSSession:
         self._object = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_hostname)
 
     def shake(self, came: bytes | memoryview = b"") -> tuple[bool, bytes]:
-        """Go on with the handshake; return whether it is done, and what is to be sent.
+        """Continue the handshake; return whether it is done, and the bytes to send.
 
-        Raises: ssl.SSLError when it fails; `farewell` is then to be sent.
+        Raises: ssl.SSLError if it fails; then send `farewell`.
         """
         self._incoming.write(came)
         try:
@@ -42,16 +44,19 @@ class TLSSession:
         return True, self._outgoing.read()
 
     def farewell(self) -> bytes:
-        """Return what is left to be sent: the answer to a new key, the alert that says why a handshake failed."""
+        """Return the remaining bytes to send: the response to a new key, or the alert of a failed handshake."""
         return self._outgoing.read() if self._outgoing.pending else b""
 
     def encrypt(self, plain: bytes) -> bytes:
-        """Return what to send. Raises: ssl.SSLError."""
+        """Return the encrypted bytes. Raises: ssl.SSLError."""
         self._object.write(plain)  # into memory: it takes everything
         return self._outgoing.read()
 
     def decrypt(self, came: bytes | memoryview) -> bytes:
-        """Return what it says, empty while a record is incomplete. Raises: SessionClosed, ssl.SSLError."""
+        """Return the decrypted bytes, empty while a record is incomplete.
+
+        Raises: SessionClosed, ssl.SSLError.
+        """
         self._incoming.write(came)
         chunks: list[bytes] = []
         try:

@@ -1,7 +1,7 @@
 """Connections through a SOCKS 5 proxy (RFC 1928, user name and password as in RFC 1929).
 
-The proxy looks up the host, as with kubectl: names that only its network knows are reached, too. Each answer has a known length, so not a byte
-of what the server says is taken.
+The proxy resolves the host, as in kubectl, so that names of its network work. Each response has a known length, so no byte of the server is
+consumed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ _FAILURES: Final = {
 
 
 async def dial(proxy_host: str, proxy_port: int, host: str, port: int, *, credentials: str = "") -> socket.socket:
-    """Return a socket that is connected to `host` through a proxy. `credentials`: `user:password`, or "" for none.
+    """Return a socket that is connected to `host` through a proxy.
 
-    Raises: OSError when the proxy cannot be reached, ExchangeError with what it said when it does not connect.
+    `credentials`: `user:password`, or "".
+
+    Raises: OSError if the proxy cannot be reached, ExchangeError with its response if it does not connect.
     """
     loop = asyncio.get_running_loop()
     failure: OSError | None = None

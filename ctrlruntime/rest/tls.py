@@ -1,8 +1,7 @@
-"""TLS for one cluster: what to trust, what to show, and contexts that follow the files.
+"""TLS for one cluster: trusted authorities, the client certificate, and contexts that follow changed files.
 
-A `TLSConfig` says where certificates are; `TLSContexts` makes the `ssl.SSLContext` every connection of a cluster
-shares and makes another one when a file or the credential's client certificate has changed. The transport takes
-contexts from it.
+A `TLSConfig` has the certificates. `TLSContexts` creates the `ssl.SSLContext` that all connections of a cluster share, and a new one if a
+file or the credential's client certificate has changed.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class ClientCertificate(NamedTuple):
 
 
 class CertificateSource(Protocol):
-    """A credential that proves itself by a client certificate (an exec plugin may)."""
+    """A credential with a client certificate, such as an exec plugin."""
 
     @property
     def client_certificate(self) -> ClientCertificate | None: ...
@@ -39,10 +38,10 @@ class CertificateSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TLSConfig:
-    """What to trust and what to show.
+    """Trusted authorities and the client certificate.
 
-    Data is PEM and wins over the file of the same meaning; without a CA the system's are trusted. Raises: ConfigError for a CA that
-    `insecure_skip_verify` would leave unused (as client-go, k8s.io/client-go/transport.TLSConfigFor).
+    Data is PEM and overrides the corresponding file. Without a CA, those of the system are trusted. Raises: ConfigError for a CA that
+    `insecure_skip_verify` would not use (as in client-go, k8s.io/client-go/transport.TLSConfigFor).
     """
 
     ca_data: bytes | None = field(default=None, repr=False)
@@ -55,9 +54,7 @@ class TLSConfig:
     """Trust any server. For experiments only."""
 
     server_name: str | None = None
-    """The name the server's certificate must bear, and the one asked for by SNI, when it differs from the host in the
-    address.
-    """
+    """The name in the server's certificate and in SNI, if it differs from the host in the address."""
 
     def __post_init__(self) -> None:
         if self.insecure_skip_verify and (self.ca_data or self.ca_file):
@@ -65,12 +62,12 @@ class TLSConfig:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files a context is made from."""
+        """The files of a context."""
         pairs = ((self.ca_data, self.ca_file), (self.cert_data, self.cert_file), (self.key_data, self.key_file))
         return tuple(file for data, file in pairs if data is None and file is not None)
 
     def client_certificate(self) -> ClientCertificate | None:
-        """Return the client certificate, read from its files where it has any. Raises: ConfigError."""
+        """Return the client certificate, read from its files if set. Raises: ConfigError."""
         certificate = _content("client certificate", self.cert_data, self.cert_file)
         key = _content("client key", self.key_data, self.key_file)
         if certificate is None and key is None:
@@ -84,9 +81,8 @@ class TLSConfig:
 class TLSContexts:
     """The TLS context of one cluster, shared by all event loops and threads.
 
-    Call `current` for each connection: it is the same object until a file changes. `credential` may bring a client
-    certificate of its own, which then takes the place of the config's. Files are looked at once in `check_interval`
-    seconds.
+    Call `current` for each connection: it returns the same object until a file changes. `credential` may have its own client certificate,
+    which overrides that of the config. Files are checked once in `check_interval` seconds.
     """
 
     def __init__(
@@ -109,13 +105,13 @@ class TLSContexts:
 
     @property
     def server_hostname(self) -> str | None:
-        """What to hand to the connection as server host name; None means the host of the address."""
+        """The server host name for a connection; None means the host of the address."""
         return self._config.server_name
 
     def current(self) -> ssl.SSLContext:
-        """Return the context to connect with now.
+        """Return the current context.
 
-        Raises: ConfigError when the certificates cannot be read and never could.
+        Raises: ConfigError if the certificates cannot be read and never could.
         """
         with self._lock:
             certificate = _certificate_of(self._credential)
@@ -145,7 +141,7 @@ class TLSContexts:
 def make_context(config: TLSConfig, certificate: ClientCertificate | None = None) -> ssl.SSLContext:
     """Return a client context for `config`.
 
-    `certificate` takes the place of its client certificate. Raises: ConfigError.
+    `certificate` overrides its client certificate. Raises: ConfigError.
     """
     authorities = (
         None if config.insecure_skip_verify else _content("certificate authority", config.ca_data, config.ca_file)
@@ -202,7 +198,7 @@ def _where(data: bytes | None, file: str | None) -> str:
 
 
 class CertificateFacts(NamedTuple):
-    """What a person needs to know of a certificate: whose it is (common name) and when it is valid (UTC)."""
+    """The common name of a certificate, and its validity (UTC)."""
 
     common_name: str
     not_before: datetime
@@ -210,7 +206,10 @@ class CertificateFacts(NamedTuple):
 
 
 def certificate_facts(pem: bytes) -> CertificateFacts:
-    """Return the facts of the first certificate in `pem`. Raises: ConfigError when it is not a certificate."""
+    """Return the facts of the first certificate in `pem`.
+
+    Raises: ConfigError if it is not a certificate.
+    """
     try:
         der = ssl.PEM_cert_to_DER_cert(_first_certificate(pem))
         return _walk(der)

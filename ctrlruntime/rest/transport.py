@@ -1,9 +1,8 @@
 """Requests to one API server: bytes out, bytes in, failures as exceptions.
 
-The transport knows HTTP, credentials and time limits, and nothing of kinds. It keeps one pool of connections per event
-loop; TLS context and credential are shared by them. A 401 refreshes the credential once; a 429 or 503 that carries
-Retry-After is waited for and sent again, as long as the request's own time limit allows it. A write is sent again for
-no other reason: when its answer is lost nobody knows what it did.
+The transport handles HTTP, credentials and timeouts, but no kinds. It has one pool of connections for each event loop; they share the TLS
+context and the credential. After a 401 it refreshes the credential once. After a 429 or 503 with Retry-After it waits and sends the request
+again, within the request's timeout. It repeats a write for no other reason, because after a lost response its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -38,20 +37,23 @@ if TYPE_CHECKING:
 MUTATING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 MAX_RETRIES = 10
 FIRST_RETRY = 0.1
-"""Seconds waited at least before a request is sent again; doubled each time. A server may say Retry-After: 0."""
+"""Minimum seconds before a request is repeated; doubled each time.
+
+A server may send Retry-After: 0.
+"""
 
 RETRY_JITTER = 0.2
-"""The largest part of a wait that is added to it at random, so that those who were refused together do not come back together."""
+"""The maximum share of a delay that is added at random, so that clients do not retry all at once."""
 
 MAX_WARNINGS = 1000
 
 Params: TypeAlias = Sequence[tuple[str, str]]
 WaitReason: TypeAlias = Literal["connection", "rate"]
-"""What a request waited for before it was sent: its turn among `max_connections`, or the limit of `qps`."""
+"""Why a request waited before it was sent: `max_connections`, or the limit `qps`."""
 
 
 class Response(NamedTuple):
-    """A complete answer."""
+    """A complete response."""
 
     status: int
     headers: Headers
@@ -62,7 +64,7 @@ class Response(NamedTuple):
 
 
 class RequestCounter(Protocol):
-    """Counts answers; `metrics.rest` is one."""
+    """Counts responses, such as `metrics.rest`."""
 
     def request(self, code: str, method: str, host: str) -> None: ...
 
@@ -83,7 +85,7 @@ class _NoCounter:
 
 
 class _Turn:
-    """One request's place among those that may be under way at once."""
+    """The place of one request among the concurrent ones."""
 
     __slots__ = ("_turns", "is_waiting", "waited")
 
@@ -107,7 +109,10 @@ class _Turn:
 
 
 class Transport:
-    """Sends requests to the API server of `config`; close it when done. Safe to use from several event loops."""
+    """Sends requests to the API server of `config`; close it at the end.
+
+    Safe in several event loops.
+    """
 
     def __init__(
         self,
@@ -144,9 +149,11 @@ class Transport:
         self._log = log.get_logger("rest")
 
     def sibling(self, *, is_limited: bool = True) -> Transport:
-        """Return a transport to the same server without the fence. It shares TLS and numbers with this one, but no connection.
+        """Return a transport to the same server without the fence.
 
-        It has a rate limit of its own, or none unless `is_limited`.
+        It shares TLS and metrics, but no connections.
+
+        It has its own rate limit, or none unless `is_limited`.
         """
         config = self.config if is_limited else dataclasses.replace(self.config, qps=None)
         return Transport(config, tls=self.tls, counter=self._counter)
@@ -164,10 +171,10 @@ class Transport:
         accept: str = JSON,
         timeout: float | None = None,
     ) -> Response:
-        """Send one request and return the answer of a 2xx.
+        """Send one request and return the response of a 2xx.
 
-        `timeout` bounds the whole call, retries included (seconds; default: the config's). Raises: APIStatusError,
-        TransportError, FencedError, CredentialError.
+        `timeout` limits the whole call with its retries (seconds; default: the config's). Raises: APIStatusError, TransportError,
+        FencedError, CredentialError.
         """
         limit = timeout if timeout is not None else self.config.timeout
         deadline = asyncio.get_running_loop().time() + limit
@@ -188,7 +195,10 @@ class Transport:
             ) from error
 
     async def fetch(self, path: str, accept: str) -> tuple[int, bytes]:
-        """GET a path and return status and body, a failure's too; what discovery asks with. Raises: TransportError."""
+        """GET a path and return status and body, also of a failure, for discovery.
+
+        Raises: TransportError.
+        """
         try:
             response = await self.request("GET", path, accept=accept)
         except APIStatusError as error:
@@ -302,10 +312,10 @@ class Transport:
     async def stream(
         self, path: str, *, params: Params = (), accept: str = JSON, headers_within: float = 10.0
     ) -> AsyncGenerator[Answer, None]:
-        """Open a GET whose answer is read as it comes (a watch, a log) and yield the answer, to be read by `read`.
+        """Open a GET with a streamed response (a watch, a log) and yield the response, to read with `read`.
 
-        `headers_within`: seconds until the answer must begin. Raises: APIStatusError, TransportError; while reading,
-        ExchangeError is the caller's to translate with `translating`. An answer that is left before its end is cut off.
+        `headers_within`: seconds until the response must start. Raises: APIStatusError, TransportError. While reading, convert
+        ExchangeError with `translating`. A response that is not read to its end is aborted.
         """
         pool = self._pool()
         connection, answer = await self._open(pool, path, params, accept, headers_within)
@@ -361,16 +371,16 @@ class Transport:
     # --- connections -------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Cut the connections of the running loop; those of other loops are cut there."""
+        """Close the connections of the running loop; those of other loops are closed there."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         if pool is not None:
             await pool.close()
 
     async def distrust_connections(self) -> None:
-        """Use no connection that stands now for another request; those under way go on.
+        """Do not reuse any current connection; running requests continue.
 
-        To be called when one was silent for too long: what swallowed it (a load balancer that forgot its flows, a node that
-        is gone) may have swallowed the idle ones, and each would cost another time limit.
+        Call it if one was silent for too long. The cause (a load balancer that dropped its connections, a failed node) may affect the idle
+        ones too, and each would cost another timeout.
         """
         self._pool().distrust()
 
@@ -461,7 +471,7 @@ def _header(name: str, value: str) -> str:
 
 @contextlib.contextmanager
 def translating(method: str, path: str) -> Generator[None, None, None]:
-    """Turn an ExchangeError inside the block into a TransportError that names the request."""
+    """Convert an ExchangeError inside the block to a TransportError with the request."""
     try:
         yield
     except ConnectTimeoutError as error:

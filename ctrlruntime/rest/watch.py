@@ -1,6 +1,6 @@
-"""A watch as frames: from an HTTP stream to (type, the object's bytes), in batches as they arrive.
+"""The frames of a watch: from an HTTP stream to (type, bytes of the object), in batches as they arrive.
 
-Knows lines, JSON and the four frame types; nothing of caches. A frame of type ERROR is raised as the exception of its Status.
+It handles lines, JSON and the four frame types, but no caches. A frame of type ERROR is raised as the exception for its Status.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _decode_line = msgspec.json.Decoder(_Line).decode
 
 
 class LineSplitter:
-    """Cuts a byte stream into lines, however the chunks fall. A line over `limit` bytes raises OversizeError."""
+    """Splits a byte stream into lines. A line over `limit` bytes raises OversizeError."""
 
     def __init__(self, limit: int = MAX_FRAME_SIZE) -> None:
         self._limit = limit
@@ -45,7 +45,7 @@ class LineSplitter:
 
     @property
     def pending(self) -> int:
-        """Bytes of a line that is not complete."""
+        """The bytes of an incomplete line."""
         return len(self._held)
 
     def feed(self, chunk: bytes) -> list[bytes]:
@@ -82,12 +82,16 @@ async def frames(
     begins_within: float = 10.0,
     ends_within: float | None = None,
 ) -> AsyncGenerator[list[Frame], None]:
-    """Open a watch and yield its frames, those that arrive together in one list.
+    """Open a watch and yield its frames; frames that arrive together are one list.
 
-    Ends when the server ends the watch cleanly. `begins_within`: seconds until the answer must begin. `ends_within`:
-    seconds, counted from there, after which a watch that the server has not ended is treated as dead; it must be longer
-    than the `timeoutSeconds` asked for. Both raise RequestTimeoutError. Frames before a failure are yielded. Raises:
-    APIStatusError (also for an ERROR frame), TransportError (AnswerTooLargeError for a frame over `Config.max_frame_size`).
+    Ends when the server ends the watch cleanly.
+
+    begins_within: seconds until the response must start.
+    ends_within: seconds after the start, after which a watch that has not ended is treated as dead; it must be longer than the requested
+    `timeoutSeconds`.
+
+    Both raise RequestTimeoutError. Frames before a failure are yielded. Raises: APIStatusError (also for an ERROR frame), TransportError
+    (AnswerTooLargeError for a frame over `Config.max_frame_size`).
     """
     splitter = LineSplitter(transport.config.max_frame_size)
     async with transport.stream(path, params=params, accept=accept, headers_within=begins_within) as content:
