@@ -1,7 +1,6 @@
 """Key pairs: a certificate authority, server and client certificates, all P-256 and in PEM.
 
-`cryptography` does the work and is imported when a pair is made, so nobody pays for it who makes none. Webhook servers and the
-embedded API server take their pairs from here; nothing is written to disk.
+`cryptography` is imported when a pair is created. Webhook servers and the embedded API server use these pairs; nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["BACKDATED", "Authority", "KeyPair", "general_names", "make_authority"]
 
 BACKDATED = timedelta(hours=1)
-"""How long before it is made a certificate begins to be valid, for clocks that are behind."""
+"""The time by which the validity of a certificate starts earlier, for clocks that are behind."""
 
 _COMMON_NAME = 64
-"""Characters of a common name (RFC 5280, ub-common-name)."""
+"""The maximum length of a common name (RFC 5280, ub-common-name)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,10 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A certificate authority in memory; `pair.certificate` is what clients trust."""
+    """A certificate authority in memory.
+
+    `pair.certificate` is the certificate that clients trust.
+    """
 
     pair: KeyPair
     _certificate: x509.Certificate
@@ -49,9 +51,11 @@ class Authority:
         return self.pair.certificate
 
     def server(self, names: Iterable[str], *, lifetime: float | None = None, now: datetime | None = None) -> KeyPair:
-        """Return a server pair for these DNS names and IP addresses (the first is its common name, cut to 64 characters).
+        """Return a server pair for these DNS names and IP addresses.
 
-        It is valid from an hour before `now` until `lifetime` seconds after; by default as long as those of its authority are.
+        The first is its common name, cut to 64 characters.
+
+        It is valid from an hour before `now` until `lifetime` seconds after, by default as long as those of its authority.
         """
         from cryptography import x509
 
@@ -98,9 +102,10 @@ class Authority:
 def make_authority(
     common_name: str = "ctrlruntime", *, lifetime: float = 365 * 86400.0, now: datetime | None = None
 ) -> Authority:
-    """Return a new self-signed authority. It and what it issues are valid from an hour ago until `lifetime` seconds from `now`.
+    """Return a new self-signed authority.
 
-    The hour is for clocks that differ. The name is cut to 64 characters, as X.509 has it.
+    It and its certificates are valid from an hour before `now`, for clocks that differ, until `lifetime` seconds after. The name is cut to
+    64 characters, as X.509 requires.
 
     Raises:
         ConfigError: the package `cryptography` is not installed.
@@ -142,7 +147,10 @@ def _name(common_name: str, organisations: Iterable[str]) -> x509.Name:
 
 
 def general_names(hosts: Iterable[str]) -> list[x509.GeneralName]:
-    """Return DNS names and IP addresses as a certificate holds them. Raises: ValueError for a name that is not ASCII."""
+    """Return DNS names and IP addresses for a certificate.
+
+    Raises: ValueError for a name that is not ASCII.
+    """
     return [_general_name(host) for host in hosts]
 
 

@@ -1,8 +1,7 @@
-"""Follows a key pair in files: what stands there now, and a call when it has become another one; and shows pairs to whoever connects.
+"""Watches a key pair in files, calls back when it changes, and shows pairs to TLS clients.
 
-It takes key pairs from `certificates` and hands them up to servers. The files may be replaced in any way (written over, renamed, a symbolic
-link swapped as kubelet does): what is read is used only once certificate and key belong together, so a half-written pair changes
-nothing. Files are looked at by polling, which no way of replacing them escapes.
+The files may be replaced in any way (overwritten, renamed, or with a symbolic link as kubelet does). A new pair is used only if certificate
+and key match, so that a half-written pair has no effect. Files are checked by polling, which works with every way of replacing them.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ _Marks: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 
 class CertWatcher:
-    """A certificate file and its key file, followed while `run` runs.
+    """A certificate file and its key file, watched while `run` runs.
 
-    Each `interval` seconds it looks whether the files are others, and each tenth time reads them whatever they look like. `reads` and
-    `errors` count for metrics.
+    Every `interval` seconds it checks whether the files changed, and every tenth time it reads them in any case. `reads` and `errors` are
+    counters for metrics.
     """
 
     def __init__(
@@ -55,21 +54,21 @@ class CertWatcher:
 
     @property
     def pair(self) -> KeyPair:
-        """The last pair that was whole. Raises: ConfigError before the first successful `read`."""
+        """The last valid pair. Raises: ConfigError before the first successful `read`."""
         if self._pair is None:
             raise ConfigError(f"{self.certificate} is not loaded. Call read() first")
         return self._pair
 
     def on_change(self, callback: Callable[[KeyPair], None]) -> None:
-        """Call `callback` with each new pair; at once, when there is one already."""
+        """Call `callback` with each new pair, and at once if a pair is loaded."""
         self._callbacks.append(callback)
         if self._pair is not None:
             callback(self._pair)
 
     def read(self) -> bool:
-        """Read the files; return whether the pair is another one, and then tell who asked for changes.
+        """Read the files, and return whether the pair changed. If so, call the callbacks.
 
-        Raises: ConfigError naming the file that is missing or unfit; the pair that was there before stays.
+        Raises: ConfigError with the missing or invalid file; the previous pair stays.
         """
         self.reads += 1
         try:
@@ -89,7 +88,10 @@ class CertWatcher:
         return True
 
     async def run(self) -> None:
-        """Follow the files until cancelled. Nothing they do ends it: a pair that is not whole is logged, once, and looked at again."""
+        """Watch the files until cancelled.
+
+        Errors do not end it: an invalid pair is logged once and checked again.
+        """
         looks = 0
         while True:
             await self._sleep(self._interval)
@@ -113,9 +115,9 @@ class CertWatcher:
 
 
 class ShownCertificate:
-    """The pair a server of HTTP/1.1 shows, which may become another one while it listens.
+    """The pair of an HTTP/1.1 server, which can change while the server listens.
 
-    `client_ca`: a PEM file; only callers with a certificate of this CA get through.
+    `client_ca`: a PEM file; clients need a certificate of this CA.
     """
 
     def __init__(self, *, client_ca: str | os.PathLike[str] | None = None) -> None:
@@ -123,13 +125,13 @@ class ShownCertificate:
         self._current: ssl.SSLContext | None = None
 
     def show(self, pair: KeyPair) -> None:
-        """Show this pair to whoever connects from now on. Raises: ConfigError for one that cannot be used."""
+        """Use this pair for new connections. Raises: ConfigError if it is invalid."""
         context = self._make()
         load_key_pair(context, pair)
         self._current = context
 
     def context(self) -> ssl.SSLContext:
-        """Return the context to listen with. Raises: ConfigError when client_ca cannot be read."""
+        """Return the context to listen with. Raises: ConfigError if client_ca cannot be read."""
         context = self._make()
         # What a connection gets is decided when it begins: the context of the moment. One context that takes a second pair would go on
         # showing the first to clients which prefer its sort of key.
@@ -151,12 +153,12 @@ class ShownCertificate:
 
 
 def check_key_pair(pair: KeyPair, name: str = "the key pair") -> None:
-    """Raise ConfigError unless certificate and key are PEM and belong together."""
+    """Raise ConfigError unless certificate and key are PEM and match."""
     load_key_pair(server_context(), pair, name)
 
 
 def load_key_pair(context: ssl.SSLContext, pair: KeyPair, name: str = "the key pair") -> None:
-    """Make a context show the pair. Raises: ConfigError."""
+    """Load the pair into a context. Raises: ConfigError."""
     try:
         load_pair(context, pair.certificate, pair.key)
     except ValueError as error:

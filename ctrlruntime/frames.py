@@ -1,4 +1,4 @@
-"""Where user code is: the innermost line of it in a stack, in a traceback or in the coroutines of a task; and the name of a callable."""
+"""Finds the innermost line of user code in a stack, in a traceback or in the coroutines of a task; and the name of a callable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, cast
 __all__ = ["Place", "line", "line_of_error", "name_of", "outwards", "user_line"]
 
 Place: TypeAlias = tuple[CodeType, int]
-"""Code, and the number of the line that runs in it."""
+"""A code object, and the running line in it."""
 
 _OURS: Final = f"{Path(__file__).parent}{os.sep}"
 _INSTALLED: Final = f"{os.sep}site-packages{os.sep}"
@@ -20,7 +20,7 @@ _STANDARD: Final = (*{f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the qualified name of a callable, or its repr when it has no name, for messages and reprs."""
+    """Return the qualified name of a callable, or its repr without one, for messages."""
     return getattr(function, "__qualname__", None) or repr(function)
 
 
@@ -31,10 +31,12 @@ def line(place: Place) -> str:
 
 
 def user_line(places: Iterable[Place]) -> str:
-    """Return the innermost line of user code as `file:line in function`; `places` begin with the innermost one.
+    """Return the innermost line of user code as `file:line in function`.
 
-    An operator may be an installed package: without a line outside site-packages it is the innermost one that is neither ours nor Python's
-    own. Empty when there is none.
+    `places` start with the innermost one.
+
+    An operator may be an installed package. So if all lines are in site-packages, it is the innermost one that is neither in ctrlruntime
+    nor in Python itself. Empty without one.
     """
     installed = ""
     for place in places:
@@ -54,7 +56,7 @@ def outwards(frame: FrameType | None) -> Iterator[Place]:
 
 
 def line_of_error(error: BaseException) -> str:
-    """Return the innermost line of user code that an error came through, or else that its cause or a member of its group came through."""
+    """Return the innermost line of user code in the traceback of an error, else in that of its cause or of a member of its group."""
     seen: set[int] = set()
     left = [error]
     while left:

@@ -1,8 +1,8 @@
-"""What happened lately, by key: bounded facts for people who ask why something was, or was not, reconciled.
+"""Recent facts by key, with limits: triggers, runs and calls, to explain why an object was reconciled.
 
-Sources make triggers, controllers write runs, the client's gate writes calls; `explain` and the log read. Nothing in here decides anything,
-and nothing grows: each key keeps its last few facts, the keys touched longest ago are forgotten, and objects' bytes are held for the latest
-changes only. Use it on one event loop.
+Sources create triggers, controllers record runs, the client's gate records calls; `explain` and the log read them. Nothing grows without a
+limit: each key has its last few facts, the least recently used keys are dropped, and the bytes of objects are kept only for the latest
+changes. Use it on one event loop.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from typing import Final
 import msgspec
 
 KEYS: Final = 10_000
-"""Keys the journal remembers, over all controllers."""
+"""The number of keys, over all controllers."""
 
 FACTS: Final = 8
-"""Runs it keeps for each of them, at most."""
+"""The maximum number of runs of one key."""
 
 TOGETHER: Final = 8_192
-"""Runs, and calls, it keeps of all of them together; the last run of each is kept beside them."""
+"""The maximum number of runs, and of calls, in total, in addition to the last run of each key."""
 
 CALLS: Final = 16
-"""Calls it keeps for each of them."""
+"""The maximum number of calls of one key."""
 
 CHANGES: Final = 256
-"""Updates of each source whose old and new bytes are kept, so that the changed fields can be named."""
+"""The number of updates of each source whose old and new bytes are kept, to name the changed fields."""
 
 CHANGES_BYTES: Final = 1024 * 1024
-"""And the most they may take together."""
+"""The maximum size of these bytes."""
 
 
 class Trigger(msgspec.Struct, eq=False, gc=False):
-    """Why a request was enqueued: `event` (create, update, delete, generic) of which object at which version, seen by which source."""
+    """Why a request was enqueued: `event` (create, update, delete, generic) of an object in a version, from a source."""
 
     event: str
     source: str
@@ -46,10 +46,10 @@ class Trigger(msgspec.Struct, eq=False, gc=False):
     """The version before an update."""
 
     seen_at: float = 0.0
-    """When the source handed it on, in seconds since 1970."""
+    """The time at which the source enqueued it, in seconds since 1970."""
 
     old: bytes | None = None
-    """The object before and after an update, as long as it belongs to the latest changes of its source."""
+    """The object before and after an update, while it is one of the latest changes of its source."""
 
     new: bytes | None = None
 
@@ -65,7 +65,7 @@ class Trigger(msgspec.Struct, eq=False, gc=False):
 
 
 class Changes:
-    """Lets the triggers of one source hold their objects' bytes, but only the latest `count` of them and `size` bytes in all."""
+    """Keeps the bytes of the latest `count` triggers of one source, at most `size` bytes in total."""
 
     __slots__ = ("_bytes", "_count", "_size", "_triggers")
 
@@ -76,7 +76,7 @@ class Changes:
         self._triggers: deque[tuple[Trigger, int]] = deque()
 
     def hold(self, trigger: Trigger, old: bytes, new: bytes) -> None:
-        """Give the trigger the bytes of its update, and take those of the oldest ones where they are too many."""
+        """Add the bytes of an update to the trigger, and drop those of the oldest triggers above the limits."""
         trigger.old = old
         trigger.new = new
         size = len(old) + len(new)
@@ -96,55 +96,58 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     started: float
     seconds: float
     outcome: str
-    """ "success", "error", "requeue_after", "terminal", "timeout", or what the controller calls it."""
+    """"success", "error", "requeue_after", "terminal", "timeout", or another name of the controller."""
 
     error: str = ""
     attempts: int = 0
-    """Failures in a row before this run."""
+    """The number of consecutive failures before this run."""
 
     priority: int = 0
     triggers: tuple[object, ...] = ()
     omitted: int = 0
-    """Triggers there were beside those kept."""
+    """The number of triggers that are not stored."""
 
     wakes_at: float | None = None
-    """When the key is to be reconciled again even if nothing happens; None: when something happens."""
+    """The time of the next reconcile without a change; None: only after a change."""
 
 
 class Call(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One request to an API server, made for a key."""
+    """One request to an API server for a key."""
 
     started: float
     seconds: float
     verb: str
     what: str
-    """Kind and key, as text."""
+    """The kind and the key, as text."""
 
     outcome: str = ""
-    """"ok", or the reason it failed for."""
+    """"ok", or the reason of the failure."""
 
     run: str = ""
-    """The id of the reconcile that made it."""
+    """The ID of the reconcile."""
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """A copy of what is known of one key, oldest first."""
+    """A copy of the facts about one key, oldest first."""
 
     runs: Sequence[Run] = ()
     calls: Sequence[Call] = ()
 
     @property
     def wakes_at(self) -> float | None:
-        """When the key comes again by itself, as its last run said."""
+        """The time of the next run, from the last run."""
         return self.runs[-1].wakes_at if self.runs else None
 
 
 class _Facts(msgspec.Struct, eq=False, gc=False):
-    """What is known of a key. No lists before they hold something: most keys have run once and called nobody."""
+    """The facts about a key.
+
+    Lists are created on demand, because most keys have one run and no calls.
+    """
 
     last: Run | None = None
     number: int = 0
-    """Which one of all runs the last one was."""
+    """The number of the last run among all runs."""
 
     earlier: list[Run] | None = None
     calls: list[Call] | None = None
@@ -163,8 +166,10 @@ def _least(earlier: list[Run]) -> int:
 
 
 class Journal:
-    """Keeps the last `facts` runs and `calls` calls of the last `keys` keys, but of all runs, and calls, together the last
-    `together`, and the last run of each key. `clock` gives seconds since 1970. Raises: ValueError.
+    """Keeps the facts about keys.
+
+    The last `facts` runs and `calls` calls of the last `keys` keys, at most `together` runs and calls in total, and the last run of each
+    key. `clock` returns seconds since 1970. Raises: ValueError.
     """
 
     def __init__(
@@ -192,11 +197,11 @@ class Journal:
         self._latest_calls: deque[tuple[_Facts, Call]] = deque()
 
     def now(self) -> float:
-        """Return the journal's time, for `started` of runs and calls."""
+        """Return the time of the journal, for `started` of runs and calls."""
         return self._clock()
 
     def ran(self, controller: str, key: Hashable, run: Run) -> None:
-        """Note a reconcile that has ended."""
+        """Record a finished reconcile."""
         facts = self._of(controller, key)
         self._count = count = self._count + 1
         oldest = count - self._together  # a run up to this number is kept only while it is its key's last one
@@ -217,7 +222,7 @@ class Journal:
                 del old.earlier[0]
 
     def called(self, controller: str, key: Hashable, call: Call) -> None:
-        """Note a request that has ended."""
+        """Record a finished request."""
         facts = self._of(controller, key)
         if facts.calls is None:
             facts.calls = []
@@ -232,16 +237,19 @@ class Journal:
                 del old.calls[0]
 
     def history(self, controller: str, key: Hashable) -> History:
-        """Return what is known of a key; nothing of one that was never seen or is forgotten."""
+        """Return the facts about a key; empty for an unknown key."""
         facts = self._facts.get((controller, key))
         return History() if facts is None else History(runs=facts.runs, calls=tuple(facts.calls or ()))
 
     def keys(self, controller: str) -> list[Hashable]:
-        """Return the keys a controller has facts about, the one touched last at the end."""
+        """Return the keys of a controller, the most recently used last."""
         return [key for name, key in self._facts if name == controller]
 
     def latest(self) -> Iterator[tuple[str, Hashable, Sequence[Run]]]:
-        """Iterate over controller, key and runs of all keys, the one touched last first. Write nothing meanwhile."""
+        """Iterate over controller, key and runs of all keys, the most recently used first.
+
+        Do not write meanwhile.
+        """
         for (controller, key), facts in reversed(self._facts.items()):
             yield controller, key, facts.runs
 

@@ -1,7 +1,7 @@
-r"""JSONPath as the printer columns of definitions have it: the grammar and the results of client-go's `util/jsonpath`.
+r"""JSONPath as in printer columns: the grammar and the results of client-go's `util/jsonpath`.
 
-It is not the JSONPath of other tools. A name ends at a dot in brackets, too: `['example.com/x']` is two steps, and `example\.com/x`
-is the name. There are no double quotes in brackets.
+It is not the JSONPath of other tools. A name ends at a dot in brackets, too: `['example.com/x']` is two steps, and `example\.com/x` is the
+name. Brackets do not support double quotes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class JSONPathError(ValueError):
-    """A path cannot be read, or cannot be followed in a document."""
+    """A path is invalid, or cannot be applied to a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,37 +59,37 @@ class Slice:
     stop: int | None
     step: int | None
     is_one: bool
-    """Whether the item at `start` is meant; `stop` follows it then."""
+    """Whether it selects only the item at `start`; `stop` follows it then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """What several paths lead to, one after the other: `['a','b']`, `[0,2]`."""
+    """The values of several paths, one after the other: `['a','b']`, `[0,2]`."""
 
     paths: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The items of a list for which a comparison holds, or for which something is there: `[?(@.type=="Ready")]`, `[?(@.type)]`."""
+    """The items of a list for which a comparison is true, or a value exists: `[?(@.type=="Ready")]`, `[?(@.type)]`."""
 
     left: Path
     comparison: str
-    """Empty: `left` leads to something."""
+    """Empty: `left` must exist."""
 
     right: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A text, number or boolean, as filters compare with."""
+    """A text, number or boolean in a filter."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A name that stands alone. It means nothing: a path with one can be read, and not be followed."""
+    """A single name. It has no meaning: a path with one can be parsed, but not applied."""
 
     name: str
 
@@ -98,11 +98,11 @@ Step: TypeAlias = Field | Every | Deep | Slice | Union | Filter | Constant | Wor
 Path: TypeAlias = tuple[Step, ...]
 
 _ENDS: Final = frozenset(" \t\r\n.,[]$@{}")
-"""What a name ends before, unless a backslash stands in front."""
+"""Characters that end a name, unless a backslash precedes them."""
 _KEY: Final = re.compile(r"'([^']*)'")
 _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
 _DIGITS: Final = 18
-"""The most that every position of 64 bits has."""
+"""The number of digits of every position of 64 bits."""
 _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)", re.DOTALL)
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq,
@@ -122,9 +122,11 @@ def parse(path: str) -> Path:
 
 
 def find(path: Path, document: Any) -> list[Any]:
-    """Return every value that a path meets in a tree of JSON values, in order; a key that is not there is no error.
+    """Return every value that a path selects in a JSON document, in order.
 
-    Raises: JSONPathError when the path cannot be followed: a position outside of its list, values of two types compared.
+    A missing key is not an error.
+
+    Raises: JSONPathError if the path cannot be applied: a position outside its list, a comparison of two types.
     """
     values = [document]
     for step in path:

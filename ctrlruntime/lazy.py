@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used, so that importing the package costs little."""
+"""Names of a package that are loaded on first use, so that importing the package is fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ __all__ = ["lazy_attributes"]
 
 
 def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package. It keeps what it loaded in the package, so that each name is looked up once.
+    """Return the `__getattr__` of a package.
+
+    It stores loaded names in the package, so that each is looked up once.
 
     Args:
         package: The name of the package.

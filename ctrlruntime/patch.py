@@ -1,7 +1,7 @@
-"""JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386) on JSON trees, applied and computed.
+"""JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386): apply and create.
 
-Pure functions: nothing below, no I/O. The inputs are never changed; results may share unchanged parts with them, so treat a result
-as read-only or copy it. The client sends what `create_*` returns; the embedded API server runs `apply_*`.
+Pure functions without I/O. Inputs are never changed. Results may share unchanged parts with them, so treat a result as read-only or copy
+it. The client sends the result of `create_*`; the embedded API server uses `apply_*`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Operation: TypeAlias = Mapping[str, Any]
 
 
 def apply_merge_patch(document: JSON, patch: JSON) -> JSON:
-    """Return the document with the merge patch applied: objects merge, null removes, everything else replaces.
+    """Return the document with the merge patch applied: objects are merged, null removes, other values replace.
 
-    Nulls inside lists are as the API server has them (evanphx/json-patch): an item stays null, and a key of an object in a list goes,
-    where RFC 7386 keeps it. A list that replaces an object stays as it was sent.
+    Nulls inside lists are handled as in the API server (evanphx/json-patch): an item stays null, and a key of an object in a list is
+    removed, although RFC 7386 keeps it. A list that replaces an object stays as it was sent.
     """
     if not isinstance(document, dict):
         return _without_null_keys(patch)
@@ -45,9 +45,9 @@ def _without_null_keys(tree: JSON) -> JSON:
 
 
 def create_merge_patch(old: JSON, new: JSON) -> JSON:
-    """Return the smallest merge patch that turns `old` into `new`; `{}` when they are equal.
+    """Return the smallest merge patch that changes `old` to `new`; `{}` if they are equal.
 
-    A merge patch cannot write a null: where `new` holds an explicit null, the patch removes the field.
+    A merge patch cannot set a null: for an explicit null in `new`, the patch removes the field.
     """
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return new
@@ -65,12 +65,12 @@ def apply_json_patch(document: JSON, operations: Sequence[Operation], *, copy_li
     """Return the document with the operations applied in order.
 
     Args:
-        document: the tree that is patched; it stays as it is.
+        document: the document, which does not change.
         operations: the decoded patch.
-        copy_limit: characters of JSON that `copy` operations may add in all, since each of them can double a document; None is no limit.
+        copy_limit: characters of JSON that `copy` operations may add in total, because each can double a document; None: no limit.
 
     Raises:
-        PatchError: an operation is malformed, its path does not exist, a test fails, or the limit is exceeded. Nothing is changed then.
+        PatchError: an operation is invalid, its path does not exist, a test fails, or the limit is exceeded. Then nothing is changed.
 
     """
     result = copy.deepcopy(document)
@@ -85,7 +85,7 @@ def apply_json_patch(document: JSON, operations: Sequence[Operation], *, copy_li
 
 
 def create_json_patch(old: JSON, new: JSON) -> list[dict[str, Any]]:
-    """Return operations that turn `old` into `new`; empty when they are equal."""
+    """Return operations that change `old` to `new`; empty if they are equal."""
     operations: list[dict[str, Any]] = []
     _difference(old, new, "", operations)
     return operations

@@ -1,6 +1,6 @@
-"""Signals that ask a process to stop, and their handlers put back afterwards.
+"""Handlers of the signals that stop a process, restored afterwards.
 
-Not every process has Python's own handlers: a shell starts background jobs with SIGINT ignored, and a program that embeds an operator
+Not every process has Python's default handlers: a shell starts background jobs with SIGINT ignored, and a program that embeds an operator
 handles both signals itself.
 """
 
@@ -20,7 +20,10 @@ STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 @contextlib.contextmanager
 def handled(handler: Callable[[int, FrameType | None], object]) -> Generator[None]:
-    """Handle SIGTERM and SIGINT; the handlers from before are back afterwards. Raises: ValueError outside the main thread."""
+    """Handle SIGTERM and SIGINT, and restore the handlers afterwards.
+
+    Raises: ValueError outside the main thread.
+    """
     with _put_back():
         for number in STOP:
             signal.signal(number, handler)
@@ -29,7 +32,7 @@ def handled(handler: Callable[[int, FrameType | None], object]) -> Generator[Non
 
 @contextlib.contextmanager
 def handled_by_loop(callback: Callable[[signal.Signals], object]) -> Generator[None]:
-    """Call `callback` on the running event loop for SIGTERM and SIGINT; the handlers from before are back afterwards.
+    """Call `callback` on the running event loop for SIGTERM and SIGINT, and restore the handlers afterwards.
 
     Raises: outside the main thread RuntimeError, or ValueError with uvloop.
     """

@@ -1,7 +1,7 @@
-"""Texts of others on a terminal: control characters are written out, so that none of them takes effect.
+"""Escapes control characters of foreign text on a terminal.
 
-A manifest, an error of the API or a bundle can hold sequences that move the cursor, recolour or hide text, set the window's
-title, or turn the order of letters around (Unicode TR36, section 3).
+A manifest, an error of the API or a bundle can have sequences that move the cursor, recolour or hide text, set the window title, or reverse
+the order of letters (Unicode TR36, section 3).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u20
 
 
 def escaped(text: str) -> str:
-    r"""Return a text with its control characters as `\x1b` or `\u202e`; tabs and newlines stay."""
+    r"""Return text with its control characters as `\x1b` or `\u202e`; tabs and newlines stay."""
     return _CONTROL.sub(_code, text)
 
 

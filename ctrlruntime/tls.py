@@ -1,7 +1,7 @@
-"""TLS contexts, all of them: what is verified, which versions and ciphers are spoken.
+"""All TLS contexts: verification, versions and ciphers.
 
-Everything that connects or listens takes its context from here (ruff forbids `ssl.create_default_context` elsewhere), so a certificate that one
-part of the package trusts, the others trust, too, with every version of Python.
+All clients and servers use these contexts (ruff forbids `ssl.create_default_context` elsewhere), so that all parts of the package trust the
+same certificates, with every version of Python.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Final
 
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""OpenSSL's names for the suites of TLS 1.2 that servers offer: authenticated encryption with forward secrecy, none with CBC."""
+"""OpenSSL's names of the TLS 1.2 suites of servers: authenticated encryption with forward secrecy, without CBC."""
 
 
 def client_context(authorities: bytes | None = None, *, insecure: bool = False) -> ssl.SSLContext:
     """Return a context for a client that verifies as Go does.
 
-    `authorities`: PEM certificates to trust, with text of any kind around them; None: those of the system. `insecure`: trust any server.
+    authorities: PEM certificates to trust, with any other text between them; None: those of the system.
+    insecure: trust any server.
 
-    Raises: ValueError when there is no certificate in `authorities`.
+    Raises: ValueError without a certificate in `authorities`.
     """
     # Without authorities of its own it loads the system's, which takes 20 ms.
     try:
@@ -46,7 +47,7 @@ def client_context(authorities: bytes | None = None, *, insecure: bool = False) 
 
 
 def server_context() -> ssl.SSLContext:
-    """Return a context for a server of HTTP/1.1, without a certificate yet; it asks callers for none."""
+    """Return a context for a server of HTTP/1.1, without a certificate yet; clients need none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["http/1.1"])
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -57,7 +58,10 @@ def server_context() -> ssl.SSLContext:
 
 
 def trust_clients(context: ssl.SSLContext, authorities: bytes) -> None:
-    """Have a server trust clients' certificates of these PEM authorities, too. Raises: ValueError when there is none among them."""
+    """Make a server trust client certificates of these PEM authorities too.
+
+    Raises: ValueError without a certificate in them.
+    """
     try:
         context.load_verify_locations(cadata=_text(authorities))
     except ssl.SSLError as error:
@@ -65,7 +69,10 @@ def trust_clients(context: ssl.SSLContext, authorities: bytes) -> None:
 
 
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Have a context show a certificate (chain); both are PEM. Raises: ValueError for what cannot be used, a key with a password included."""
+    """Load a certificate (chain) and key into a context; both are PEM.
+
+    Raises: ValueError if invalid, or if the key has a password.
+    """
     # `ssl` reads pairs from files only. The folder is the user's alone (0700) and gone before anybody connects.
     with tempfile.TemporaryDirectory(prefix="ctrlruntime-") as folder:
         path = Path(folder, "pair.pem")

@@ -1,7 +1,6 @@
-"""What observers learn of a cluster's traffic: each call and how it ended, each answered write, each change a watch brought.
+"""Observers of a cluster's traffic: calls with their outcome, writes with their response, and changes from watches.
 
-Audits, the journal, traces and the detection of write loops are observers. They only look: an observer that fails never
-makes a call fail or a write look failed.
+Audits, the journal, traces and the detection of write loops are observers. An observer that fails does not affect a call.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ctrlruntime.client.unchanged import LeftOut
 from ctrlruntime.rest.fence import Actor, current_actor
 
 Origin: TypeAlias = Literal["client", "cache", "unfenced"]
-"""Who made a call: a client that user code was given, a cache that lists and watches, or the part of a manager that needs no leadership."""
+"""The origin of a call: a client of user code, a list-watch of a cache, or a part of the manager that needs no leadership."""
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
@@ -38,7 +37,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
 
 
 class Write(msgspec.Struct, frozen=True, gc=False):
-    """One write that the server answered with the object it stored."""
+    """One write with its response."""
 
     verb: str
     kind: GroupVersionKind
@@ -46,49 +45,55 @@ class Write(msgspec.Struct, frozen=True, gc=False):
     name: str
     subresource: str
     manager: str
-    """The field owner of the write."""
+    """The field manager of the write."""
 
     is_apply: bool
     before: bytes
-    """The object as the cache held it when the write was sent; empty when that is unknown."""
+    """The object in the cache when the write was sent; empty if unknown."""
 
     sent: bytes
     after: bytes
     meta: Metadata | None = None
-    """The metadata in `after`, if it was decoded already."""
+    """The metadata in `after`, if it was decoded."""
 
     def __repr__(self) -> str:
         return f"Write({self.verb} {self.kind} {self.namespace}/{self.name}, {len(self.after)} bytes)"  # which may be a Secret's
 
 
 Ended: TypeAlias = Callable[[BaseException | None], None]
-"""Called when a call has ended, with its error or None."""
+"""Called at the end of a call, with its error or None."""
 
 CallObserver: TypeAlias = Callable[[Call], Ended | None]
-"""Called with each call before it is sent; what it returns is called when the call has ended."""
+"""Called with each call before it is sent; its result is called at the end of the call."""
 
 WriteObserver: TypeAlias = Callable[[Write], None]
-"""Called with each answered write."""
+"""Called with each write that got a response."""
 
 ChangeObserver: TypeAlias = Callable[[GroupVersionKind, Metadata, bytes], None]
-"""Called with the kind, the metadata and the JSON of each object that a watch brought, managedFields included."""
+"""Called with the kind, the metadata and the JSON of each object from a watch, managedFields included."""
 
 LeftOutObserver: TypeAlias = Callable[[LeftOut], None]
-"""Called with each write that is not sent, because the server answered the same one with no change."""
+"""Called with each write that is skipped, because the server changed nothing for the same one."""
 
 CachedBytes: TypeAlias = Callable[[GroupVersionKind, str, str], bytes | None]
-"""Returns the JSON of the cached object of a kind, namespace and name; None when it is not cached whole."""
+"""Returns the JSON of the cached object of a kind, namespace and name.
+
+None if it is not cached completely.
+"""
 
 witnesses: Final[list[Callable[[Call], None]]] = []
-"""Called with every call of the process, of all clients. Only for audits of whole test runs; other code observes one cluster."""
+"""Called with every call of all clients in the process.
+
+Only for audits of test runs; other code observes one cluster.
+"""
 
 
 class CallObservers:
     """The observers of one cluster's clients and cache.
 
     Args:
-        origin: who makes the calls.
-        cluster: the name of the cluster they go to.
+        origin: the origin of the calls.
+        cluster: the name of the cluster.
 
     """
 
@@ -103,23 +108,23 @@ class CallObservers:
         self._log = log.get_logger("client")
 
     def add_observer(self, observe: CallObserver) -> None:
-        """Call `observe` with each call before it is sent; what it returns is called when the call has ended."""
+        """Call `observe` with each call before it is sent; its result is called at the end of the call."""
         self._calls = (*self._calls, observe)
 
     def add_write_observer(self, observe: WriteObserver) -> None:
-        """Call `observe` with each write that the server answered with an object, but not with dry runs."""
+        """Call `observe` with each write whose response has an object, except for dry runs."""
         self._writes = (*self._writes, observe)
 
     def add_change_observer(self, observe: ChangeObserver) -> None:
-        """Call `observe` with each change that a watch of the cache brought, for kinds that are cached whole."""
+        """Call `observe` with each change from a watch of the cache, for kinds that are cached completely."""
         self._changes = (*self._changes, observe)
 
     def add_left_out_observer(self, observe: LeftOutObserver) -> None:
-        """Call `observe` with each write that `create_or_update` and `create_or_patch` leave out."""
+        """Call `observe` with each write that `create_or_update` and `create_or_patch` skip."""
         self._left_out = (*self._left_out, observe)
 
     def use_cache(self, cached: CachedBytes) -> None:
-        """Look up with `cached` what the cache holds of an object right before a write to it."""
+        """Look up the cached object with `cached` right before a write to it."""
         self._cached = cached
 
     def record(
@@ -134,7 +139,10 @@ class CallObservers:
         body: bytes = b"",
         origin: Origin | None = None,
     ) -> Ended | None:
-        """Hand a call to the observers; return what to call when it has ended. `origin`: if it is not that of the client."""
+        """Pass a call to the observers; return the function to call at its end.
+
+        `origin`: if it is not that of the client.
+        """
         if not self._calls and not witnesses:
             return None
         call = Call(
@@ -157,23 +165,23 @@ class CallObservers:
         return ends[0] if len(ends) == 1 else _all_of(ends)
 
     def cached(self, gvk: GroupVersionKind, namespace: str, name: str) -> bytes:
-        """Return the object as the cache holds it now, for `Write.before`; empty if it is not cached or no observer needs it."""
+        """Return the cached object for `Write.before`; empty if it is not cached or no observer needs it."""
         if not self._writes:
             return b""
         return self._cached(gvk, namespace, name) or b""
 
     def changed(self, kind: GroupVersionKind, meta: Metadata, raw: bytes) -> None:
-        """Hand a change that a watch brought to the observers."""
+        """Pass a change from a watch to the observers."""
         for observe in self._changes:
             observe(kind, meta, raw)
 
     def left_out(self, write: LeftOut) -> None:
-        """Hand a write that is not sent to the observers."""
+        """Pass a skipped write to the observers."""
         for observe in self._left_out:
             observe(write)
 
     def wrote(self, write: Write) -> None:
-        """Hand an answered write to the observers."""
+        """Pass a write with its response to the observers."""
         for observe in self._writes:
             try:
                 observe(write)

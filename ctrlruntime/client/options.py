@@ -1,6 +1,6 @@
-"""Options of the client's verbs: as calls hand them on, and as the API takes them (query parameters, and the body of a delete).
+"""Options of the client's methods: as keyword arguments, query parameters, and the body of a delete.
 
-The classes say which options a verb takes; `interfaces` says what they mean and which defaults they have.
+The classes list the options of a method; `interfaces` documents them and their defaults.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class DeleteAllOfOptions(_Selecting, _Deleting, total=False):
 
 @functools.cache
 def default_options(verb: str, *, subresource: bool = False) -> Mapping[str, Any]:
-    """Return the options of a verb with their defaults, as its signature in `interfaces` has them."""
+    """Return the options of a method with their defaults, from its signature in `interfaces`."""
     parameters = inspect.signature(getattr(SubresourceClient if subresource else Client, verb)).parameters
     return {name: each.default for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY}
 

@@ -1,4 +1,4 @@
-"""Selectors as callers may write them, brought to one form."""
+"""Parses the selectors of callers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def labels_of(labels: Labels) -> LabelSelector:
-    """Return the parsed selector. Raises: ValueError with the server's text for one that does not parse."""
+    """Return the parsed selector. Raises: ValueError with the message of the server."""
     if isinstance(labels, LabelSelector):
         return labels
     if isinstance(labels, Mapping):
@@ -28,7 +28,7 @@ def labels_of(labels: Labels) -> LabelSelector:
 
 
 def fields_of(fields: Fields) -> FieldSelector:
-    """Return the parsed selector. Raises: ValueError with the server's text for one that does not parse."""
+    """Return the parsed selector. Raises: ValueError with the message of the server."""
     if isinstance(fields, FieldSelector):
         return fields
     if isinstance(fields, Mapping):

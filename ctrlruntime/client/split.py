@@ -1,8 +1,11 @@
-"""The manager's client: reads from the cache, writes to the server, and reads that are never older than this process's own writes.
+"""The manager's client: reads from the cache and writes to the server.
 
-These reads are live: subresources, kinds in `disable_cache_for`, and reads for which the cache does not show an own write in time (see `gate`).
-The last are read from the server with the cache's own namespaces and selectors, so that they return what the cache will return.
-Unstructured kinds are read from the cache, too: there is one store for all representations of a kind.
+Reads include this process's own writes.
+
+These reads are live: subresources, kinds in `disable_cache_for`, and reads for which the cache does not contain an own write in time (see
+`gate`). The last use the cache's own namespaces and selectors, so that they return what the cache will return. Unstructured kinds are read
+from the cache
+too: one store serves all classes of a kind.
 """
 
 from __future__ import annotations
@@ -31,14 +34,14 @@ T = TypeVar("T")
 
 
 class CachedReader(Reader, Protocol):
-    """A cache, as this client needs it."""
+    """The part of a cache that this client uses."""
 
     async def view(self, kind: type[Any], namespace: str) -> tuple[InformerView, str]:
-        """Return what reads of a kind see, once the namespace is listed, and the namespace ("" for a cluster-scoped kind)."""
+        """Return the view of a kind after the namespace has synced, and the namespace ("" for a cluster-scoped kind)."""
         ...
 
     async def get_live(self, kind: type[T], key: ObjectKey) -> T:
-        """Read from the server what the cache would return if it were current."""
+        """Read live what an up-to-date cache would return."""
         ...
 
     async def list_live(
@@ -50,14 +53,14 @@ class CachedReader(Reader, Protocol):
         fields: Fields | None = None,
         limit: int | None = None,
     ) -> ListResult[T]:
-        """List from the server what the cache would return if it were current."""
+        """List live what an up-to-date cache would return."""
         ...
 
 
 class SplitClient(WrappedClient):
     """A `Client` that reads through `cache` and writes through `api`.
 
-    `disable_cache_for`: classes whose reads go to the server. `reads_live` says the same of a class at the moment it is read.
+    `disable_cache_for`: classes that are always read live. `reads_live` returns the same for a class at the time of a read.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Which writes to which state of an object the server answered with no change; `create_or_update` leaves them out for a while.
+"""Remembers writes that changed nothing; `create_or_update` skips them for a while.
 
-An object that is written whole, without the values the server fills in, differs from the stored one at each run. Sent again to the same
-state, it would change nothing again: as long as the server decides as it did. A new definition, a webhook that went, another policy or
-feature gate may let the same write through, so what is remembered here ends: with any change of the object, with `forget`, and with time.
+An object that is written without the values that the server sets differs from the stored one at each run. The same write to the same state
+changes nothing again, unless the server decides differently: a new CRD, a removed webhook, another policy or feature gate may let it
+through. So a record ends with any change of the object, with `forget`, and with time.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ import msgspec
 from ctrlruntime.api.kind import GroupVersionKind
 
 MAX_OBJECTS: Final = 10_000
-"""Objects of a cluster of which the last unchanged write is kept (some 300 bytes each)."""
+"""The number of objects of a cluster whose last unchanged write is stored (about 300 bytes each)."""
 
 FIRST_AGE: Final = 60.0
-"""Seconds after which a write that changed nothing is sent again; doubled each time it changes nothing once more."""
+"""Seconds after which an unchanged write is sent again; doubled each time it changes nothing."""
 
 LONGEST_AGE: Final = 600.0
 
 DECIDING_GROUPS: Final = frozenset({"apiextensions.k8s.io", "admissionregistration.k8s.io"})
-"""Groups whose objects decide what the server makes of a write: definitions, webhooks and policies."""
+"""Groups whose objects affect the result of a write: CRDs, webhooks and policies."""
 
 _CHANGES_BY_ITSELF: Final = frozenset({"resourceVersion", "managedFields", "generation"})
 
 
 class LeftOut(NamedTuple):
-    """A write that was not sent, because the server answered the same one with no change."""
+    """A write that was skipped, because the server changed nothing for the same one."""
 
     verb: str
     kind: GroupVersionKind
     namespace: str
     name: str
     seconds: float
-    """Until it is sent again, at the latest."""
+    """The maximum time until it is sent again."""
 
 
 class _Known(NamedTuple):
@@ -53,9 +53,11 @@ class _Known(NamedTuple):
 
 
 class UnchangedWrites:
-    """The last write of each object that changed nothing, for the objects written last. A direct client has one; its wrappers share it.
+    """The last unchanged write of each recent object.
 
-    `tell` is called with each write that is left out. `clock` gives seconds.
+    A direct client has one; its wrappers share it.
+
+    `tell` is called with each skipped write. `clock` returns seconds.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class UnchangedWrites:
     def leaves_out(
         self, verb: str, kind: GroupVersionKind, before: Mapping[str, Any], wanted: Mapping[str, Any]
     ) -> bool:
-        """Whether not to send this write, which the server answered for this state with no change a while ago."""
+        """Return whether to skip this write, because the server recently changed nothing for it in this state."""
         known = self._known.get(_identity(kind, before))
         now = self._clock()
         if known is None or now >= known.ends or not known.is_for(_digest(before), _digest(wanted)):
@@ -81,7 +83,7 @@ class UnchangedWrites:
     def note(
         self, kind: GroupVersionKind, before: Mapping[str, Any], wanted: Mapping[str, Any], *, unchanged: bool
     ) -> None:
-        """Take note of an answered write."""
+        """Record a write with its response."""
         identity = _identity(kind, before)
         known = self._known.pop(identity, None)
         if not unchanged:
@@ -93,13 +95,13 @@ class UnchangedWrites:
             self._known.popitem(last=False)
 
     def forget(self) -> None:
-        """Have each write sent once more: the server may decide otherwise now."""
+        """Send each write once more, because the server may decide differently now."""
         self._known.clear()
 
 
 @runtime_checkable
 class RemembersUnchanged(Protocol):
-    """A client that keeps its unchanged writes; one that does not sends them each time."""
+    """A client that remembers unchanged writes; any other sends them each time."""
 
     @property
     def unchanged_writes(self) -> UnchangedWrites: ...
@@ -110,9 +112,9 @@ def unchanged_writes_of(client: object) -> UnchangedWrites:
 
 
 def is_unchanged(before: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
-    """Whether a write that found `before` and was answered with `answer` changed nothing.
+    """Return whether a write that found `before` and got `answer` changed nothing.
 
-    The version alone does not say it: a dry run answers with the version before and the content after.
+    The version alone is not enough: the response to a dry run has the version before and the content after.
     """
     versions = [wire["metadata"].get("resourceVersion") for wire in (before, answer)]
     return versions[0] == versions[1] and _digest(before) == _digest(answer)

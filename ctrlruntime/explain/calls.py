@@ -1,4 +1,4 @@
-"""Notes the API calls that reconciles make: in the journal, and as spans."""
+"""Records the API calls of reconciles in the journal, and as spans."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def call_observer(
 
 
 def left_out_observer(journal: Journal, cluster: str = "") -> Callable[[LeftOut], None]:
-    """Return an observer for `CallObservers.add_left_out_observer`: the journal shows such a write among the calls of its reconcile."""
+    """Return an observer for `CallObservers.add_left_out_observer`.
+
+    The journal has a skipped write among the calls of its reconcile.
+    """
 
     def left_out(write: LeftOut) -> None:
         actor = current_actor()
@@ -60,7 +63,7 @@ def left_out_observer(journal: Journal, cluster: str = "") -> Callable[[LeftOut]
 
 
 def described(call: Call) -> str:
-    """Return what a call is about: `deployments.apps/status default/web`."""
+    """Return the target of a call: `deployments.apps/status default/web`."""
     resource = f"{call.resource}.{call.group}" if call.group else call.resource
     if call.subresource:
         resource += f"/{call.subresource}"

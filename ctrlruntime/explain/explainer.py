@@ -1,6 +1,6 @@
-"""Looks at controllers, queues, caches and the journal, and says what it sees. Everything in here is called on the event loop.
+"""Reads the state of controllers, queues, caches and the journal on the event loop, and returns facts.
 
-It costs nothing until somebody asks; what it then looks at is bounded, for the loop stands still meanwhile.
+It costs nothing until it is called. Each call has limits, because it blocks the loop.
 """
 
 from __future__ import annotations
@@ -39,18 +39,21 @@ from ctrlruntime.workqueue import Pending
 AnyController: TypeAlias = "Controller[Any]"
 
 MAX_KEYS: Final = 50
-"""Keys of each queue, and reconciles, that are listed."""
+"""The maximum number of listed keys of each queue, and of reconciles."""
 
 MAX_SCANNED: Final = 2_000
-"""Keys of the journal that are looked through for what an object has led to."""
+"""The maximum number of keys of the journal that are searched for reconciles triggered by an object."""
 
 
 class QuestionError(CtrlError):
-    """A question that cannot be answered as it was asked; the message says what to ask instead."""
+    """A query that cannot be answered; the message has a fix."""
 
 
 class Explainer:
-    """Answers questions about the controllers and clusters it is given. `clock` is the one of their caches."""
+    """Answers queries about controllers and clusters.
+
+    `clock` is the clock of their caches.
+    """
 
     def __init__(
         self,
@@ -152,7 +155,10 @@ class Explainer:
     # --- one object -------------------------------------------------------------------------------------------------
 
     def why(self, kind: str, namespace: str, name: str, controller: str = "") -> facts.Why:
-        """Return what is known of the object's reconciles, and of those it led to. Raises: QuestionError."""
+        """Return the facts about an object's reconciles, and about those it triggered.
+
+        Raises: QuestionError.
+        """
         if not name:
             raise QuestionError("name the object: kind=…&namespace=…&name=…")
         asked = self._asked(kind, controller)

@@ -1,6 +1,6 @@
-"""What the answers are made of: values that go over the wire as JSON, with these names, and are read back by `ctrl why`.
+"""The data of explanations, sent as JSON with these names and read by `ctrl why`.
 
-Times (`started`, `seen_at`, `wakes_at`, `now`) are seconds since 1970, all else that is time is a number of seconds.
+Times (`started`, `seen_at`, `wakes_at`, `now`) are seconds since 1970; durations are seconds.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import msgspec
 
 
 class Trigger(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One reason for which a request was enqueued."""
+    """One trigger of a request."""
 
     text: str
-    """The whole of it in words; of a trigger that a user's own source gave, all there is."""
+    """The trigger as text. A trigger from a user's own source has only this."""
 
     event: str = ""
     source: str = ""
@@ -25,7 +25,7 @@ class Trigger(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str = ""
     seen_at: float = 0.0
     changed: list[str] | None = None
-    """Paths of the fields an update changed; None: it is not an update, or too long ago."""
+    """Paths of the fields that an update changed; None: not an update, or no longer known."""
 
 
 class Call(msgspec.Struct, kw_only=True):
@@ -38,15 +38,15 @@ class Call(msgspec.Struct, kw_only=True):
     started: float
     seconds: float
     outcome: str
-    """ "ok", or the reason it failed for."""
+    """"ok", or the reason of the failure."""
 
 
 Cause = Literal["events", "retry", "requeue_after", "unknown"]
-"""Why a run came: events did it, the backoff after a failure, the run before asked for it, or a source that gave no reason."""
+"""Why a run started: events, the backoff after a failure, a requeue of the previous run, or a source without a trigger."""
 
 
 class Run(msgspec.Struct, kw_only=True):
-    """One reconcile that has ended."""
+    """One finished reconcile."""
 
     id: str
     started: float
@@ -54,26 +54,26 @@ class Run(msgspec.Struct, kw_only=True):
     outcome: str
     error: str
     attempts: int
-    """Failures in a row before it."""
+    """The number of consecutive failures before it."""
 
     priority: int
     cause: Cause
     triggers: list[Trigger]
     omitted: int
-    """Triggers there were beside those listed."""
+    """The number of triggers that are not listed."""
 
     wakes_at: float | None
     calls: list[Call]
 
 
 class Running(msgspec.Struct, kw_only=True):
-    """One reconcile under way."""
+    """One running reconcile."""
 
     id: str
     request: str
     seconds: float
     stands_at: str
-    """The line of user code it waits at, as `file:line in function`."""
+    """The line of user code at which it waits, as `file:line in function`."""
 
     attempts: int
     priority: int
@@ -88,7 +88,7 @@ class Queued(msgspec.Struct, kw_only=True):
     request: str
     state: Literal["ready", "waiting", "in work", "in work, and again"]
     seconds: float
-    """For how long it has been ready or in work; of a waiting one, until it becomes ready."""
+    """The time since it became ready or in work; for a waiting one, the time until it becomes ready."""
 
     priority: int
     attempts: int
@@ -128,7 +128,7 @@ class Controller(msgspec.Struct, kw_only=True):
 
 
 class Watch(msgspec.Struct, kw_only=True):
-    """One list+watch of a cache."""
+    """One list-watch of a cache."""
 
     kind: str
     cluster: str
@@ -138,11 +138,11 @@ class Watch(msgspec.Struct, kw_only=True):
     state: str
     is_synced: bool
     objects: int
-    """Of the kind, in all scopes."""
+    """The number of objects of the kind, in all scopes."""
 
     size_bytes: int
     alive: float | None
-    """Seconds since the server last proved that it serves this; None: it never has."""
+    """Seconds since the last activity; None: never."""
 
     watches: int
     lists: int
@@ -152,13 +152,13 @@ class Watch(msgspec.Struct, kw_only=True):
 
 
 class Loop(msgspec.Struct, kw_only=True):
-    """Writes of a controller to one object that lead nowhere, again and again."""
+    """Repeated no-op, reverted or contested writes of a controller to one object."""
 
     controller: str
     cluster: str
     kind: str
     object: str
-    """Its key, with the subresource that is written."""
+    """Its key, with the subresource."""
 
     why: str
     """no_op, reverted or contested."""
@@ -166,11 +166,11 @@ class Loop(msgspec.Struct, kw_only=True):
     writes: int
     fields: list[str]
     others: list[str]
-    """Managers that fight over the fields."""
+    """Other field managers of these fields."""
 
 
 class Recent(msgspec.Struct, kw_only=True):
-    """A reconcile in the list of the latest ones."""
+    """A reconcile in the list of recent ones."""
 
     controller: str
     kind: str
@@ -187,28 +187,28 @@ class Recent(msgspec.Struct, kw_only=True):
 
 
 class Controllers(msgspec.Struct, kw_only=True):
-    """The answer of `/controllers`."""
+    """The response of `/controllers`."""
 
     now: float
     controllers: list[Controller]
 
 
 class Queues(msgspec.Struct, kw_only=True):
-    """The answer of `/queues`."""
+    """The response of `/queues`."""
 
     now: float
     queues: list[Queue]
 
 
 class Watches(msgspec.Struct, kw_only=True):
-    """The answer of `/watches`."""
+    """The response of `/watches`."""
 
     now: float
     watches: list[Watch]
 
 
 class Overview(msgspec.Struct, kw_only=True):
-    """All of it, as the HTML page shows it."""
+    """All data of the HTML page."""
 
     now: float
     controllers: list[Controller]
@@ -219,7 +219,7 @@ class Overview(msgspec.Struct, kw_only=True):
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """What one controller has to say of one request."""
+    """The facts of one controller about one request."""
 
     controller: str
     group: str
@@ -230,34 +230,34 @@ class Answer(msgspec.Struct, kw_only=True):
     cluster: str
     is_started: bool
     cached_version: str | None
-    """The version of the object in the cache; None: it is not there."""
+    """The version of the object in the cache; None: not in the cache."""
 
     unseen: str
-    """A write of this process that the cache has not shown yet; empty: there is none."""
+    """A write of this process that the cache does not contain yet; empty without one."""
 
     unsynced: list[str]
-    """Sources of the controller that have not handed over their initial list; no run begins before."""
+    """Sources of the controller that have not enqueued their initial list; no run starts before."""
 
     loops: list[Loop]
-    """Loops of the controller at this object, or at one that its latest runs wrote."""
+    """Write loops of the controller at this object, or at one that its last runs wrote."""
 
     running: Running | None
     queued: Queued | None
     failures: int
-    """In a row, so far."""
+    """The number of consecutive failures."""
 
     next: str
-    """When it runs next, and why, in words."""
+    """The next run and its reason, as text."""
 
     next_at: float | None
-    """The same as a time; None: when something happens."""
+    """The time of the next run; None: at the next change."""
 
     runs: list[Run]
-    """The latest first."""
+    """The latest run first."""
 
 
 class LedTo(msgspec.Struct, kw_only=True):
-    """A reconcile of another object that the one asked for has led to."""
+    """A reconcile of another object that this object triggered."""
 
     controller: str
     kind: str
@@ -268,21 +268,21 @@ class LedTo(msgspec.Struct, kw_only=True):
 
 
 class Why(msgspec.Struct, kw_only=True):
-    """The answer of `/why`."""
+    """The response of `/why`."""
 
     now: float
     kind: str
     namespace: str
     name: str
     watches: list[Watch]
-    """Those of the kind."""
+    """The watches of the kind."""
 
     answers: list[Answer]
     led_to: list[LedTo]
 
 
 class Refusal(msgspec.Struct, kw_only=True):
-    """The answer to a question that cannot be answered."""
+    """The response to an invalid query."""
 
     error: str
     stack: list[str] = []

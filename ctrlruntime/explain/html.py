@@ -1,4 +1,7 @@
-"""One page for people: controllers, queues, watches and the latest reconciles. It loads nothing, runs no script, and escapes all it shows."""
+"""The HTML page: controllers, queues, watches and recent reconciles.
+
+It loads nothing, runs no script, and escapes all text.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from ctrlruntime.explain import facts
 from ctrlruntime.explain.text import ago, because, in_words, lines
 
 REFRESH: Final = 5
-"""Seconds after which the page loads itself again."""
+"""Seconds after which the page reloads."""
 
 _NO_QUERY: Final[Mapping[str, str]] = {}
 
@@ -33,7 +36,10 @@ code, pre { font: 12.5px/1.5 ui-monospace, monospace; } pre { overflow-x: auto; 
 
 
 def overview_page(seen: facts.Overview, query: Mapping[str, str] = _NO_QUERY) -> str:
-    """Return the page of everything. `query` is what the page was asked with; `refresh=0` keeps it from loading itself again."""
+    """Return the overview page.
+
+    `query` is the query of the request; `refresh=0` turns off the reload.
+    """
     return _page(
         "ctrlruntime",
         [
@@ -55,7 +61,7 @@ def why_page(why: facts.Why, query: Mapping[str, str] = _NO_QUERY) -> str:
 
 
 def refusal_page(refusal: facts.Refusal, query: Mapping[str, str] = _NO_QUERY) -> str:
-    """Return the page of a question that cannot be answered, or not at the moment."""
+    """Return the page for an invalid query, or one that cannot be answered now."""
     stack = f"<pre>{escape(chr(10).join(refusal.stack))}</pre>" if refusal.stack else ""
     return _page("no answer", [f'<p class="bad">{escape(refusal.error)}</p>', stack], query)
 

@@ -1,9 +1,8 @@
-"""Write loops: writes of one controller to one object that change nothing, take themselves back, or are taken back by others.
+"""Detects write loops: no-op, reverted or contested writes of one controller to one object.
 
-`CallObservers` hands over every write the server answered (`Write`), the cache every change of an object under suspicion. A
-trail of the last answer is kept for each object that was written lately; when three writes in a row led nowhere, one
-warning names the object, the fields and, where somebody else fights over them, that manager. What is kept is bounded;
-nothing in here sends a request or changes what is written.
+`CallObservers` passes on every write with its response (`Write`), and the cache passes on changes of suspected objects. A record of the
+last response is kept for each recently written object. After three such writes in a row, a warning names the object, the fields and, for a
+contested write, the other field manager. The records have limits. Nothing here sends a request or changes a write.
 """
 
 from __future__ import annotations
@@ -24,33 +23,33 @@ from ctrlruntime.client.observers import Write
 from ctrlruntime.rest.fence import current_actor
 
 THRESHOLD: Final = 3
-"""Writes in a row that led nowhere from which on they are called a loop."""
+"""The number of consecutive writes from which they are a loop."""
 
 WINDOW: Final = 600.0
-"""Seconds between two writes after which the second one begins anew: what a resync repeats is no loop."""
+"""Seconds between two writes after which the count starts again, so that a resync is not a loop."""
 
 MAX_TRAILS: Final = 1024
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_OBJECT: Final = 64 * 1024
-"""Bytes of an object from which on only its version is compared."""
+"""The size of an object in bytes above which only its version is compared."""
 
 MAX_NAMED: Final = 10
-"""Objects of one kind and controller that are named in the log for one reason; the rest is counted."""
+"""The number of objects of one kind and controller named in the log for one reason; others are counted."""
 
 MAX_FIELDS: Final = 8
 
 
 class Waste(StrEnum):
-    """Why a write led nowhere."""
+    """Why a write was redundant."""
 
     NO_OP = "no_op"
     """The object had the same version before and after."""
 
     REVERTED = "reverted"
-    """The controller takes back what it wrote the time before."""
+    """The write undid the previous write of the controller."""
 
     CONTESTED = "contested"
-    """Somebody else changes the fields back in between."""
+    """Another client changed the fields back in between."""
 
 
 _HINTS: Final = {
@@ -68,7 +67,7 @@ _NO_FIELDS: Final = {
 
 
 class LoopCounter(Protocol):
-    """Counts; `metrics.client(cluster)` is one."""
+    """Counts, such as `metrics.client(cluster)`."""
 
     def wasted(self, controller: str, kind: str, reason: str) -> None: ...
 
@@ -83,7 +82,7 @@ _MAIN_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences
 
 
 class WriteLoop(NamedTuple):
-    """A loop as it stands, for people who ask."""
+    """A write loop, for diagnostics."""
 
     controller: str
     group: str
@@ -93,15 +92,15 @@ class WriteLoop(NamedTuple):
     subresource: str
     why: Waste
     writes: int
-    """Writes in a row that led nowhere."""
+    """The number of consecutive redundant writes."""
 
     fields: tuple[str, ...]
     others: tuple[str, ...]
-    """Managers that fight over the fields."""
+    """Other field managers of these fields."""
 
 
 class _Content:
-    """What a write is about, cut out of the answer when somebody looks: most objects are written once and never compared."""
+    """The content of a response, extracted on demand, because most objects are written once and never compared."""
 
     __slots__ = ("_cut", "_raw", "_subresource")
 
@@ -112,12 +111,12 @@ class _Content:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds."""
+        """Its size in bytes."""
         return len(self._raw if self._cut is None else self._cut)
 
     @property
     def text(self) -> bytes:
-        """Without what the server changes by itself, as JSON; empty when it is too large."""
+        """The content as JSON without fields that the server changes; empty if it is too large."""
         if self._cut is None:
             self._cut = _content(self._raw, self._subresource)
             self._raw = b""
@@ -128,7 +127,7 @@ _NO_CONTENT: Final = _Content(b"", "")
 
 
 class _Trail:
-    """What is remembered of the writes of one controller to one object."""
+    """The record of the writes of one controller to one object."""
 
     __slots__ = (
         "at",
@@ -151,13 +150,13 @@ class _Trail:
         self.version = ""
         self.generation = 0
         self.content = _NO_CONTENT
-        """What the server answered last."""
+        """The last response."""
 
         self.size = 0
-        """Bytes it counts for."""
+        """The counted size in bytes."""
 
         self.changed: _Fields = {}
-        """The fields the last write changed, with their values before and after."""
+        """The fields that the last write changed, with their values before and after."""
 
         self.manager = ""
         self.at = 0.0
@@ -168,7 +167,7 @@ class _Trail:
         self.told: set[Waste] = set()
 
     def add(self, waste: Waste | None, fields: Iterable[Path]) -> None:
-        """Count a write that led nowhere; another kind of waste, or none, begins anew."""
+        """Count a redundant write. Another reason, or none, resets the count."""
         if waste is not self.waste:
             self.waste, self.count = waste, 0
             self.fields.clear()
@@ -183,10 +182,10 @@ class WriteLoops:
 
     Args:
         cluster: the name of the cluster.
-        counter: told of each write that led nowhere, and of each loop.
+        counter: called for each redundant write, and for each loop.
         threshold: how many of them in a row are a loop.
-        window: seconds after which a further write begins anew.
-        clock: the time by which `window` is measured.
+        window: seconds after which another write resets the count.
+        clock: measures `window`.
 
     """
 
@@ -218,7 +217,10 @@ class WriteLoops:
         return len(self._trails)
 
     def wrote(self, write: Write) -> None:
-        """Look at a write that was answered. One outside a controller is not looked at: nothing repeats it."""
+        """Check a write with its response.
+
+        One outside a controller is skipped, because it is not repeated.
+        """
         actor = current_actor()
         if actor is None or not actor.controller:
             return
@@ -239,7 +241,7 @@ class WriteLoops:
         self._shrink()
 
     def saw(self, kind: GroupVersionKind, meta: Metadata, raw: bytes) -> None:
-        """Look at a change of an object as a watch brought it, managedFields included: who fights over its fields?"""
+        """Check a change from a watch, with managedFields, for the other field manager."""
         if not self._suspects:
             return
         for key in self._suspects.get((kind.group, kind.kind, meta.namespace, meta.name), ()):
@@ -251,7 +253,7 @@ class WriteLoops:
                         trail.others[manager] = None
 
     def loops(self) -> list[WriteLoop]:
-        """Return the loops that were not broken yet by a write that led somewhere, the latest first."""
+        """Return the current loops, the latest first."""
         now = self._clock()
         return [
             WriteLoop(

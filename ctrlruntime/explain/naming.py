@@ -1,4 +1,4 @@
-"""Which kind and object somebody means: kinds are written in many ways."""
+"""Matches the kinds and objects of a query; kinds can be written in several ways."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ctrlruntime.explain.loops import WriteLoop
 
 
 def is_write_of(what: str, loop: WriteLoop) -> bool:
-    """Say whether a call, as text, is about the object of a loop."""
+    """Return whether a call, as text, is for the object of a loop."""
     resource, _, key = what.partition(" ")
     name, _, group = resource.partition("/")[0].partition(".")
     return is_kind(name, loop.kind, "") and group == loop.group and key in {f"{loop.namespace}/{loop.name}", loop.name}
 
 
 def kind_and_group(text: str) -> tuple[str, str]:
-    """Take `Deployment.apps` apart."""
+    """Split `Deployment.apps` into kind and group."""
     kind, _, group = text.partition(".")
     return kind, group
 
 
 def is_event_of(trigger: object, kind: str, namespace: str, name: str) -> bool:
-    """Say whether a trigger is an event of this object."""
+    """Return whether a trigger is an event of this object."""
     if not isinstance(trigger, record.Trigger) or (trigger.namespace, trigger.name) != (namespace, name):
         return False
     # A kind of which only the metadata is watched has a class of that name.
@@ -32,7 +32,7 @@ def is_event_of(trigger: object, kind: str, namespace: str, name: str) -> bool:
 
 
 def is_kind(asked: str, kind: str, group: str) -> bool:
-    """Say whether somebody who writes `asked` means this kind: its name or plural, in any case, with or without its group."""
+    """Return whether `asked` names this kind: its name or plural, in any case, with or without its group."""
     if not kind:
         return False
     name, _, rest = asked.lower().partition(".")
@@ -41,7 +41,7 @@ def is_kind(asked: str, kind: str, group: str) -> bool:
 
 
 def nearest(asked: str, known: Sequence[str]) -> str:
-    """Return the end of a sentence that names what is known and most like what was asked for."""
+    """Return the end of a sentence with the most similar known name."""
     names = list(dict.fromkeys(known))
     by_lower = {name.lower(): name for name in names}
     close = difflib.get_close_matches(asked.lower(), by_lower, n=1)

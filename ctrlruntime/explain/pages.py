@@ -1,4 +1,4 @@
-"""The debug pages: for each path what is looked up on the main event loop, and how that is shown, wherever the server runs."""
+"""The debug pages: the data of each path, read on the main event loop, and its format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From what queues and the journal keep to the facts that are told. Pure functions; times are as in `facts`."""
+"""Converts the records of queues and the journal to facts.
+
+Pure functions; times are as in `facts`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer to "why" as lines for a terminal, or for a page that shows them as they are."""
+"""Formats an explanation as lines for a terminal or a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NOTABLE = 1.0  # seconds between event and run that are worth a word
 
 
 def lines(why: facts.Why) -> list[str]:
-    """Return the answer as lines of text."""
+    """Return the explanation as lines of text."""
     told: list[str] = []
     for answer in why.answers:
         told += [*_answer(answer, why.now), ""]
@@ -28,21 +28,21 @@ def lines(why: facts.Why) -> list[str]:
 
 
 def ago(seconds: float) -> str:
-    """Return a length of time in the unit that suits it."""
+    """Return a length of time in a suitable unit."""
     if seconds < 120:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def because(trigger: facts.Trigger) -> str:
-    """Return a trigger with the fields that changed, where they are known."""
+    """Return a trigger with the changed fields, if known."""
     if trigger.changed is None:
         return trigger.text
     return f"{trigger.text}: {', '.join(trigger.changed) or 'nothing but its version'}"
 
 
 def in_words(loop: facts.Loop) -> str:
-    """Return a write loop in words."""
+    """Return a write loop as text."""
     reasons = {
         "no_op": "change nothing",
         "reverted": "take back what was written before",

@@ -1,4 +1,4 @@
-"""Manifests from classes, without a server: definitions of custom resources, and their text as controller-gen writes it."""
+"""Manifests from classes, without a server: CRDs, and their YAML as controller-gen writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user can choose about generated definitions, and how a problem is told: with the class and field it stands at."""
+"""Options of generated CRDs, and the form of problems, with class and field."""
 
 from __future__ import annotations
 
@@ -12,41 +12,42 @@ from ctrlruntime.errors import GenerateError
 __all__ = ["ConversionWebhook", "Document", "GenerateWarning", "Options", "Place", "Warn", "warn"]
 
 Document: TypeAlias = dict[str, Any]
-"""A tree of JSON values."""
+"""A JSON document."""
 Warn: TypeAlias = Callable[[str], None]
-"""What takes the text of a warning."""
+"""Receives the text of a warning."""
 
 
 class GenerateWarning(UserWarning):
-    """A manifest was made, and the server or the user will not like it."""
+    """A manifest was generated, but the server or the user will have a problem with it."""
 
 
 def warn(text: str) -> None:
-    """Tell a warning the way Python does."""
+    """Issue a Python warning."""
     warnings.warn(text, GenerateWarning, stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How definitions are written."""
+    """Options of generated CRDs."""
 
     max_description: int | None = None
-    """The most bytes of a description; it is cut after a sentence or word. 0 drops all, None cuts none."""
+    """The maximum bytes of a description, cut after a sentence or word. 0 leaves out all, None cuts none."""
     embedded_metadata: bool = True
-    """Whether an ObjectMeta inside the object has its five fields (name, namespace, labels, annotations, finalizers): without them the
-    server drops all it holds.
+    """Whether an ObjectMeta inside the object has its five fields (name, namespace, labels, annotations, finalizers).
+
+    Without them the server drops its content.
     """
     allow_floats: bool = False
-    """Whether float fields are let through; they do not survive all clients and languages unchanged."""
+    """Whether float fields are allowed; not all clients and languages keep their value."""
     sort_enums: bool = False
-    """Whether the values of enums are sorted; else they stand as declared."""
+    """Whether the values of enums are sorted; else they have the order of the class."""
     generated_by: str = ""
-    """The value of the annotation `ctrlruntime.dev/generated-by`; it is left out when empty."""
+    """The value of the annotation `ctrlruntime.dev/generated-by`; left out if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionWebhook:
-    """Where the server finds the webhook that converts between versions: a Service, or a `url`."""
+    """The address of the webhook that converts between versions: a Service, or a `url`."""
 
     service_name: str = "webhook-service"
     service_namespace: str = "system"
@@ -54,13 +55,13 @@ class ConversionWebhook:
     port: int | None = None
     url: str = ""
     ca_bundle: str = ""
-    """PEM certificates in base64, as the API has them."""
+    """PEM certificates in base64, as in the API."""
     review_versions: tuple[str, ...] = ("v1",)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the user's code something stands: a class, and the path of a field below it."""
+    """A place in the user's code: a class, and the path of a field below it."""
 
     cls: type[Any]
     path: str = ""

@@ -1,10 +1,9 @@
-"""Who may see what is served: the API server says whose a bearer token is (TokenReview), and what that user may (SubjectAccessReview).
+"""Access control of endpoints: the API server authenticates a bearer token (TokenReview) and authorizes its user (SubjectAccessReview).
 
-It takes a transport from `rest` and hands guarded handlers to `endpoints`. Statuses, verbs and times are those of controller-runtime's
-filter: 401 without a token that is somebody's, 403 without permission, 500 when the API server does not answer. The permission asked for
-is that of the path (a nonResourceURL) and the method in lower case: `get` of `/metrics`.
+Statuses, verbs and times are those of controller-runtime's filter: 401 without a valid token, 403 without permission, 500 if the API server
+does not respond. The permission is for the path (a nonResourceURL) and the method in lower case: `get` of `/metrics`.
 
-What an operator needs for this: `create` of `tokenreviews.authentication.k8s.io` and of `subjectaccessreviews.authorization.k8s.io`.
+The operator needs `create` of `tokenreviews.authentication.k8s.io` and of `subjectaccessreviews.authorization.k8s.io`.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ T = TypeVar("T")
 TOKEN_SECONDS: Final = 60.0
 ALLOWED_SECONDS: Final = 300.0
 DENIED_SECONDS: Final = 30.0
-"""How long answers hold: the defaults of k8s.io/apiserver's delegated authentication and authorization, as controller-runtime sets them."""
+"""Cache times: the defaults of k8s.io/apiserver's delegated authentication and authorization, as in controller-runtime."""
 
 REVIEW_SECONDS: Final = 10.0
-"""What one review may take, attempts and waits together."""
+"""The maximum time of one review, with attempts and waits."""
 
 MAX_REMEMBERED: Final = 1024
-"""Answers of each sort that are remembered; the oldest goes first."""
+"""The maximum number of cached results of each type; the oldest is dropped first."""
 
 MAX_ASKED: Final = 8
-"""Reviews under way at once: strangers that send tokens cost the API server no more than that."""
+"""The maximum number of concurrent reviews, so that unknown callers cannot overload the API server."""
 
 _ATTEMPTS: Final = 5
 _FIRST_WAIT: Final = 0.5
@@ -56,7 +55,7 @@ _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 class UserRecord(msgspec.Struct, frozen=True):
-    """Who a token belongs to, as the API server says it."""
+    """The user of a token, from the API server."""
 
     username: str = ""
     uid: str = ""
@@ -69,10 +68,10 @@ class UserRecord(msgspec.Struct, frozen=True):
 
 
 class AccessReviews:
-    """Asks the API server for callers, and remembers its answers for a while.
+    """Sends reviews to the API server, and caches the results.
 
-    A failure to ask is never remembered, and neither is a token that is nobody's: it may become somebody's. Belongs to the event loop
-    that first uses it. `clock`, `sleep` and `jitter` (0 to 1) are for tests.
+    Failures and invalid tokens are not cached, because a token may become valid. Use it on one event loop. `clock`, `sleep` and `jitter` (0
+    to 1) are for tests.
     """
 
     def __init__(
@@ -93,17 +92,23 @@ class AccessReviews:
         self._slots = asyncio.Semaphore(MAX_ASKED)
 
     async def user(self, token: str) -> UserRecord | None:
-        """Return whose the token is, None for nobody's. Raises: CtrlError when the API server does not say."""
+        """Return the user of the token, or None for an invalid token.
+
+        Raises: CtrlError if the API server does not respond.
+        """
         digest = hashlib.blake2b(token.encode("utf-8", "surrogateescape"), key=self._secret).digest()
         return await self._users.get(digest, lambda: self._review_token(token))
 
     async def may(self, user: UserRecord, verb: str, path: str) -> bool:
-        """Say whether the user may do that with the path. Raises: CtrlError when the API server does not say."""
+        """Return whether the user has permission for the path.
+
+        Raises: CtrlError if the API server does not respond.
+        """
         key = (user.key, verb, path)
         return bool(await self._permissions.get(key, lambda: self._review_access(user, verb, path)))
 
     async def close(self) -> None:
-        """Ask no more, and close the connections of the running event loop."""
+        """Send no more reviews, and close the connections of the running event loop."""
         await self._users.close()
         await self._permissions.close()
         await self._transport.close()
@@ -146,7 +151,7 @@ class AccessReviews:
 
 
 def guarded(reviews: AccessReviews, handler: Handler) -> Handler:
-    """Return a handler that answers for `handler` to callers who may not see what it serves."""
+    """Return a handler that calls `handler` only for authorized callers."""
     from aiohttp import web
 
     logger = log.get_logger("serving")
@@ -208,11 +213,11 @@ _decode = msgspec.json.Decoder(_Review).decode
 class _Answer(NamedTuple, Generic[T]):
     value: T | None
     seconds: float
-    """How long it may be remembered; 0: not at all."""
+    """Seconds for which it may be cached; 0: not at all."""
 
 
 class _Memory(Generic[T]):
-    """Answers by key, each for its time. Callers that ask for the same at once share one question."""
+    """Cached results by key. Concurrent callers with the same key share one review."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

@@ -1,15 +1,13 @@
-"""The bounds of a server for callers that nobody has authenticated: how many connections, for how long, with how many bytes.
+"""Limits of a server for unauthenticated callers: connections, durations and bytes.
 
-`Connections` is a state machine without I/O. `listener` reports what happens on each connection, asks who may stay, and does what is
-answered. Rules:
+`Connections` is a state machine without I/O. `listener` reports events of each connection, and applies the results. Rules:
 
-- In every state but HANDLER the server waits for the caller, and the state has a deadline. A handler has a time limit of its own.
-- At a limit on connections, the connection that has made the server wait longest is closed to make room: first one that never got an
-  answer (after `PATIENCE`), then an idle one (after `IDLE_PATIENCE`). When there is none, the new connection is refused.
-- When the limit of all clients is met, a client with fewer connections than another gets one of those at once.
-- Each byte that a caller sent counts until its request is answered. At the limit on bytes, the request that has been on its way longest
-  is dropped.
-- A request whose handler runs is never closed for a limit of another connection.
+- In every state except HANDLER the server waits for the caller, and the state has a deadline. A handler has its own timeout.
+- At a limit of connections, the connection that has delayed the server longest is closed: first one that never got a response (after
+  `PATIENCE`), then an idle one (after `IDLE_PATIENCE`). Otherwise the new connection is rejected.
+- At the limit of all clients, a client with fewer connections than another replaces one of those at once.
+- Each received byte counts until its request has a response. At the limit of bytes, the oldest incomplete request is dropped.
+- A request whose handler runs is never closed for another connection.
 """
 
 from __future__ import annotations
@@ -28,50 +26,56 @@ __all__ = ["DEFAULT_LIMITS", "Connection", "Connections", "ServerLimits", "State
 
 MIB: Final = 1024 * 1024
 PATIENCE: Final = 1.0
-"""Seconds a caller may take for its next bytes before its connection can be closed to make room for another one."""
+"""Seconds without data after which a connection can be closed for another one."""
 
 IDLE_PATIENCE: Final = 10.0
-"""The same between two requests: a client that has got answers keeps its connection while strangers come and go."""
+"""The same between two requests: a client that got responses keeps its connection longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """Bounds of one server. Times are in seconds.
+    """Limits of one server. Times are in seconds.
 
-    Each one has its number of closed or refused connections in the metric `ctrlruntime_server_limited_total`, label `limit`, and a line
-    in the log at most every ten seconds. Raises: ConfigError for a value that is not positive.
+    The metric `ctrlruntime_server_limited_total` counts closed or rejected connections by `limit`, and the log has a line at most every ten
+    seconds.
+    Raises: ConfigError for a value that is not positive.
     """
 
     connections: int = 320
-    """Connections at a time. One costs about 80 KiB with TLS."""
+    """Concurrent connections. One costs about 80 KiB with TLS."""
 
     connections_per_client: int = 256
-    """Connections at a time from one IP address. An API server opens one for each review that it waits for."""
+    """Concurrent connections from one IP address.
+
+    An API server opens one for each review that waits.
+    """
 
     tls_timeout: float = 10.0
-    """For the TLS handshake."""
+    """Time of the TLS handshake."""
 
     header_timeout: float = 10.0
-    """For the first line and the headers, from their first byte, or from the beginning of the connection."""
+    """Time to receive the first line and the headers, from the first byte or from the start of the connection."""
 
     header_bytes: int = 64 * 1024
-    """For the first line and the headers."""
+    """Size of the first line and the headers."""
 
     body_timeout: float = 30.0
-    """For the body. An API server waits 30 seconds at most for a whole review."""
+    """Time to receive the body. An API server waits at most 30 seconds for a review."""
 
     body_bytes: int = 16 * MIB
-    """Bytes of all requests that are not answered yet. `WebhookServer` raises it to the largest `body_limit` of its endpoints: an API
-    server has a whole list converted in one request."""
+    """Total size of all requests without a response.
+
+    `WebhookServer` raises it to the largest `body_limit` of its endpoints, because an API server converts a whole list in one request.
+    """
 
     handler_timeout: float = 30.0
-    """For a handler, and at most what a webhook handler gets when the API server names a longer time."""
+    """Time of a handler, also if the API server sets a longer timeout for a webhook."""
 
     write_timeout: float = 10.0
-    """For the caller to read the answer."""
+    """Time to send the response."""
 
     idle_timeout: float = 180.0
-    """Between two requests of a connection."""
+    """Time between two requests of a connection."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -81,11 +85,11 @@ class ServerLimits:
 
 
 DEFAULT_LIMITS: Final = ServerLimits(connections=64, connections_per_client=32)
-"""For metrics, probes and debug pages: few callers come, and none of them holds many connections."""
+"""For metrics, probes and debug pages, which have few callers with few connections."""
 
 
 class State(enum.Enum):
-    """What a connection does. The value is the option that limits how long."""
+    """The state of a connection. The value is the option with its time limit."""
 
     HANDSHAKE = "tls_timeout"
     HEADER = "header_timeout"
@@ -96,7 +100,10 @@ class State(enum.Enum):
 
 
 class Connection:
-    """One connection: `since` is when it came into its `state`, `held` the bytes of its unanswered request, `answers` what it was sent."""
+    """One connection.
+
+    `since`: when it entered its `state`. `held`: the bytes of its request without a response. `answers`: the number of responses.
+    """
 
     __slots__ = ("answers", "client", "held", "since", "state")
 
@@ -112,7 +119,10 @@ class Connection:
 
 
 class Connections:
-    """The open connections of one server. Belongs to one event loop; `metrics` may be read by any thread."""
+    """The open connections of one server.
+
+    Use it on one event loop; `metrics` may be read in any thread.
+    """
 
     def __init__(
         self,
@@ -140,13 +150,13 @@ class Connections:
 
     @property
     def held(self) -> int:
-        """Bytes of all requests that are not answered yet."""
+        """The total size of all requests without a response."""
         return self._metrics.request_bytes
 
     def admit(self, client: str, state: State) -> tuple[Connection | None, Connection | None]:
-        """Take a new connection in `state`.
+        """Add a new connection in `state`.
 
-        Returns: the connection, None when it is refused; and the connection to close for it, which is removed already.
+        Returns: the connection, or None if it is rejected; and the connection to close for it, which is already removed.
         """
         new = Connection(client, state, self._clock())
         closed = None
@@ -161,7 +171,7 @@ class Connections:
         return (None, None) if closed is None else (self._add(new), closed)
 
     def move(self, connection: Connection, state: State) -> None:
-        """Note that a connection came into a state. What it sent counts no more when that is IDLE."""
+        """Change the state of a connection. In IDLE its bytes no longer count."""
         if state is State.IDLE:
             connection.answers += 1
             self._hold(connection, -connection.held)
@@ -172,9 +182,11 @@ class Connections:
             self._open[connection] = None
 
     def received(self, connection: Connection, size: int) -> Connection | None:
-        """Count bytes that a connection sent; return the one to close for them, which may be the same.
+        """Count bytes of a connection.
 
-        What that one held of a request that is not handled yet counts no more. Close one other than `connection` with `remove`.
+        Return the connection to close for them, which may be the same.
+
+        The bytes of its unhandled request no longer count. Close one other than `connection` with `remove`.
         """
         if connection not in self._open:
             return None
@@ -192,7 +204,7 @@ class Connections:
         return victim
 
     def overdue(self) -> list[Connection]:
-        """Remove and return the connections whose callers took longer than their state allows."""
+        """Remove and return the connections that exceed the time limit of their state."""
         now = self._clock()
         late = [
             one
@@ -205,12 +217,12 @@ class Connections:
         return late
 
     def exceeds(self, limit: str, connection: Connection) -> None:
-        """Remove a connection that broke a limit of its own."""
+        """Remove a connection that exceeded its own limit."""
         self._limited(limit, connection)
         self.remove(connection)
 
     def remove(self, connection: Connection) -> None:
-        """Forget a connection. Does nothing for one that is gone."""
+        """Remove a connection, if it still exists."""
         if connection not in self._open:
             return
         self._hold(connection, -connection.held)

@@ -1,7 +1,7 @@
-"""The debug server: pages about what an operator does, off unless somebody asks for them, and on loopback only: they have no login.
+"""The debug server: diagnostic pages without login, off by default, and only on loopback.
 
-A page is looked up on the main event loop and shown on the loop that serves. When the main loop does not answer in time, the page says so
-and where it stands: that is when people look.
+The data of a page is read on the main event loop and formatted on the serving loop. If the main loop does not respond in time, the page has
+the line at which it is blocked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEADERS: Final = {
 
 
 class Shown(NamedTuple):
-    """What is sent."""
+    """A response."""
 
     body: bytes
     content_type: str
@@ -39,9 +39,10 @@ class Shown(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One page: `look` is called on the main loop with the query, `show` elsewhere with what it returned and the query.
+    """One page.
 
-    `refuse` shows that the main loop does not answer, with its stack.
+    `look` is called on the main loop with the query, `show` on another loop with its result and the query. `refuse` formats the stack of a
+    blocked main loop.
     """
 
     look: Callable[[Mapping[str, str]], object]
@@ -50,9 +51,11 @@ class Page(NamedTuple):
 
 
 def parse_debug_address(text: str) -> Address | None:
-    """Return the address in `host:port`, `:port` or `port`, the last two on loopback; None for "0" and "".
+    """Return the address in `host:port`, `:port` or `port`, the last two on loopback.
 
-    Raises: ConfigError for an address that is none, and for one that is not on loopback: the pages have no login.
+    None for "0" and "".
+
+    Raises: ConfigError for an invalid address, or one that is not on loopback, because the pages have no login.
     """
     given = text.strip()
     address = parse_address(f":{given}" if given.isdecimal() and given != "0" else given, DEBUG_FLAG)
@@ -77,10 +80,12 @@ def debug_server(
     metrics: ServerMetrics | None = None,
     limits: ServerLimits = DEFAULT_LIMITS,
 ) -> HTTPServer | None:
-    """Return the server of the debug pages, by path; None when the address turns it off.
+    """Return the server of the debug pages, by path; None if the address turns it off.
 
-    `ask` runs something on the main event loop; when that does not answer, `stack` (safe in any thread) says where it stands.
-    Raises: ConfigError for an address that is none or not on loopback.
+    ask: runs code on the main event loop.
+    stack: returns the stack of a blocked main loop; safe in any thread.
+
+    Raises: ConfigError for an address that is invalid or not on loopback.
     """
     where = parse_debug_address(address)
     if where is None:

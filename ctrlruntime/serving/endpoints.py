@@ -1,6 +1,6 @@
-"""What an operator serves: `/metrics` at one address, `/healthz` and `/readyz` at another.
+"""The endpoints of an operator: `/metrics` at one address, `/healthz` and `/readyz` at another.
 
-The servers may run on another event loop than the code they ask; an `Ask` runs something on the loop it belongs to.
+The servers may run on another event loop than their handlers; an `Ask` runs code on the right loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _FALSE: Final = frozenset({"false", "f", "0"})
 
 
 class Ask(Protocol):
-    """Runs what `make` returns on the event loop it belongs to. Raises: EventLoopBlockedError when that loop does not answer."""
+    """Runs the result of `make` on its event loop.
+
+    Raises: EventLoopBlockedError if that loop does not respond.
+    """
 
     async def __call__(self, make: Callable[[], Awaitable[T]], /) -> T: ...
 
@@ -47,13 +50,15 @@ def metrics_server(
     transport: Transport | None = None,
     limits: ServerLimits = DEFAULT_LIMITS,
 ) -> HTTPServer | None:
-    """Return the server of `/metrics` and of `handlers` at their paths; None when the address turns it off.
+    """Return the server of `/metrics` and of `handlers` at their paths.
 
-    With `ask` the handlers run where it takes them, and are answered for with 503 when their event loop does not answer. With `secure` it
-    serves HTTPS, to callers about whom the API server behind `transport` (which is then the server's to close) says that they may.
+    None if the address turns it off.
 
-    Raises: ConfigError for an address that is none, ValueError for a handler at `/metrics` or at a path without a
-    leading slash, and for `secure` without a transport.
+    ask: runs the handlers on their event loop; if that does not respond, the response is a 503.
+    secure: serves HTTPS, to callers that the API server behind `transport` authorizes. The server closes the transport.
+
+    Raises: ConfigError for an invalid address, ValueError for a handler at `/metrics` or at a path without a leading slash, and for
+    `secure` without a transport.
     """
     where = parse_address(address, METRICS_FLAG)
     if where is None:
@@ -83,7 +88,7 @@ def metrics_server(
 
 
 def asking(ask: Ask, handler: Handler) -> Handler:
-    """Return a handler that runs `handler` on the event loop it belongs to: it must return a whole response and not stream one."""
+    """Return a handler that runs `handler` on its event loop; it must return a complete response, not a stream."""
     from aiohttp import web
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -106,10 +111,9 @@ def health_server(
     metrics: Metrics | None = None,
     limits: ServerLimits = DEFAULT_LIMITS,
 ) -> HTTPServer | None:
-    """Return the server of both kinds of probes, all checks at the path and one check below it; None when the address
-    turns it off. With `ask` async checks run where it takes them.
+    """Return the server of both types of probes: all checks at the path, and single checks below it. None if the address turns it off.
 
-    Raises: ConfigError for an address that is none.
+    With `ask` async checks run on their event loop. Raises: ConfigError for an invalid address.
     """
     where = parse_address(address, HEALTH_FLAG)
     if where is None:

@@ -1,7 +1,7 @@
-"""Accepts connections for an aiohttp server, within the bounds of `connections`.
+"""Accepts connections for an aiohttp server, within the limits of `connections`.
 
-Below is aiohttp, which reads HTTP and calls handlers; above are the servers of the operator. Each connection has a `_Caller` between its
-transport and aiohttp's protocol: it sees the bytes pass, and so knows what the connection does.
+aiohttp reads HTTP and calls handlers. Each connection has a `_Caller` between its transport and aiohttp's protocol, which sees all bytes
+and so knows the state of the connection.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["HTTP_OPTIONS", "BodyRefusedError", "Listener"]
 R = TypeVar("R", bound=web.BaseRequest)
 
 MAX_LINE: Final = 8190
-"""Bytes of the first line of a request, and of each header; more is answered with 400."""
+"""The maximum bytes of the first line of a request, and of each header; the response to more is 400."""
 
 HTTP_OPTIONS: Final[dict[str, Any]] = {
     "access_log": None,
@@ -40,7 +40,7 @@ HTTP_OPTIONS: Final[dict[str, Any]] = {
     "lingering_time": 2.0,
     "auto_decompress": False,  # what is sent is what is counted
 }
-"""What aiohttp's servers get."""
+"""The options of aiohttp's servers."""
 
 _HEAD_END: Final = b"\r\n\r\n"
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n", re.IGNORECASE)
@@ -62,10 +62,12 @@ class BodyRefusedError(Exception):
 
 
 class Listener:
-    """Serves one aiohttp server at one socket. `name` is for logs and metrics. Runs once, on the loop that calls `start`.
+    """Serves one aiohttp server at one socket.
 
-    Handlers are called through `answer`, and bodies are read with `read`. A request that is sent before the answer to the one before it ends
-    the connection: no client of Go, no browser and no proxy sends one.
+    `name` is for logs and metrics. Runs once, on the loop that calls `start`.
+
+    Call handlers through `answer`, and read bodies with `read`. A request that is sent before the previous response ends the connection; Go
+    clients, browsers and proxies send none.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class Listener:
     # --- life -------------------------------------------------------------------------------------------------------
 
     async def start(self, server: web.Server, listening: socket.socket, tls: ssl.SSLContext | None) -> None:
-        """Accept connections for `server` at a socket that listens, with TLS if there is a context."""
+        """Accept connections for `server` at a listening socket, with TLS if there is a context."""
         loop = asyncio.get_running_loop()
 
         def made(raw: asyncio.Transport) -> asyncio.BaseProtocol | None:
@@ -113,9 +115,9 @@ class Listener:
         self._sweeper = asyncio.ensure_future(self._sweep())
 
     async def stop(self, timeout: float) -> None:
-        """Accept no more, finish the requests under way for `timeout` seconds, and close all connections. May be called twice.
+        """Accept no more connections, finish running requests for `timeout` seconds, and close all connections. May be called twice.
 
-        aiohttp reads no more of a body once it stops, so this is called before its `cleanup`.
+        aiohttp reads no more of a body once it stops, so call this before its `cleanup`.
         """
         if self._server is None:
             return
@@ -147,21 +149,24 @@ class Listener:
             self.sweep()
 
     def sweep(self) -> None:
-        """Close the connections whose time is over."""
+        """Close connections over their time limit."""
         for caller in list(self._callers.values()):
             caller.note_written()
         for connection in self.connections.overdue():
             self._callers[connection].abort()
 
     def make_room_for(self, body_limit: int) -> None:
-        """Raise `body_bytes` if need be, so that one body of this size fits beside its headers."""
+        """Raise `body_bytes` if needed, so that a body of this size fits together with its headers."""
         limits = self.connections.limits
         self.connections.limits = replace(limits, body_bytes=max(limits.body_bytes, body_limit + limits.header_bytes))
 
     # --- requests ---------------------------------------------------------------------------------------------------
 
     async def answer(self, request: R, handler: Callable[[R], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
-        """Return the handler's answer to a request. A handler that does not call `read` leaves the body unread, and the connection ends."""
+        """Return the handler's response to a request.
+
+        If the handler does not call `read`, the connection ends with an unread body.
+        """
         caller = self._by_protocol.get(request.protocol)
         if caller is None:  # it was closed before its request got here
             return web.Response(status=503)
@@ -189,8 +194,9 @@ class Listener:
                 response.force_close()
 
     async def read(self, request: web.BaseRequest, limit: int) -> bytes:
-        """Return the body of a request. Raises: BodyRefusedError for one above `limit` bytes, for one that the server has no room for, and
-        for one whose caller is gone.
+        """Return the body of a request.
+
+        Raises: BodyRefusedError if it is larger than `limit` bytes, if the server has no room, or if the caller has disconnected.
         """
         caller = self._by_protocol.get(request.protocol)
         if request.content_length is not None and request.content_length > limit:
@@ -228,7 +234,7 @@ class Listener:
         return connection
 
     def received(self, connection: Connection, size: int) -> bool:
-        """Count bytes of a connection; return whether it goes on."""
+        """Count bytes of a connection; return whether it continues."""
         victim = self.connections.received(connection, size)
         if victim is not None and victim is not connection:
             self.connections.remove(victim)
@@ -236,7 +242,7 @@ class Listener:
         return victim is not connection
 
     def gone(self, connection: Connection, inner: asyncio.Protocol | None) -> None:
-        """Forget a connection that ended."""
+        """Remove a connection that ended."""
         self.connections.remove(connection)
         self._callers.pop(connection, None)
         if inner is not None:
@@ -244,7 +250,7 @@ class Listener:
         self.changed()
 
     def changed(self) -> None:
-        """Wake up a stop that waits for requests to end."""
+        """Notify a stop that waits for requests."""
         self._changed.set()
 
     def _note_limit(self, limit: str, connection: Connection) -> None:
@@ -267,7 +273,7 @@ class Listener:
 
 
 class _Door(asyncio.Protocol):
-    """Asks `made` for the protocol of a new connection, and ends the connection when there is none: refusing costs little."""
+    """Gets the protocol of a new connection from `made`, and closes the connection without one, which is cheap."""
 
     def __init__(self, made: Callable[[asyncio.Transport], asyncio.BaseProtocol | None]) -> None:
         self._made = made
@@ -284,9 +290,11 @@ class _Door(asyncio.Protocol):
 
 
 class _Caller(asyncio.Protocol):
-    """One connection, between its transport and aiohttp. Without TLS it is the outermost protocol; with TLS `_TLS` is.
+    """One connection, between its transport and aiohttp.
 
-    It counts as open until its handler has ended: a caller that hangs up does not give its memory back before.
+    Without TLS it is the outermost protocol; with TLS `_TLS` is.
+
+    It counts as open until its handler has ended, so that a caller that disconnects does not free its memory before.
     """
 
     def __init__(
@@ -311,7 +319,7 @@ class _Caller(asyncio.Protocol):
     # From the transport
 
     def gone(self) -> None:
-        """Note that the transport is closed."""
+        """The transport is closed."""
         self._is_gone = True
         if not self._is_handling:
             self._listener.gone(self._connection, self._inner)
@@ -391,7 +399,7 @@ class _Caller(asyncio.Protocol):
     # From the requests
 
     def begins(self, *, has_body: bool) -> bool:
-        """A handler is to be called; return False when its request came with the one before it."""
+        """A handler is about to be called; return False if its request came together with the previous one."""
         connection = self._connection
         if connection.state not in {State.HEADER, State.BODY}:
             self._listener.connections.exceeds("pipelining", connection)
@@ -402,17 +410,20 @@ class _Caller(asyncio.Protocol):
         return True
 
     def is_read(self) -> None:
-        """The body is read; the handler goes on."""
+        """The body is read; the handler continues."""
         self._move(State.HANDLER)
 
     def answers(self, *, is_last: bool) -> bool:
-        """The handler returned; return whether the connection has to end: because of `is_last`, or since the body was not read."""
+        """The handler returned.
+
+        Return whether the connection must end, because of `is_last` or an unread body.
+        """
         self._is_last = is_last or self._connection.state is State.BODY
         self._move(State.ANSWER)
         return self._is_last
 
     def ended(self) -> None:
-        """The answer is handed to the transport."""
+        """The response was passed to the transport."""
         self._is_handling = False
         if self._is_gone:
             self.gone()
@@ -420,7 +431,7 @@ class _Caller(asyncio.Protocol):
         self._listener.changed()
 
     def note_written(self) -> None:
-        """Note that the caller has taken the whole answer, if so."""
+        """Record when the caller has received the whole response."""
         connection = self._connection
         if connection.state is not State.ANSWER or self._is_handling or self._is_last:
             return
@@ -432,7 +443,7 @@ class _Caller(asyncio.Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is under way."""
+        """Whether a request is running."""
         if self._is_handling or self._is_closing:
             return self._is_handling
         return self._connection.state in {State.BODY, State.ANSWER} or bool(self._head)
@@ -454,19 +465,19 @@ class _Caller(asyncio.Protocol):
             self.close()
 
     def close(self) -> None:
-        """End the connection with TLS's goodbye."""
+        """Close the connection with a TLS close."""
         if self._transport is not None:
             self._transport.close()
         else:
             self.abort()
 
     def abort(self) -> None:
-        """End the connection at once."""
+        """Close the connection at once."""
         self._raw.abort()
 
 
 class _TLS(SSLProtocol):
-    """TLS for one connection. asyncio's own way (`create_server(ssl=…)`) keeps 256 KiB for each, and a handshake is no connection yet."""
+    """TLS for one connection. asyncio's own TLS (`create_server(ssl=…)`) needs 256 KiB for each, and counts no handshakes."""
 
     max_size = _TLS_BUFFER
 
@@ -483,7 +494,7 @@ class _TLS(SSLProtocol):
 
 
 class _Protocol(web.RequestHandler):
-    """aiohttp's protocol, which does not name versions and does not log what strangers send that is not an HTTP."""
+    """aiohttp's protocol without version headers and without log lines about invalid HTTP."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
-"""Work on another event loop: probes and pages are served on one loop and ask another one, which may be blocked.
+"""Runs code on another event loop, which may be blocked, for probes and pages.
 
-Coroutines stay on the loop they were begun on; what crosses is a start, an outcome and a cancellation, each by `call_soon_threadsafe`.
+Coroutines stay on their loop. Only the start, the result and a cancellation cross, each with `call_soon_threadsafe`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class EventLoopBlockedError(CtrlError):
-    """An event loop did not answer in time: code on it blocks, or it has ended."""
+    """An event loop did not respond in time: code blocks it, or it has ended."""
 
 
 async def run_on(
@@ -27,10 +27,12 @@ async def run_on(
     begin_within: float | None = None,
     waits_for_end: bool = False,
 ) -> T:
-    """Run what `make` returns on `loop` and return its result; both are called there, with the context of the caller.
+    """Run the result of `make` on `loop` and return its result; both are called there, with the context of the caller.
 
-    `begin_within`: seconds `loop` has to begin; when it does not, the work is not begun at all. A cancellation is handed on; with
-    `waits_for_end` it then passes only when the work has ended. Raises: EventLoopBlockedError, and what the work raises.
+    begin_within: seconds until `loop` must start it; after that it is not started at all.
+    waits_for_end: a cancellation takes effect only when the work has ended.
+
+    Raises: EventLoopBlockedError, and the error of the work.
     """
     errand = _Errand(make, loop, asyncio.get_running_loop())
     try:
@@ -43,7 +45,7 @@ async def run_on(
 
 
 class _Errand(Generic[T]):
-    """One piece of work between its two loops."""
+    """One call between its two loops."""
 
     def __init__(
         self, make: Callable[[], Awaitable[T]], there: asyncio.AbstractEventLoop, here: asyncio.AbstractEventLoop
@@ -63,7 +65,7 @@ class _Errand(Generic[T]):
     # --- here -------------------------------------------------------------------------------------------------------
 
     async def is_begun_within(self, seconds: float) -> bool:
-        """Wait for the beginning; when it does not come in time the work is taken back."""
+        """Wait for the start; on timeout cancel the call."""
         try:
             await asyncio.wait({self.begun}, timeout=seconds)
         except asyncio.CancelledError:

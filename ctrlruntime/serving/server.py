@@ -1,7 +1,4 @@
-"""A small HTTP server: handlers by path, on one address, started and stopped by the manager.
-
-It takes handlers from `endpoints` and users and hands nothing up. aiohttp is imported when a server starts.
-"""
+"""A small HTTP server: handlers by path, on one address, started and stopped by the manager. aiohttp is imported at the start."""
 
 from __future__ import annotations
 
@@ -27,23 +24,25 @@ Handler: TypeAlias = "Callable[[web.Request], Awaitable[web.StreamResponse]]"
 """An aiohttp handler."""
 
 MAX_BODY: Final = 64 * 1024
-"""Bytes of a request's body; more is answered with 413."""
+"""The maximum bytes of a request's body; the response to more is 413."""
 
 SHUTDOWN: Final = 5.0
-"""Seconds answers under way may take at a stop."""
+"""Seconds that running responses may take at a stop."""
 
 
 class Address(NamedTuple):
-    """Where to listen; an empty host is every interface."""
+    """The address to listen on; an empty host is every interface."""
 
     host: str
     port: int
 
 
 def parse_address(text: str, flag: str) -> Address | None:
-    """Return the address in `host:port`, `:port` or `[IPv6]:port`; None for "0" and "", which turn a server off.
+    """Return the address in `host:port`, `:port` or `[IPv6]:port`.
 
-    Raises: ConfigError naming `flag` for anything else.
+    None for "0" and "", which turn a server off.
+
+    Raises: ConfigError with `flag` for anything else.
     """
     if text.strip() in {"", "0"}:
         return None
@@ -61,10 +60,15 @@ def parse_address(text: str, flag: str) -> Address | None:
 
 
 class HTTPServer:
-    """Serves `handlers` (by path, with or without a trailing slash; GET and HEAD) at an address.
+    """Serves `handlers` (by path, with or without a trailing slash.
 
-    `name` and `flag` are for messages: what the server is, and which flag chose the address. With a `certificate` it speaks HTTPS only.
-    `on_stop` is called at the end of a stop, on the loop that served. A handler has `limits.handler_timeout`; then the answer is 504.
+    GET and HEAD) at an address.
+
+    name, flag: the server, and the flag with its address, for messages.
+    certificate: serves only HTTPS.
+    on_stop: called at the end of a stop, on the serving loop.
+
+    After `limits.handler_timeout` the response is 504.
     """
 
     def __init__(
@@ -97,19 +101,20 @@ class HTTPServer:
 
     @property
     def address(self) -> Address:
-        """Where it listens, with the real port. Raises: RuntimeError while it does not."""
+        """The address with the actual port. Raises: RuntimeError if it does not listen."""
         if self._address is None:
             raise RuntimeError(f"the {self._name} server is not running")
         return self._address
 
     @property
     def address_if_running(self) -> Address | None:
-        """Where it listens, with the real port; None while it does not."""
+        """The address with the actual port; None if it does not listen."""
         return self._address
 
     async def start(self) -> None:
-        """Listen and serve, in the background. Raises: ConfigError when the address or the certificate cannot be used,
-        RuntimeError when it runs already.
+        """Listen and serve in the background.
+
+        Raises: ConfigError if the address or the certificate cannot be used, RuntimeError if it runs.
         """
         from aiohttp import web
 
@@ -148,7 +153,10 @@ class HTTPServer:
         )
 
     async def stop(self) -> None:
-        """Stop listening, finish answers under way, close. May be called twice and without a start."""
+        """Stop listening, finish running responses, close.
+
+        May be called twice, and without a start.
+        """
         runner, self._runner, self._address = self._runner, None, None
         if runner is not None:
             assert self._listener is not None

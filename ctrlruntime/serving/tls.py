@@ -1,7 +1,4 @@
-"""The certificate an HTTP server shows: a pair in two files that is followed, or one of its own making.
-
-It takes pairs from `certwatcher` and `certificates` and hands a TLS context to `server`.
-"""
+"""The certificate of an HTTP server: a pair in two files that are watched, or a self-signed pair."""
 
 from __future__ import annotations
 
@@ -20,11 +17,14 @@ __all__ = ["ServingCertificate"]
 
 _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _LIFETIME: Final = 10 * 365 * 86400.0
-"""Seconds a pair of our own is valid: nobody renews it, and whoever connects cannot verify it anyway."""
+"""Seconds for which a self-signed pair is valid.
+
+It is not renewed, and clients cannot verify it.
+"""
 
 
 class ServingCertificate:
-    """A certificate for one server, from `start` to `stop`, both on the event loop that serves."""
+    """A certificate for one server, from `start` to `stop`, both on the serving event loop."""
 
     def __init__(self, options: SecureMetrics, *, name: str, flag: str, interval: float = 1.0) -> None:
         self._watcher: CertWatcher | None = None
@@ -37,7 +37,10 @@ class ServingCertificate:
         self._follower: asyncio.Task[None] | None = None
 
     def start(self) -> ssl.SSLContext:
-        """Return the context to listen with, and follow the files. Raises: ConfigError when there is no pair."""
+        """Return the context to listen with, and watch the files.
+
+        Raises: ConfigError without a valid pair.
+        """
         if self._watcher is None:
             self._shown.show(make_authority(f"ctrlruntime {self._name}", lifetime=_LIFETIME).server(_NAMES))
         else:
@@ -53,7 +56,7 @@ class ServingCertificate:
         return self._shown.context()
 
     async def stop(self) -> None:
-        """Follow no more. Does nothing without a start."""
+        """Stop watching. Does nothing without a start."""
         follower, self._follower = self._follower, None
         if follower is not None:
             follower.cancel()

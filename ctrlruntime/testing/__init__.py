@@ -1,6 +1,4 @@
-"""Testing an operator: an API server (`Environment`), waiting for facts (`eventually`), and the pytest fixtures that
-use them.
-"""
+"""Test tools for operators: an API server (`Environment`), `eventually`, and pytest fixtures."""
 
 from __future__ import annotations
 

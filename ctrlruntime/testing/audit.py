@@ -1,15 +1,14 @@
-"""The permissions an operator uses in tests, beside those its roles grant.
+"""Compares the permissions that an operator uses in tests with those that its roles grant.
 
-While a `Recorder` is active it notes what managers in this process ask the API server for:
+An active `Recorder` records these requests of managers in this process:
 
-- reads and writes made through a manager's client by controllers, runnables and webhooks (what a test itself does is not counted);
-- the list and watch of every kind that one of them has cached;
-- what the manager does for itself: leases, Events, reviews of callers.
+- reads and writes with a manager's client by controllers, runnables and webhooks (not by the test itself);
+- the list and watch of every cached kind;
+- the manager's own requests: Leases, Events, reviews of callers.
 
-`compare` puts that beside roles. Of what is granted and was not used it names only what the operator itself would have to use:
-`get` beside a `list` or `watch` that is used is the live read after a write whose answer was lost, and what a manager needs for
-itself (leases, Events, reviews, the Secret of a webhook certificate and what trusts it, by name) belongs to it whether or not a
-test elected a leader or had webhooks.
+`compare` compares them with roles. Some granted permissions are never reported as unused: `get` if `list` or `watch` is used, because a
+live read after a lost response needs it; and the manager's own permissions (Leases, Events, reviews, the Secret of a webhook certificate
+and the configurations with its CA, by name), even if a test had no leader election or webhooks.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _LIBRARY: Final = {
     ("authentication.k8s.io", "tokenreviews"): {"create"},
     ("authorization.k8s.io", "subjectaccessreviews"): {"create"},
 }
-"""What a manager needs for itself."""
+"""The manager's own permissions."""
 
 _CERTIFICATES: Final = {
     ("", "secrets"),
@@ -43,17 +42,17 @@ _CERTIFICATES: Final = {
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
 }
-"""What a manager that keeps the webhook certificate in a Secret changes, by name."""
+"""The objects that a manager with the webhook certificate in a Secret changes, by name."""
 
 _PLACEHOLDER: Final = "system"
 """The namespace of the operator's own objects in `config/`."""
 
 _ELSEWHERE: Final = "ctrlruntime.dev/namespace"
-"""The annotation by which a Role in `config/` names its namespace, when that is not the operator's."""
+"""The annotation with the namespace of a Role in `config/`, if it is not the operator's."""
 
 
 class Permission(NamedTuple):
-    """One thing that was asked for. `resource` is a plural, with `/status` and the like for a subresource."""
+    """One permission. `resource` is a plural, with `/status` and others for a subresource."""
 
     group: str
     resource: str
@@ -69,7 +68,10 @@ class Permission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One verb on one resource that a role grants; "*" stands for all. `namespace` None: everywhere, "": where the role is put."""
+    """One verb on one resource in a role.
+
+    "*" is all. `namespace` None: all namespaces, "": the namespace of the role.
+    """
 
     group: str
     resource: str
@@ -79,7 +81,7 @@ class Grant:
     namespace: str | None = None
 
     def covers(self, permission: Permission) -> bool:
-        """Return whether the grant allows this."""
+        """Return whether the grant includes this permission."""
         return (
             self.verb in {permission.verb, "*"}
             and self.group in {permission.group, "*"}
@@ -96,19 +98,19 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was used and not granted, and what was granted and not used, sorted."""
+    """Missing and unused permissions, sorted."""
 
     missing: tuple[Permission, ...]
     unused: tuple[Grant, ...]
     used: int
-    """Permissions that were used, namespaces and names not counted."""
+    """The number of used permissions, without namespaces and names."""
 
     @property
     def is_even(self) -> bool:
         return not self.missing and not self.unused
 
     def lines(self, *, by: Mapping[Permission, str] | None = None) -> list[str]:
-        """Return the comparison for people. `by`: who used a permission first."""
+        """Return the comparison as text. `by`: the first user of a permission."""
         seen: dict[tuple[str, str, str], Permission] = {}
         for permission in self.missing:
             seen.setdefault(permission[:3], permission)
@@ -119,7 +121,10 @@ class Comparison:
 
 @dataclass(slots=True, eq=False)
 class Recorder:
-    """Notes permissions while it is active (`with Recorder() as recorder:`); `used` maps each to who used it first."""
+    """Records permissions while it is active (`with Recorder() as recorder:`).
+
+    `used` maps each to its first user.
+    """
 
     used: dict[Permission, str] = field(default_factory=dict[Permission, str])
 
@@ -131,7 +136,7 @@ class Recorder:
         witnesses.remove(self.note)
 
     def note(self, call: Call) -> None:
-        """Note a call, if it is one that an operator made in its own cluster."""
+        """Record a call, if an operator made it in its own cluster."""
         if call.cluster or not _is_operators(call):
             return
         who = call.actor.controller if call.actor is not None else ""
@@ -143,7 +148,10 @@ class Recorder:
 
 
 def compare(used: Iterable[Permission], roles: Iterable[Mapping[str, Any]]) -> Comparison:
-    """Return what is missing from the roles and what they grant for nothing; documents of other kinds are passed over."""
+    """Return missing and unused permissions of the roles.
+
+    Documents of other kinds are skipped.
+    """
     permissions = sorted(set(used))
     grants = list(_grants(roles))
     missing = [permission for permission in permissions if not any(grant.covers(permission) for grant in grants)]
@@ -152,7 +160,10 @@ def compare(used: Iterable[Permission], roles: Iterable[Mapping[str, Any]]) -> C
 
 
 def read_roles(paths: Iterable[str | Path]) -> list[Mapping[str, Any]]:
-    """Return the Roles and ClusterRoles in YAML files. Raises: ConfigError for a file that is not there, is not YAML or has none."""
+    """Return the Roles and ClusterRoles in YAML files.
+
+    Raises: ConfigError for a file that does not exist, is not YAML or has no roles.
+    """
     import yaml
 
     roles: list[Mapping[str, Any]] = []

@@ -1,8 +1,7 @@
-"""A few plain HTTP requests to an API server, from a kubeconfig.
+"""Plain HTTP requests to an API server, from a kubeconfig.
 
-`Environment` uses it to wait for a server, install CRDs and make namespaces. It stands on the standard library and
-not on this package's client, so that a fault there does not stop the tests that would show it. It blocks; call it
-before the loop runs or in a thread.
+`Environment` uses it to wait for a server, install CRDs and create namespaces. It uses the standard library and not this package's client,
+so that a bug in the client does not stop the tests that would show it. It blocks: call it before the loop runs, or in a thread.
 """
 
 from __future__ import annotations
@@ -27,7 +26,10 @@ _TIMEOUT = 30.0  # seconds for one request
 
 
 class Connection:
-    """Requests to one API server. `config` is a kubeconfig as a tree; its current context counts."""
+    """Requests to one API server.
+
+    `config` is a kubeconfig as a dictionary; its current context is used.
+    """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         cluster, user = _current(config)
@@ -45,9 +47,9 @@ class Connection:
         self.server_name: str | None = cluster.get("tls-server-name")
 
     def request(self, method: str, path: str, body: Any = None, *, content_type: str = "") -> dict[str, Any]:
-        """Send one request and return the answer's JSON (``{"text": …}`` when it is none).
+        """Send one request and return the JSON of the response (``{"text": …}`` if it is not JSON).
 
-        Raises: APIStatusError (by its reason) when the server refuses, TransportError when no answer comes.
+        Raises: APIStatusError (by its reason) if the server rejects it, TransportError without a response.
         """
         data = None if body is None else json.dumps(body).encode()
         connection = self._open()
@@ -95,7 +97,7 @@ class Connection:
 
 
 class _NamedHTTPSConnection(http.client.HTTPSConnection):
-    """HTTPS to an address whose certificate carries another name."""
+    """HTTPS to an address whose certificate has another name."""
 
     def __init__(self, host: str, port: int | None, *, timeout: float, context: ssl.SSLContext, name: str) -> None:
         super().__init__(host, port, timeout=timeout, context=context)

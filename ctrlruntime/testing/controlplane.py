@@ -1,9 +1,7 @@
-"""The real control plane: etcd, kube-apiserver and, when it is found, kube-controller-manager, on loopback, for the
-length of a test run.
+"""The real control plane: etcd, kube-apiserver and, if found, kube-controller-manager, on loopback, for a test run.
 
-`find_programs` says where the binaries are (the variables are envtest's); `ControlPlane` runs them in a folder of its
-own that is removed at the end. Each program runs under `_supervisor.py`, so none outlives this process, not even one
-that is killed.
+`find_programs` finds the binaries (with envtest's variables). `ControlPlane` runs them in its own folder, which is deleted at the end. Each
+program runs under `_supervisor.py`, so that none outlives this process, even if it is killed.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from ctrlruntime.testing.connection import Connection
 __all__ = ["KUBERNETES_VERSION", "ControlPlane", "Programs", "credential", "find_programs"]
 
 KUBERNETES_VERSION = "v1.36.1"
-"""The version that `tests/controlplane/build` builds; its cache folder is named by it."""
+"""The version that `tests/controlplane/build` builds, and the name of its cache folder."""
 
 _DEFAULT_FOLDER = Path("/usr/local/kubebuilder/bin")  # where Kubernetes' own tools put them
 _HOW_TO_GET = (
@@ -46,7 +44,7 @@ _LOG_TAIL = 12  # lines of a program's log shown in an error
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The paths of the binaries; `kube_controller_manager` is None when there is none."""
+    """The paths of the binaries; `kube_controller_manager` is None if it was not found."""
 
     etcd: Path
     kube_apiserver: Path
@@ -56,12 +54,11 @@ class Programs:
 def find_programs(environ: Mapping[str, str], folder: Path | None = None) -> Programs:
     """Return the paths of the binaries.
 
-    A program's own variable comes first (``TEST_ASSET_ETCD``, ``TEST_ASSET_KUBE_APISERVER``,
-    ``TEST_ASSET_KUBE_CONTROLLER_MANAGER``), then the folder in ``KUBEBUILDER_ASSETS``; without that variable
-    `folder`, the cache folder that ``tests/controlplane/build`` fills, and ``/usr/local/kubebuilder/bin``.
-    kube-controller-manager may be missing, and is else looked for beside kube-apiserver only.
+    A program's own variable comes first (``TEST_ASSET_ETCD``, ``TEST_ASSET_KUBE_APISERVER``, ``TEST_ASSET_KUBE_CONTROLLER_MANAGER``), then
+    the folder in ``KUBEBUILDER_ASSETS``. Without that variable it is `folder`, the cache folder of ``tests/controlplane/build``, and
+    ``/usr/local/kubebuilder/bin``. kube-controller-manager is optional, and only searched next to kube-apiserver.
 
-    Raises: ConfigError that names what was looked for, where, and how to get it.
+    Raises: ConfigError with the missing binaries, the searched folders, and a fix.
     """
     if assets := environ.get("KUBEBUILDER_ASSETS"):
         folders = [Path(assets)]
@@ -77,7 +74,7 @@ def find_programs(environ: Mapping[str, str], folder: Path | None = None) -> Pro
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder that `tests/controlplane/build` fills."""
+    """Return the output folder of `tests/controlplane/build`."""
     cache = environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "ctrlruntime" / "controlplane" / KUBERNETES_VERSION
 
@@ -105,15 +102,16 @@ def _find(name: str, folders: Sequence[Path], environ: Mapping[str, str]) -> Pat
 
 
 class ControlPlane:
-    """One etcd, kube-apiserver and kube-controller-manager. RBAC is on, ServiceAccount admission off, etcd does not
-    wait for the disk.
+    """One etcd, kube-apiserver and kube-controller-manager.
+
+    RBAC is on, ServiceAccount admission off, and etcd does not sync to disk.
 
     Args:
-        programs: what to run; without a controller manager nothing is garbage-collected and no namespace ends.
+        programs: the binaries; without a controller manager there is neither garbage collection nor namespace deletion.
         start_timeout: seconds until everything must be ready.
-        stop_timeout: seconds a program has to end before it is killed.
-        apiserver_args: further flags of kube-apiserver; where a flag is given twice the last one counts.
-        attach_output: let the programs write to our standard error instead of log files.
+        stop_timeout: seconds for a program to end before it is killed.
+        apiserver_args: more flags of kube-apiserver; the last of two equal flags counts.
+        attach_output: programs write to standard error instead of log files.
 
     """
 
@@ -142,16 +140,17 @@ class ControlPlane:
 
     @property
     def folder(self) -> Path:
-        """Where data, keys and logs are while it runs."""
+        """The folder with data, keys and logs, while it runs."""
         if self._folder is None:
             raise ConfigError("the control plane is not running; call start() first")
         return self._folder
 
     def start(self) -> None:
-        """Start everything; return when the API server is ready, has its `default` namespace, and the controllers are
-        healthy.
+        """Start everything.
 
-        Raises: TransportError with the end of the log of the program that did not come up.
+        Returns when the API server is ready, has its `default` namespace, and the controllers are healthy.
+
+        Raises: TransportError with the end of the log of the program that failed.
         """
         self._folder = Path(tempfile.mkdtemp(prefix="ctrlruntime-controlplane-"))
         self._deadline = self._clock() + self._start_timeout
@@ -172,7 +171,10 @@ class ControlPlane:
             raise
 
     def stop(self) -> None:
-        """End every program, the last started first, and remove the folder. Does nothing when nothing runs."""
+        """Stop every program, the last started first, and delete the folder.
+
+        Does nothing if nothing runs.
+        """
         while self._running:
             self._running.pop().stop(self._stop_timeout)
         if self._folder is not None:
@@ -180,9 +182,7 @@ class ControlPlane:
             self._folder = None
 
     def kubeconfig(self, user: Mapping[str, Any] | None = None, *, server: str = "") -> dict[str, Any]:
-        """Return a kubeconfig as a tree: the administrator's, or that of the credential `user` (fields of a
-        kubeconfig's user).
-        """
+        """Return a kubeconfig as a dictionary: the administrator's, or that of the credential `user`."""
         authority = base64.b64encode(self._authority.pem).decode()
         return {
             "apiVersion": "v1",
@@ -196,7 +196,7 @@ class ControlPlane:
         }
 
     def add_user(self, name: str, groups: Sequence[str]) -> dict[str, Any]:
-        """Return a kubeconfig for a user the server has not heard of: its certificate says who it is."""
+        """Return a kubeconfig for a new user, with a client certificate."""
         return self.kubeconfig(credential(self._authority.client(name, groups)))
 
     def _write_keys(self) -> None:
@@ -305,7 +305,7 @@ class ControlPlane:
 
 
 class _Program:
-    """A program under its supervisor, which ends it when this process is gone."""
+    """A program under its supervisor, which ends it with this process."""
 
     def __init__(self, command: Sequence[str], folder: Path, log: Path | None, grace: float) -> None:
         self.name = Path(command[0]).name
@@ -328,7 +328,7 @@ class _Program:
         return self._process.poll() is None
 
     def stop(self, grace: float) -> None:
-        """Let the supervisor end the program; kill both when that takes longer than `grace` seconds."""
+        """Let the supervisor stop the program; kill both after `grace` seconds."""
         pipe = self._process.stdin
         if pipe is not None and not pipe.closed:
             try:
@@ -343,7 +343,7 @@ class _Program:
             self._process.wait()
 
     def log(self) -> str:
-        """What the program has written; empty when its output is attached, or its folder is gone."""
+        """The output of the program; empty if it is attached, or its folder was deleted."""
         try:
             return self._log.read_text("utf-8", "replace") if self._log else ""
         except OSError:

@@ -1,7 +1,6 @@
-"""CustomResourceDefinitions for a test: read from files and folders, put on the server, waited for.
+"""CRDs for a test: read from files and folders, installed, and waited for.
 
-Below it stands `Connection`. `install` creates what is missing and updates what is there, and returns when every
-served version answers.
+`install` creates missing CRDs and updates existing ones, and returns when every served version responds.
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ _STEP = 0.05  # seconds
 
 
 def read(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
-    """Return the CRDs in `sources`: documents, files (several documents each), or folders (every YAML and JSON file in
-    them and in folders below).
+    """Return the CRDs in `sources`: documents, files (with several documents), or folders with their subfolders.
 
-    Documents of other kinds are left out; a name that comes twice counts once, the last.
+    Documents of other kinds are skipped. Of two with the same name the last one counts.
 
-    Raises: ConfigError as `read_definitions` does.
+    Raises: ConfigError as `read_definitions`.
     """
     definitions = [definition for source in _each(sources) for definition in read_definitions(source)]
     return list({str(definition["metadata"]["name"]): definition for definition in definitions}.values())
@@ -42,11 +40,12 @@ def install(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[str]:
-    """Create or update the CRDs and wait up to `timeout` seconds until all their served versions answer; return their
-    names. A CRD of the same name that is being deleted is waited out first: it would take the new one with it.
+    """Create or update the CRDs, wait until all served versions respond, and return their names.
 
-    Raises: ConfigError as `read` does; Invalid when the server refuses one; TransportError when a version does not
-    answer, or an old CRD is not gone, in time.
+    If a CRD of the same name is being deleted, this waits for its deletion.
+
+    Raises: ConfigError as `read`; Invalid if the server rejects one; TransportError if a version does not respond, or an old CRD is not
+    deleted, within `timeout` seconds.
     """
     definitions = read(sources)
     deadline = clock() + timeout
@@ -69,7 +68,7 @@ def install(
 
 
 def uninstall(connection: Connection, names: Iterable[str]) -> None:
-    """Delete the CRDs of these names, and with them their objects; one that is gone already is not an error."""
+    """Delete CRDs with their objects. A missing CRD is not an error."""
     for name in names:
         try:
             connection.request("DELETE", f"{_PATH}/{name}")

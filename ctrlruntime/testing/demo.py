@@ -1,7 +1,7 @@
-"""A cluster for an example to run on: the one that is configured, or an embedded API server made for the occasion.
+"""A cluster for an example: the configured one, or an embedded API server.
 
-For `__main__` modules of examples only. A configuration that exists is used, or is an error; the embedded server is started when it is asked
-for, or when there is no configuration at all.
+Only for `__main__` modules of examples. An existing configuration is used, or raises an error. The embedded server is started on request,
+or without any configuration.
 """
 
 from __future__ import annotations
@@ -31,15 +31,18 @@ if TYPE_CHECKING:
     from ctrlruntime.manager.manager import Manager
 
 PATIENCE = 10.0
-"""Seconds in which the API server must answer. An operator in a cluster waits; whoever starts an example wants to know."""
+"""Seconds until the API server must respond. An operator in a cluster waits longer."""
 
 
 _KUSTOMIZE = "kustomize.config.k8s.io/"
-"""The group of a kustomization, which may stand among the samples: a list of them for kubectl, and no object."""
+"""The group of a kustomization, which may be among the samples and is not an object."""
 
 
 class Demo:
-    """Where an example runs. `prepare` lets a manager apply the samples, once it runs on an embedded server."""
+    """The cluster of an example.
+
+    `prepare` applies the samples with a manager, if it runs on an embedded server.
+    """
 
     def __init__(self, config: Config, *, crds: Path, samples: Path, is_embedded: bool, install: bool) -> None:
         self.config = config
@@ -50,12 +53,15 @@ class Demo:
         self._log = log.get_logger("demo")
 
     def prepare(self, manager: Manager) -> None:
-        """Apply the samples when the manager starts; not to a cluster that is somebody's."""
+        """Apply the samples when the manager starts, but only on the embedded server."""
         if self.is_embedded:
             manager.add(_Samples(manager, self._samples))
 
     async def prepare_definitions(self) -> None:
-        """Install the definitions, or say in one line which are missing. Raises: CtrlError when the API server does not answer in time."""
+        """Install the CRDs, or log missing ones in one line.
+
+        Raises: CtrlError if the API server does not respond in time.
+        """
         cluster = Cluster(self.config)
         try:
             async with asyncio.timeout(PATIENCE):
@@ -120,12 +126,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.contextmanager
 def cluster(flags: Flags, *, crds: Path, samples: Path, shows: str) -> Generator[Demo]:
-    """Find the cluster to run on, and install the definitions of `crds` where that is wanted.
+    """Find the cluster, and install the CRDs of `crds` if requested.
 
-    `shows`: the resources to look at with kubectl, for the line that says how ("memcacheds,deployments,pods").
+    `shows`: the resources in the line with the kubectl command ("memcacheds,deployments,pods").
 
-    Exits with code 1 and one line for a configuration that cannot be used or an API server that does not answer, and with code 0 for SIGTERM
-    and SIGINT.
+    Exits with code 1 and one line for an invalid configuration or an API server that does not respond, and with code 0 for SIGTERM and
+    SIGINT.
     """
     with _signals_end_it():
         config = None if flags.args.embedded else _configured(flags)

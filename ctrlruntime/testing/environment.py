@@ -1,13 +1,12 @@
-"""An API server for tests: the embedded one, the real binaries, or a cluster that exists.
+"""An API server for tests: the embedded one, the real binaries, or an existing cluster.
 
-`Environment` chooses by argument or by envtest's variables, starts it, and gives a kubeconfig; what a test needs
-around it (CRDs, further users, a namespace) it does with plain HTTP. Below it stand `ctrlruntime.apiserver` and
-`controlplane`; neither is imported before it is started.
+`Environment` chooses by argument or by envtest's variables, starts it, and returns a kubeconfig. It also installs CRDs and creates users
+and namespaces, with plain HTTP. `ctrlruntime.apiserver` and `controlplane` are imported when they are started.
 
 | variable | meaning |
 |---|---|
 | ``USE_EXISTING_CLUSTER`` | true: the cluster of ``KUBECONFIG`` or ``~/.kube/config`` |
-| ``KUBEBUILDER_ASSETS`` | folder with etcd, kube-apiserver and, if wanted, kube-controller-manager |
+| ``KUBEBUILDER_ASSETS`` | folder with etcd, kube-apiserver and, optionally, kube-controller-manager |
 | ``TEST_ASSET_ETCD``, ``…_KUBE_APISERVER``, ``…_KUBE_CONTROLLER_MANAGER`` | one binary each; before the folder |
 | ``KUBEBUILDER_CONTROLPLANE_START_TIMEOUT``, ``…_STOP_TIMEOUT`` | seconds, or a duration such as ``1m30s``; 20 s |
 | ``KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT`` | true: the binaries write to standard error |
@@ -42,7 +41,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def choose_backend(environ: Mapping[str, str]) -> Backend:
-    """Return what the variables ask for; without any of them the embedded server."""
+    """Return the backend in the variables; without any, the embedded server."""
     if environ.get("USE_EXISTING_CLUSTER", "").lower() in _TRUE:
         return "existing"
     assets = ("KUBEBUILDER_ASSETS", "TEST_ASSET_ETCD", "TEST_ASSET_KUBE_APISERVER")
@@ -50,21 +49,21 @@ def choose_backend(environ: Mapping[str, str]) -> Backend:
 
 
 class Environment:
-    """One API server for the length of a test run. Use it as a context manager (``with`` or ``async with``) or by
-    `start` and `stop`.
+    """One API server for a test run.
+
+    Use it as a context manager (``with`` or ``async with``), or call `start` and `stop`.
 
     Args:
-        backend: which server; None follows the environment variables, as envtest does.
-        crds: installed at the start: documents, files, or folders with all that is below them.
+        backend: the server; None reads the environment variables, as envtest does.
+        crds: installed at the start: documents, files, or folders with their subfolders.
         embedded: options of the embedded server.
         assets: a folder with the real binaries, after the variables and before the cache folder.
         controller_manager: whether the real server has kube-controller-manager (garbage collection, workloads,
-            namespace deletion);
-            None means when the binary is found.
-        apiserver_args: further flags of the real kube-apiserver.
+            namespace deletion); None: if the binary is found.
+        apiserver_args: more flags of the real kube-apiserver.
         start_timeout: seconds until the real server must be ready; None reads the variable.
-        stop_timeout: seconds its programs have to end; None reads the variable.
-        environ: where variables are read.
+        stop_timeout: seconds for its programs to end; None reads the variable.
+        environ: the environment variables.
 
     """
 
@@ -99,10 +98,11 @@ class Environment:
         self._definitions: list[dict[str, Any]] = []
 
     def start(self) -> Self:
-        """Start the server, install the CRDs, and return self; blocks until requests are answered.
+        """Start the server, install the CRDs, and return self.
 
-        Raises: ConfigError when the backend cannot be had (the message says how to get it), TransportError when it
-            does not come up.
+        Blocks until the server responds.
+
+        Raises: ConfigError if the backend is not available (the message has a fix), TransportError if it does not start.
         """
         if self._server is not None:
             raise ConfigError("the environment is running; stop() it before another start()")
@@ -128,8 +128,9 @@ class Environment:
         return self
 
     def stop(self) -> None:
-        """Stop the server and remove what it kept; an existing cluster stays as it is. Does nothing when nothing
-        runs.
+        """Stop the server and delete its data.
+
+        An existing cluster is not changed. Does nothing if nothing runs.
         """
         server, self._server = self._server, None
         folder, self._folder = self._folder, None
@@ -142,10 +143,12 @@ class Environment:
                 folder.cleanup()
 
     def reset(self) -> None:
-        """Go back to the state right after `start`, in some milliseconds: every object goes, the CRDs given at
-        construction are new, watches end, faults are cleared. Kubeconfigs stay valid.
+        """Restore the state right after `start`, in some milliseconds.
 
-        Raises: ConfigError on another backend than the embedded one; take a fresh namespace there.
+        All objects are deleted, the CRDs of the constructor are installed again, watches end, and faults are cleared. Kubeconfigs stay
+        valid.
+
+        Raises: ConfigError on another backend than the embedded one; use a new namespace there.
         """
         self.embedded.reset()
         self.install_crds(self._definitions)
@@ -174,7 +177,10 @@ class Environment:
 
     @property
     def kubeconfig_path(self) -> Path:
-        """A file with that text, readable by this user alone; it goes with `stop`."""
+        """A file with the administrator's kubeconfig, readable only by this user.
+
+        `stop` deletes it.
+        """
         if self._folder is None:
             raise _not_running()
         return Path(self._folder.name, "kubeconfig")
@@ -186,14 +192,17 @@ class Environment:
 
     @property
     def connection(self) -> Connection:
-        """Plain requests as the administrator. It blocks; in a coroutine call it through ``asyncio.to_thread``."""
+        """Plain requests as the administrator.
+
+        It blocks; in a coroutine use ``asyncio.to_thread``.
+        """
         if self._connection is None:
             raise _not_running()
         return self._connection
 
     @property
     def embedded(self) -> ServerThread:
-        """The embedded server itself, with its faults. Raises: ConfigError on another backend, which has none."""
+        """The embedded server, with its faults. Raises: ConfigError on another backend."""
         server = self._running()
         if not isinstance(server, _Embedded):
             raise ConfigError(
@@ -202,41 +211,42 @@ class Environment:
         return server.thread
 
     def add_user(self, name: str, groups: Sequence[str] = ()) -> str:
-        """Return the text of a kubeconfig with which one is `name` in `groups`. RBAC decides what it may do: at first
-        next to nothing.
+        """Return the text of a kubeconfig for the user `name` in `groups`.
 
-        An existing cluster has no certificates for us to give; there the user is impersonated with the
-        administrator's credential.
+        RBAC grants almost nothing at first.
+
+        On an existing cluster, which issues no certificates here, the administrator's credential impersonates the user.
         """
         return self._running().add_user(name, groups)
 
     def install_crds(self, crds: Source | Iterable[Source], *, timeout: float = 10.0) -> list[str]:
-        """Create or update CRDs from documents, files or folders, wait up to `timeout` seconds until each answers;
-        return their names.
+        """Create or update CRDs from documents, files or folders, wait until each is served, and return their names.
 
-        Documents of other kinds are left out.
+        Documents of other kinds are skipped. `timeout`: seconds.
 
-        Raises: ConfigError for a path that is not there, Invalid when the server refuses one, TransportError when one
-            is not served in time.
+        Raises: ConfigError for a missing path, Invalid if the server rejects one, TransportError if one is not served in time.
         """
         from ctrlruntime.testing import definitions
 
         return definitions.install(self.connection, crds, timeout=timeout)
 
     def uninstall_crds(self, names: Iterable[str]) -> None:
-        """Delete CRDs, and with them all their objects."""
+        """Delete CRDs with all their objects."""
         from ctrlruntime.testing import definitions
 
         definitions.uninstall(self.connection, names)
 
     def create_namespace(self, prefix: str = "test") -> str:
-        """Create a namespace of a new name and return the name."""
+        """Create a namespace with a new name and return the name."""
         name = f"{prefix}-{secrets.token_hex(4)}"
         self.connection.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         return name
 
     def delete_namespace(self, name: str) -> None:
-        """Begin to delete a namespace; its controller removes what is in it. One that is gone is not an error."""
+        """Start to delete a namespace; its controller deletes its objects.
+
+        A missing one is not an error.
+        """
         from ctrlruntime.errors import Conflict, NotFound
 
         try:
@@ -284,7 +294,7 @@ class Environment:
 
 
 class _Server(Protocol):
-    """What the three backends have in common."""
+    """The common interface of the three backends."""
 
     def start(self) -> None: ...
 
@@ -317,7 +327,7 @@ class _Embedded:
 
 
 class _Real:
-    """The real binaries; the tree of their kubeconfig as text."""
+    """The real binaries."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
@@ -331,7 +341,7 @@ class _Real:
 
 
 class _Existing:
-    """A cluster that is not ours."""
+    """An existing cluster."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         from ctrlruntime.testing.kubeconfig import load_default
@@ -339,10 +349,10 @@ class _Existing:
         self._config = load_default(environ)
 
     def start(self) -> None:
-        """It runs."""
+        """Do nothing: it already runs."""
 
     def stop(self) -> None:
-        """It goes on."""
+        """Do nothing: it keeps running."""
 
     def kubeconfig(self) -> str:
         return _to_text(self._config)

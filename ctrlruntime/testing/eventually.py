@@ -1,4 +1,4 @@
-"""Waiting for a fact in a test, with a limit and a message that shows what was there instead."""
+"""Waits for a condition in a test, with a timeout and a message with the last value."""
 
 from __future__ import annotations
 
@@ -44,13 +44,12 @@ async def eventually(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> T:
-    """Call `check` every `interval` seconds until it returns something true, and return that.
+    """Call `check` every `interval` seconds until it returns a true value, and return that.
 
-    `check` is a function or a coroutine function. A value that is false (None, an empty list) and any exception mean
-    "not yet"; a check that only asserts ends with ``return True``.
+    `check` is a function or a coroutine function. A false value (None, an empty list) and any exception mean "not yet". A check that only
+    asserts ends with ``return True``.
 
-    Raises: AssertionError when `timeout` seconds have passed; its message shows the last value, or its cause is the
-    last exception.
+    Raises: AssertionError after `timeout` seconds, with the last value in its message, or the last exception as its cause.
     """
     deadline = clock() + timeout
     failure: BaseException | None = None

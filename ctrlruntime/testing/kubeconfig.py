@@ -1,4 +1,4 @@
-"""The user's own kubeconfig, made whole in one tree, so that it can be handed on as one file."""
+"""The user's own kubeconfig, merged into one document without relative paths."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ _FILES = (
 
 
 def load_default(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the files in ``KUBECONFIG``, else ``~/.kube/config``, as one tree; in it the first mention of a name
-    counts.
+    """Return the files in ``KUBECONFIG``, else ``~/.kube/config``, as one document; the first entry of a name counts.
 
     Relative paths become absolute.
 
-    Raises: ConfigError when the file does not exist, or one cannot be read.
+    Raises: ConfigError if the file does not exist, or one cannot be read.
     """
     given = environ.get("KUBECONFIG", "")
     paths = [Path(p) for p in given.split(os.pathsep) if p] or [Path.home() / ".kube" / "config"]
@@ -45,7 +44,7 @@ def load_default(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def to_text(config: Mapping[str, Any]) -> str:
-    """Return the tree as YAML."""
+    """Return the document as YAML."""
     import yaml
 
     return yaml.safe_dump(dict(config), sort_keys=False)

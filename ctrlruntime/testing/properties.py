@@ -1,16 +1,16 @@
-"""Properties of an operator's kinds that tests can hold for random objects: conversions lose nothing, defaulting is idempotent.
+"""Property tests for kinds, with random objects: conversions keep all fields, defaulting is idempotent.
 
 ```python
-def test_conversions_lose_nothing():
+def test_conversions_keep_all_fields():
     check_round_trips(MEMCACHED_CONVERSION)
 
 
-def test_defaulting_twice_is_defaulting_once():
+def test_defaulter_is_idempotent():
     check_defaulting(Game, GameDefaulter())
 ```
 
-Objects are made from the classes: every field's type and limits. It needs hypothesis, of the extra `testing`, which is imported when a
-check runs.
+Objects are generated from the classes, with the type and limits of every field. It needs hypothesis, from the extra `testing`, which is
+imported when a check runs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NAMES: Final = ("a", "b-1", "some-name", "x")
 
 
 def objects(kind: type[T]) -> SearchStrategy[T]:
-    """Return a hypothesis strategy of objects of a kind: named, labelled, and with each of the class's own fields set or left out."""
+    """Return a hypothesis strategy of objects of a kind, with a name, labels, and each field of the class set or left out."""
     return cast("SearchStrategy[T]", _hypothesis().composite(_valid)(kind, _trees(kind)))
 
 
@@ -55,8 +55,8 @@ def check_round_trips(
 ) -> None:
     """Convert random objects to each other version and back, from both sides.
 
-    `lossy` names fields that may be lost, by way: `{"v1 → v1alpha1 → v1": [".spec.colour"]}`. Raises: AssertionError that lists the other
-    fields that do not come back.
+    `lossy` has fields that may be lost, by path of conversion: `{"v1 → v1alpha1 → v1": [".spec.colour"]}`. Raises: AssertionError with the
+    other lost fields.
     """
     known = lossy or {}
     found = {
@@ -72,7 +72,7 @@ def check_round_trips(
 
 
 def lossy_fields(conversion: Conversion[Any], *, examples: int = 100) -> dict[str, set[str]]:
-    """Return the fields that do not come back, by way (`v1 → v1alpha1 → v1`); no ways are left out."""
+    """Return the lost fields, by path of conversion (`v1 → v1alpha1 → v1`); all paths are included."""
     hub, *spokes = conversion.kinds
     return {
         f"{kind_of(one).version} → {kind_of(other).version} → {kind_of(one).version}": _lost(
@@ -84,9 +84,9 @@ def lossy_fields(conversion: Conversion[Any], *, examples: int = 100) -> dict[st
 
 
 def check_defaulting(kind: type[T], defaulter: Defaulter[T], *, examples: int = 100) -> None:
-    """Default random objects: a second time must change nothing, and the patch that is sent must make the object that was defaulted.
+    """Default random objects: a second call must change nothing, and the sent patch must give the defaulted object.
 
-    For plain test functions: it runs an event loop of its own. Raises: AssertionError, with the object.
+    For plain test functions: it runs its own event loop. Raises: AssertionError with the object.
     """
     handle = defaulting(kind, defaulter)
     with asyncio.Runner() as runner:

@@ -1,20 +1,19 @@
-"""Fixtures for tests of an operator. pytest loads this in every run of every project that has ctrlruntime installed,
-so it imports nothing before a fixture is used.
+"""pytest fixtures for operators. pytest loads this module in every project, so it imports nothing before a fixture is used.
 
-| fixture | scope | what it is |
+| fixture | scope | value |
 |---|---|---|
 | ``envtest`` | session | the running `Environment` |
 | ``envtest_options`` | session | override it: keyword arguments of `Environment`, e.g. ``{"crds": "config/crd"}`` |
-| ``namespace`` | function | the name of a fresh namespace, deleted after the test |
-| ``fresh_envtest`` | function | ``envtest`` as it was right after its start; embedded server only, else the test is skipped |
-| ``fault_proxy`` | function | a `FaultProxy` before ``envtest``: its ``config`` leads through it |
+| ``namespace`` | function | the name of a new namespace, deleted after the test |
+| ``fresh_envtest`` | function | ``envtest`` in its initial state; only for the embedded server, else the test is skipped |
+| ``fault_proxy`` | function | a `FaultProxy` in front of ``envtest``, with its ``config`` |
 
-``--envtest-backend=embedded|real|existing`` says which server; several, with commas, run each test on each. Without
-it envtest's environment variables decide, and without those it is the embedded server.
+``--envtest-backend=embedded|real|existing`` selects the server; several, with commas, run each test on each. Without it envtest's
+environment variables decide; the default is the embedded server.
 
-``--rbac-audit=ROLE.yaml[,ROLE.yaml]`` compares the permissions that managers use in the run with those the roles in these files grant,
-prints both differences at the end, and fails the run when there is one (see `ctrlruntime.testing.audit`). With ``rbac_audit = ROLE.yaml``
-in the configuration every run does it; one that was told which tests to run then fails for missing permissions only.
+``--rbac-audit=ROLE.yaml[,ROLE.yaml]`` compares the permissions that managers use in the run with those in these files, prints both
+differences at the end, and fails the run if there is one (see `ctrlruntime.testing.audit`). With ``rbac_audit = ROLE.yaml`` in the
+configuration every run does this; a run of selected tests then fails only for missing permissions.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def envtest_options() -> dict[str, Any]:
-    """Keyword arguments for the `Environment` behind `envtest`; override it in a conftest."""
+    """Keyword arguments for the `Environment` of `envtest`; override it in a conftest."""
     return {}
 
 
@@ -144,7 +143,7 @@ def envtest(request: pytest.FixtureRequest, envtest_options: dict[str, Any]) -> 
 
 @pytest.fixture
 def namespace(envtest: Environment) -> Iterator[str]:
-    """The name of a namespace that this test has for itself."""
+    """The name of a separate namespace for this test."""
     name = envtest.create_namespace()
     yield name
     envtest.delete_namespace(name)
@@ -152,9 +151,9 @@ def namespace(envtest: Environment) -> Iterator[str]:
 
 @pytest.fixture
 def fresh_envtest(envtest: Environment) -> Environment:
-    """The API server without what earlier tests left, for a test that looks at a whole cluster; it takes milliseconds.
+    """The API server in its initial state, for a test that reads a whole cluster; it takes milliseconds.
 
-    A test that takes `namespace` too names it after this one.
+    If a test also uses `namespace`, name it after this fixture.
     """
     if envtest.backend != "embedded":
         pytest.skip(f"only the embedded server can be reset, and this is the {envtest.backend} one")
@@ -164,7 +163,7 @@ def fresh_envtest(envtest: Environment) -> Environment:
 
 @pytest.fixture
 def fault_proxy(envtest: Environment) -> Iterator[FaultProxy]:
-    """A proxy before the API server that stalls, cuts, delays, expires, throttles and lies on demand."""
+    """A proxy in front of the API server that injects faults."""
     from ctrlruntime.testing.faults import FaultProxy
 
     with FaultProxy(envtest) as proxy:

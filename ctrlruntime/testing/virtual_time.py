@@ -1,11 +1,11 @@
-"""Time that jumps: an event loop for tests in which hours of waiting cost nothing.
+"""Virtual time: an event loop for tests in which waiting takes no time.
 
-When nothing is ready to run, the loop's time moves to its next timer instead of waiting for it; so `asyncio.sleep`, time
-limits and `call_later` take no time, and what happens at which moment is exact. It is for code without sockets: queues,
-elections, backoff. Hand the loop's time to what takes a clock::
+If nothing is ready to run, the loop's clock jumps to its next timer. So `asyncio.sleep`, timeouts and `call_later` take no time, and the
+moment of each event is exact. It is for code without sockets: queues, leader election, backoff. Pass the loop's clock to code with a
+clock::
 
     @in_virtual_time
-    async def test_a_day_passes():
+    async def test_delay_of_a_day():
         queue = PriorityQueue(clock=asyncio.get_running_loop().time)
         queue.add("key", after=86_400)
         assert (await queue.get()).key == "key"
@@ -28,14 +28,13 @@ T = TypeVar("T")
 
 
 class VirtualTimeDeadlockError(AssertionError):
-    """Every task waits, and no timer is left that could wake one."""
+    """Every task waits, and there is no timer."""
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time begins at `now` and jumps from timer to timer.
+    """An event loop whose time starts at `now` and jumps from timer to timer.
 
-    `patience`: real seconds for which it waits for a thread when no timer is left; after them `VirtualTimeDeadlockError` is
-    raised out of the loop.
+    `patience`: real seconds for which it waits for a thread without a timer; after them it raises `VirtualTimeDeadlockError`.
     """
 
     def __init__(self, *, now: float = 1000.0, patience: float = 5.0) -> None:
@@ -49,12 +48,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Let time pass while nothing runs, as for a process that stood still."""
+        """Advance the time while nothing runs, as for a paused process."""
         self._now += seconds
 
 
 class _Jumping(selectors.DefaultSelector):
-    """Looks whether something is ready; moves the time where it would wait."""
+    """Checks whether something is ready; else moves the time."""
 
     def __init__(self, jump: Callable[[float], None], patience: float) -> None:
         super().__init__()
@@ -78,7 +77,7 @@ class _Jumping(selectors.DefaultSelector):
 
 
 def in_virtual_time(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Make a coroutine function a plain one that runs on a `VirtualTimeLoop`; pytest gives it its fixtures as before."""
+    """Make a coroutine function a plain function that runs on a `VirtualTimeLoop`; pytest passes its fixtures as before."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:

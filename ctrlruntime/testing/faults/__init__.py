@@ -1,4 +1,4 @@
-"""Faults for tests: a proxy before any API server that stalls, cuts, delays, expires, throttles and lies on demand."""
+"""Faults for tests: a proxy in front of any API server that injects delays, errors, resets and stale data."""
 
 from __future__ import annotations
 
