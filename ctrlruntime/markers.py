@@ -96,7 +96,7 @@ class CEL(Marker):
 
     message: the error message.
     message_expression: a CEL expression that returns the message.
-    optional_old_self: also run the rule if there was no value before.
+    optional_old_self: also run the rule if the old object has no value.
 
     Raises: ValueError for an empty rule or an unknown reason.
     """

@@ -53,7 +53,7 @@ class Schedule:
     every: float = 0.0
 
     def after(self, moment: datetime) -> datetime | None:
-        """Return the first time after `moment` (in its zone); None when there is none in five years."""
+        """Return the first time after `moment` (in its zone); None if there is nothing within five years."""
         if self.every:
             return moment.replace(microsecond=0) + timedelta(seconds=max(1.0, self.every))
         found = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)

@@ -77,7 +77,7 @@ class API(Protocol):
 
 
 class UserIdentity(Protocol):
-    """Who asks: the part of a user that a webhook or a managed field is told of."""
+    """The caller: the part of a user for webhooks and managed fields."""
 
     @property
     def name(self) -> str: ...
@@ -135,7 +135,7 @@ class Admission(Protocol):
     """Who may change or refuse a write: the webhooks."""
 
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
-        """Tell cheaply whether anything could be interested; a write nobody wants to see does not await."""
+        """Return cheaply whether any webhook could match; a write without webhooks does not await."""
         ...
 
     async def mutate(self, attributes: AdmissionAttributes) -> Document | None:

@@ -1,4 +1,4 @@
-"""What the embedded server can be told at its start."""
+"""The options of the embedded server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADMISSION_PLUGINS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TokenUser:
-    """Whom a static bearer token stands for; the server adds the group system:authenticated."""
+    """The user of a static bearer token; the server adds the group system:authenticated."""
 
     name: str
     uid: str = ""
@@ -47,7 +47,7 @@ class Options:
     """Bearer token of a member of system:masters; empty makes a random one."""
     authorization: Literal["rbac", "always-allow"] = "rbac"
     tokens: Mapping[str, TokenUser] = field(default_factory=dict[str, TokenUser])
-    """Further bearer tokens and whom they stand for."""
+    """More bearer tokens and their users."""
     client_ca: bytes = b""
     """PEM of further authorities whose client certificates are believed: common name the user, organisations the groups."""
     service_account_issuer: str = DEFAULT_ISSUER

@@ -108,7 +108,7 @@ class APIServer:
     async def start(self) -> None:
         """Listen and serve; returns when the server answers.
 
-        Raises: ConfigError when the port is taken, the data file cannot be used, or there is no such controller.
+        Raises: ConfigError if the port is in use, the data file cannot be used, or a controller does not exist.
         """
         try:
             listener = self._listen()
@@ -176,8 +176,8 @@ class APIServer:
         """Go back to the state right after the start, in a few milliseconds: for the next test.
 
         All objects go, also those an earlier run left in the data file, and what the server itself makes at its start is there again.
-        Custom kinds are served no more, watches end (and find their version too old), faults are cleared, the controllers begin anew.
-        Versions go on upwards. Connections, tokens and client certificates stay. A request that is under way may still write after it.
+        Custom kinds are no longer served, watches end (and find their version too old), faults are cleared, the controllers start again.
+        Versions keep increasing. Connections, tokens and client certificates stay. A running request may still write after it.
         """
         async with self._resetting:
             await _end(self._controllers)

@@ -1,6 +1,6 @@
 """Who the server is: its authority, its admin's token, the key that signs service account tokens, its port.
 
-Without a data file they are made anew by each server. With one they are kept in it, so kubeconfigs, client certificates and tokens of
+Without a data file each server creates new ones. With one they are stored in it, so kubeconfigs, client certificates and tokens of
 an earlier run stay valid.
 """
 

@@ -51,7 +51,7 @@ _LOOK = 2.0
 _WRONG_NAME = frozenset({62, 64})
 """OpenSSL's codes for a certificate of another host or address."""
 _UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})
-"""OpenSSL's codes for a chain that ends in nobody we trust."""
+"""OpenSSL's codes for a chain that ends in an untrusted certificate."""
 
 
 class WebhookCallError(Exception):
@@ -84,7 +84,7 @@ class WebhookClient:
     def __init__(self, services: Mapping[str, str] | None = None) -> None:
         self.services: MutableMapping[str, str] = dict(services or {})
         self.find_service: Callable[[str, str], Mapping[str, Any] | None] | None = None
-        """Returns a Service by namespace and name; by it is told why one without an address cannot be called."""
+        """Returns a Service by namespace and name, for the error of one without an address."""
         self._session: aiohttp.ClientSession | None = None
         self._gave_up = False
         self._contexts: dict[bytes, ssl.SSLContext] = {}

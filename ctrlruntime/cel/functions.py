@@ -1,6 +1,6 @@
 """How functions are declared: a name, and overloads with the types they take and give.
 
-A signature is written as text: `"string.(string) -> bool"` is a member of strings, `"(int, int) -> int"` stands alone. A single capital
+A signature is written as text: `"string.(string) -> bool"` is a member of strings, `"(int, int) -> int"` is a function. A single capital
 letter is a type parameter.
 """
 

@@ -1,6 +1,6 @@
 """The macros the parser does not know: loops of two variables, and `sortBy`.
 
-A macro is written out as a `Comprehension`, as cel-go writes it; what it makes stands where the call stood.
+A macro is expanded to a `Comprehension`, as in cel-go; the result replaces the call.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _WORDS: Final = {
 _CUT_ESCAPE: Final = "invalid UTF-8"
 """What RE2 says of a pattern that ends with `\\x{`: what it gets is always UTF-8."""
 _LOOK_BEHINDS: Final = ("(?<=", "(?<!")
-"""Go takes them for names of groups that are none."""
+"""Go treats them as names of groups, which they are not."""
 _TOO_LARGE: Final = "pattern too large"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # The pieces of a pattern that RE2 has read; literals and classes are passed over as wholes. No alternative gives back what it took.
@@ -67,7 +67,7 @@ class Pattern:
         return self._compiled.fullmatch(_encoded(text)) is not None
 
     def find(self, text: str) -> str | None:
-        """Return the first place where the pattern is found; None when there is none."""
+        """Return the first match of the pattern; None without one."""
         found = self._compiled.search(_encoded(text))
         return None if found is None else str(found[0], "utf-8")
 

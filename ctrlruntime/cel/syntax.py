@@ -91,7 +91,7 @@ Node: TypeAlias = Literal | Identifier | Select | Call | ListLiteral | MapLitera
 
 @dataclass(slots=True)
 class Source:
-    """An expression's text and where each node stands in it."""
+    """An expression's text and the position of each node in it."""
 
     text: str
     offsets: dict[int, int] = field(default_factory=dict[int, int])
@@ -103,7 +103,7 @@ class Source:
         return Issue(before.count("\n") + 1, offset - (before.rfind("\n") + 1), message)
 
     def at(self, id: int, further: int = 0) -> int:
-        """Return a fresh id for a node that stands where this one does, or some characters on."""
+        """Return a new id for a node at the position of this one, or some characters later."""
         fresh = max(self.offsets, default=0) + 1
         self.offsets[fresh] = self.offsets.get(id, 0) + further
         return fresh

@@ -1,7 +1,7 @@
 """The types of CEL, as its checker sees them: primitives, lists, maps, objects with named fields, opaque values, type parameters.
 
 A `Type` is also how a variable is declared. Nothing below it is used; the checker, the library's function tables and the cost estimate
-stand on it.
+use it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Kind: TypeAlias = Literal[
 ]
 
 UNBOUNDED = 2**64 - 1
-"""A size nobody has limited."""
+"""A size without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +109,14 @@ def parameter(name: str) -> Type:
 
 
 class Substitution:
-    """What type parameters stand for so far; a trial that fails leaves it as it was."""
+    """The current values of type parameters; a failed trial does not change them."""
 
     def __init__(self) -> None:
         self._bound: dict[str, Type] = {}
         self._count = 0
 
     def fresh(self) -> Type:
-        """Return a type parameter nobody has used."""
+        """Return an unused type parameter."""
         self._count += 1
         return Type("parameter", f"_var{self._count}")
 
@@ -129,7 +129,7 @@ class Substitution:
         return False
 
     def resolve(self, type: Type, *, free_to_dyn: bool = False) -> Type:
-        """Return the type with what its parameters stand for."""
+        """Return the type with its parameters replaced by their values."""
         if type.kind == "parameter":
             bound = self._bound.get(type.name)
             if bound is not None:

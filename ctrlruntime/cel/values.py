@@ -28,7 +28,7 @@ _EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
 
 
 class UInt(int):
-    """An unsigned integer: a kind of its own, so that it is not taken for an int."""
+    """An unsigned integer: a separate class, so that it differs from an int."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ class Optional:
         self.present = present
 
     def value(self) -> Any:
-        """Return the value. Raises: EvaluationError when there is none."""
+        """Return the value. Raises: EvaluationError if it does not exist."""
         if not self.present:
             raise EvaluationError("optional.none() dereference")
         return self._value

@@ -52,7 +52,7 @@ Groups: TypeAlias = Sequence[tuple[str, Sequence[Shown]]]
 
 
 def known_codes(given: tuple[str, ...], codes: Iterable[str]) -> tuple[str, ...]:
-    """Return the codes of `--allow`. Raises: BadParameter for one that is none."""
+    """Return the codes of `--allow`. Raises: BadParameter for an unknown code."""
     codes = list(codes)
     for code in given:
         if code not in codes:

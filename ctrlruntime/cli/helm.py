@@ -1,4 +1,4 @@
-"""`ctrl helm`: the Helm chart of a project, written beside what a person changed in it."""
+"""`ctrl helm`: the Helm chart of a project, without overwriting the user's changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ctrl render`: a kustomization as the objects it stands for, printed, written or compared."""
+"""`ctrl render`: the objects of a kustomization, printed, written or compared."""
 
 from __future__ import annotations
 

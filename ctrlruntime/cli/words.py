@@ -13,5 +13,5 @@ def words(_context: click.Context, _option: click.Parameter, text: str | None) -
 
 
 def words_of(text: str) -> list[str]:
-    """Return what stands between commas, without blanks around it."""
+    """Return the values between commas, without blanks around them."""
     return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,6 +1,6 @@
 """The recorded facts of Kubernetes 1.36 that the package reads at run time.
 
-Below it stands nothing. Upwards it gives the bytes of one file by its name.
+It uses no other module, and returns the bytes of one file by its name.
 """
 
 from __future__ import annotations

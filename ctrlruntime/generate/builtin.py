@@ -1,7 +1,7 @@
 """The schemas of the built-in types (Container, LabelSelector, ResourceRequirements …), as controller-gen prints them.
 
 The recorded OpenAPI documents of Kubernetes give structure, formats and list types; references are expanded. They differ from what
-controller-gen reads from the Go sources in four ways, which are mended here: enums are left out, zero defaults stand where a field is
+controller-gen reads from the Go sources in four ways, which are corrected here: enums are left out, zero defaults are set if a field is
 always sent, types with a JSON form of their own are described loosely, and the few kubebuilder markers of the sources are missing.
 Descriptions are in neither: the recorded data has none.
 """

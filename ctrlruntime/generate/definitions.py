@@ -25,7 +25,7 @@ _KIND, _GROUP, _VERSION = "CustomResourceDefinition", "apiextensions.k8s.io", "a
 _SUFFIXES: Final = {".json", ".yaml", ".yml"}
 _NEEDED: Final = ("metadata.name", "spec.group", "spec.names.kind", "spec.names.plural", "spec.versions")
 _VALUES: Final = {"default", "example", "enum"}
-"""Words of a schema after which any value stands, null too."""
+"""Keywords of a schema after which any value may follow, null too."""
 
 
 def definitions_in(text: str, where: str) -> list[Document]:

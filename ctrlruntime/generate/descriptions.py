@@ -14,7 +14,7 @@ _SENTENCE_ENDS = ".!?\u0589\u061f\u06d4\u0964\u0965\u203c\u2047\u2048\u2049\u300
 
 
 def docstring(cls: type[Any]) -> str:
-    """Return the description a class itself gives; what its bases say is theirs."""
+    """Return the description of a class itself, without those of its bases."""
     text = cls.__dict__.get("__doc__")
     return clean(text) if isinstance(text, str) else ""
 

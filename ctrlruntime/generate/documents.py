@@ -1,6 +1,6 @@
 """YAML documents as kustomize reads and writes them.
 
-Reading follows go-yaml 3: only true and false are booleans, a date is the text of its moment, a key that stands twice is refused. A number
+Reading follows go-yaml 3: only true and false are booleans, a date is the text of its moment, a duplicate key is an error. A number
 that no 64 bits hold becomes a float, as there; one that no float holds (`1e400`) stays the text it is. Writing is sigs.k8s.io/yaml, as
 everywhere in Kubernetes, with keys sorted.
 """
@@ -52,7 +52,7 @@ def read_documents(text: str, where: str) -> list[Any]:
 
 
 def read_one(text: str, where: str) -> Any:
-    """Return the only document of a text, None when there is none. Raises: ConfigError."""
+    """Return the single document of a text, None without one. Raises: ConfigError."""
     documents = read_documents(text, where)
     if len(documents) > 1:
         raise ConfigError(f"{where}: {len(documents)} documents where one is expected")
@@ -78,7 +78,7 @@ def scalar(text: str) -> Any:
 
 
 def plain(value: Any) -> str:
-    """Return a scalar as the text that stands for it in YAML; nothing for null, a map or a list."""
+    """Return a scalar as its text in YAML; nothing for null, a map or a list."""
     if isinstance(value, str):
         return value
     return (

@@ -1,6 +1,6 @@
 """Immutable fields that cannot be removed either.
 
-`self == oldSelf` on a field says nothing when the field, or an object around it, is removed: there is no `self` then, and a later write
+`self == oldSelf` on a field does not apply when the field, or an object around it, is removed: `self` does not exist then, and a later write
 could set another value. So every class gets a rule for each optional field that is immutable, or that holds an object with immutable fields.
 Items of lists and values of dicts are left out: a rule cannot tell one that was removed and added again from a new one.
 """

@@ -32,7 +32,7 @@ _TEXT_KEYS: Mapping[type[Any], tuple[str, str]] = {
         "IPv6 networks in their shortest form, with a prefix length and no bits beyond it",
     ),
 }
-"""Classes of text that keys may have, beside str: the rule for a `key`, and its name in words."""
+"""Classes of text for keys, other than str: the rule for a `key`, and its name in words."""
 
 _SIZES = {"min_length": ">=", "max_length": "<="}
 

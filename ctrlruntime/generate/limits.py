@@ -1,4 +1,4 @@
-"""pydantic's constraints as keywords of a schema. What is said twice with two values stands in allOf: both hold."""
+"""pydantic's constraints as keywords of a schema. Two values for one keyword are in allOf: both apply."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def apply_limits(limits: Iterable[Limit], schema: Document, place: Place) -> Non
 
 
 def add_limit(schema: Document, keywords: Document) -> None:
-    """Add keywords that belong together; where the first stands already with another value, both go into allOf."""
+    """Add keywords that belong together; if the first is already set to another value, both go into allOf."""
     name = next(iter(keywords))
     present = {key: schema[key] for key in (name, _exclusive(name)) if key in schema}
     if present == keywords:

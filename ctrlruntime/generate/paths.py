@@ -43,7 +43,7 @@ _MOST_FIELDS = 8
 
 
 def columns(wanted: tuple[PrinterColumn, ...], schema: Document, place: Place) -> list[Document]:
-    """Return the columns of a version. Raises: GenerateError for a path that leads nowhere or a type that does not follow from it."""
+    """Return the columns of a version. Raises: GenerateError for a path without a field, or one without a type."""
     return [_column(column, schema, place) for column in wanted]
 
 
@@ -81,7 +81,7 @@ def _column_type(target: Mapping[str, Any] | None) -> str:
 
 
 def scale(info: KindInfo, schema: Document, place: Place) -> Document:
-    """Return the scale subresource. Raises: GenerateError for paths the server refuses or that lead nowhere."""
+    """Return the scale subresource. Raises: GenerateError for paths that the server rejects or that have no field."""
     assert info.scale is not None
     wanted = {
         "labelSelectorPath": (info.scale.label_selector, (".spec.", ".status."), "string"),

@@ -97,7 +97,7 @@ def certificate_rules(
 def derived_beside(said: Iterable[RBACRule], derived: Iterable[RBACRule]) -> list[RBACRule]:
     """Return the rules that were said, and of the derived ones what they leave open.
 
-    Whoever names a resource (`deployments`, or `deployments/status`) in a rule has said what is written to it; what is derived then
+    A rule that names a resource (`deployments`, or `deployments/status`) sets its write permissions; what is derived then
     only adds the reading of a watched kind. A rule for objects by name says nothing of the others, and one for a namespace nothing
     of other namespaces.
     """

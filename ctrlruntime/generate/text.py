@@ -1,7 +1,7 @@
 """Manifests as text: the bytes that controller-gen writes for the same content.
 
 Its YAML comes from Go's yaml.v2, whose scanner of scalars and folding at column 80 are those of libyaml; what is here writes trees of
-JSON values the same way. Keys are sorted in Go's natural order, lists stand at the indent of their key, texts with line breaks are
+JSON values the same way. Keys are sorted in Go's natural order, lists are at the indent of their key, texts with line breaks are
 literal blocks.
 """
 

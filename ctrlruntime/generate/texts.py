@@ -1,4 +1,4 @@
-"""What a schema says of the text that a class of Python's stands for: no text that passes is one the class does not read.
+"""The schema of text that a Python class reads: no text that passes is one the class does not read.
 
 Patterns and rules follow what the classes take. Where no schema can say it, the generator warns.
 """
@@ -28,7 +28,7 @@ _NO_HOST_BITS: Final = "!isCIDR(self) || cidr(self) == cidr(self).masked()"
 
 
 class Text(NamedTuple):
-    """The keywords of the schema beside its type, a rule with its message, and what the schema cannot say."""
+    """The keywords of the schema other than its type, a rule with its message, and what the schema cannot express."""
 
     keywords: Mapping[str, Any] = {}
     rule: tuple[str, str] | None = None
@@ -69,5 +69,5 @@ _TEXTS: Final[tuple[tuple[type[Any], Text], ...]] = (
 
 
 def text_of(cls: type[Any]) -> Text | None:
-    """Return what a schema says of the text that stands for a class; None for a class without one."""
+    """Return the schema of the text of a class; None for a class without one."""
     return next((text for kind, text in _TEXTS if issubclass(cls, kind)), None)

@@ -16,7 +16,7 @@ from ctrlruntime.scheme import Scheme
 class LeaseConnection:
     """Requests for Leases to the API server of `cluster`, for the event loop that the election runs on; close it there.
 
-    It asks no discovery: a Lease is renewed by one request, whatever else the API server has trouble with.
+    It uses no discovery: a Lease is renewed by one request, whatever other problems the API server has.
     """
 
     def __init__(self, cluster: Transport, *, scheme: Scheme) -> None:

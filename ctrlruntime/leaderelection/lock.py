@@ -34,7 +34,7 @@ class Lock(Protocol):
         ...
 
     async def get(self) -> LeaseRecord | None:
-        """Read the record; None when there is none yet."""
+        """Read the record; None if it does not exist yet."""
         ...
 
     async def create(self, record: LeaseRecord) -> None:

@@ -1,7 +1,7 @@
-"""What a manager was told to do, kept as facts: which controllers watch which kinds and why, and who records Events.
+"""The declarations of a manager: which controllers watch which kinds and why, and who records Events.
 
 Builders and the manager write; the generator of roles reads, from a manager that never starts. A builder says why a kind is watched. Of a
-controller that was made without one only the watches are known: they need reading, and nobody knows what it writes.
+controller that was created without one only the watches are known: they need reading, and its writes are unknown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Watch:
 
 @dataclass(slots=True)
 class Declarations:
-    """What a manager was told so far, in order."""
+    """The declarations so far, in order."""
 
     watches: list[Watch] = field(default_factory=list[Watch])
     """What the builders' controllers watch."""

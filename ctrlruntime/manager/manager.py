@@ -119,7 +119,7 @@ class Manager:
         self._grace_seconds = graceful_shutdown_timeout
         self._grace: Grace | None = None
         self._names: dict[str, Controller[Any] | None] = {}
-        """Names of controllers; None: taken for one that is not added yet."""
+        """Names of controllers; None: reserved for one that is not added yet."""
 
         self._metrics_handlers: dict[str, Handler] = {}
         self.tracing = tracing

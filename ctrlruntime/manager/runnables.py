@@ -62,7 +62,7 @@ class Phase(enum.Enum):
 class Grace:
     """The grace period of a stop, shared by all runnables.
 
-    `seconds`: None is no limit; it can be cut short.
+    `seconds`: None means no limit; it can be cut short.
     """
 
     def __init__(self, seconds: float | None, *, clock: Callable[[], float] = time.monotonic) -> None:

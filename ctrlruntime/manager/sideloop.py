@@ -1,4 +1,4 @@
-"""The second loop: an event loop in a thread of its own, for what must go on while user code blocks the first.
+"""The second loop: an event loop in its own thread, for work that must continue while user code blocks the first.
 
 The manager runs the election, the watchdog and the HTTP servers here. It hands up a way to run something on it and to wait for that.
 """
@@ -40,7 +40,7 @@ class SideLoop:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the thread; what is run from now on is begun as soon as the loop turns."""
+        """Start the thread; work submitted from now on starts as soon as the loop runs."""
         here = asyncio.get_running_loop()
         self._loop = asyncio.new_event_loop()
         self._ended = here.create_future()
@@ -65,7 +65,7 @@ class SideLoop:
             log.get_logger("manager").warning("second event loop does not stop and is abandoned", thread=self._name)
 
     def ask_to_end(self) -> None:
-        """Ask the loop to end by itself, from any thread; nobody waits for that."""
+        """Request the end of the loop, from any thread, without waiting."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._is_asked.set)
 

@@ -1,4 +1,4 @@
-"""A bundle as it stands in a folder: its objects, its annotations, its dependencies. What is wrong with it is kept, not raised.
+"""A bundle in a folder: its objects, its annotations, its dependencies. Problems are collected, not raised.
 
 FOLDER/manifests/*.yaml              objects: one ClusterServiceVersion, definitions, and what else OLM installs
 FOLDER/metadata/annotations.yaml     package and channels
@@ -142,7 +142,7 @@ class Bundle:
 
     @property
     def csv(self) -> BundleObject | None:
-        """The ClusterServiceVersion; None when there is none, or more than one."""
+        """The ClusterServiceVersion; None without one, or with more than one."""
         return self.csvs[0] if len(self.csvs) == 1 else None
 
     @property

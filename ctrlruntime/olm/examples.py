@@ -20,7 +20,7 @@ EXAMPLES: Final = ("alm-examples", "olm.examples")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An object as somebody may write it."""
+    """An example object."""
 
     document: Mapping[str, Any]
 

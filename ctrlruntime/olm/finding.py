@@ -19,7 +19,7 @@ class Level(StrEnum):
     """OLM, a catalog or the API server refuses the bundle, or it does not work when it is installed."""
 
     WARNING = "warning"
-    """It can be installed; somebody will miss something."""
+    """It can be installed, but something recommended is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

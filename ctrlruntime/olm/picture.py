@@ -25,5 +25,5 @@ def is_picture(data: bytes, media_type: str) -> bool:
 
 
 def media_type_of(data: bytes) -> str:
-    """Return which of `MEDIA_TYPES` the data is; empty when it is none."""
+    """Return which of `MEDIA_TYPES` the data is; empty for another type."""
     return next((each for each in MEDIA_TYPES if is_picture(data, each)), "")

@@ -31,10 +31,10 @@ _REST: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """An image. Two that are written differently and stand for the same one are equal."""
+    """An image. Two references to the same image are equal."""
 
     registry: str
-    """Host, with the port if one is named; `docker.io` when there is none."""
+    """Host, with the port if one is named; default: `docker.io`."""
 
     path: str
     """The repository in the registry; an official image of Docker Hub has `library/` in front."""
@@ -53,7 +53,7 @@ class Reference:
 
     @staticmethod
     def of(image: str) -> Reference:
-        """Return what a reference says. Raises: ConfigError for what is none."""
+        """Return the parts of a reference. Raises: ConfigError for an invalid one."""
         host, rest = _divided(image)
         found = _REST.fullmatch(rest)
         if found is None or (host and not _HOST.fullmatch(host)):

@@ -98,7 +98,7 @@ class Release:
 def csv_of(bundle: Bundle) -> ClusterServiceVersion | None:
     """Return the ClusterServiceVersion, decoded as OLM does: a field that is missing is empty.
 
-    None when there is none, more than one, or one that cannot be decoded.
+    None without one, with more than one, or with one that cannot be decoded.
     """
     found = bundle.csv
     if found is None or not found.spec:

@@ -1,7 +1,7 @@
 """Semantic versions and ranges of them, as OLM reads them: three numbers always, no leading v.
 
 A range is comparisons that all hold, separated by spaces, and alternatives of such, separated by ` || `: `>=1.0.0 <2.0.0 || >3.0.0`.
-`x` stands for any last number: `1.2.x`, `1.x`.
+`x` is any last number: `1.2.x`, `1.x`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def parse(text: str) -> Version | None:
 
 
 def parse_range(text: str) -> Range | None:
-    """Return the range; None when the text is not one: `1.0`, `~1.2.0`, an `||` without spaces beside it."""
+    """Return the range; None for invalid text: `1.0`, `~1.2.0`, an `||` without spaces around it."""
     # Spaces after an operator belong to it.
     alternatives: list[list[_Term]] = [[]]
     for word in re.sub(r"([=<>]) +", r"\1", text).split(" "):

@@ -10,7 +10,7 @@ __all__ = ["listed", "mapping", "maps"]
 
 
 def mapping(value: Any) -> Document:
-    """Return a map as it is, and an empty one for what is none: other tools' files hold anything."""
+    """Return a map as it is, and an empty one for another type: other tools' files may contain anything."""
     return cast("Document", value) if isinstance(value, dict) else {}
 
 
@@ -20,6 +20,6 @@ def maps(value: Any) -> list[Document]:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a list as it is, and an empty one for what is none."""
+    """Return a list as it is, and an empty one for another type."""
     items: list[Any] = value if isinstance(value, list) else []
     return items

@@ -1,6 +1,6 @@
 """Manifests checked without a cluster: each object is created in the memory of an API server, which says what kube-apiserver would say.
 
-Known are the kinds of Kubernetes itself and those whose definitions are among the manifests, wherever these stand. Fields, types,
+Known kinds are the built-in ones and those whose CRDs are among the manifests, in any file. Fields, types,
 values and CEL rules are checked, one object at a time; not what an object refers to, and no admission webhook is asked.
 """
 
@@ -50,7 +50,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Checked:
-    """What came of some manifests. `skipped` are the objects whose kind is not known, as problems that are none."""
+    """The result for some manifests. `skipped` are the objects of unknown kinds, which are not problems."""
 
     objects: int = 0
     problems: list[Problem] = field(default_factory=list[Problem])

@@ -26,7 +26,7 @@ Schema: TypeAlias = Mapping[str, Any]
 _METADATA: Final = {"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]}
 _GVK: Final = "x-kubernetes-group-version-kind"
 _ENUM_LIMIT: Final = 4
-"""How many values of an enum stand beside a field in a list."""
+"""The number of enum values next to a field in a list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Explanation:
     description: str = ""
     fields: tuple[Field, ...] = ()
     is_builtin: bool = False
-    """Whether the kind is one of Kubernetes, so that there are no descriptions."""
+    """Whether the kind is built in, so that it has no descriptions."""
 
 
 def explain(what: str, kinds: Iterable[type[Object]], *, api_version: str = "", recursive: bool = False) -> Explanation:

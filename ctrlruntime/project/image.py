@@ -42,7 +42,7 @@ class Build:
     """The name it gets, with a tag."""
 
     folder: Path
-    """Where the Dockerfile stands."""
+    """The path of the Dockerfile."""
 
     platforms: tuple[str, ...] = ()
     """`linux/arm64` and the like; none: that of the machine that builds."""
@@ -77,7 +77,7 @@ def with_base(dockerfile: str, digest: str) -> str:
 
 
 def find_tool(which: Callable[[str], str | None] = shutil.which) -> Tool | None:
-    """Return the first tool that is on PATH, None when there is none."""
+    """Return the first tool on PATH, or None."""
     return next((tool for tool in TOOLS if which(tool)), None)
 
 

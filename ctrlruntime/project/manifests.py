@@ -92,7 +92,7 @@ def manifests(
 ) -> Manifests:
     """Return the manifests of a package.
 
-    `service`: the Service that will stand in front of the webhook server; `namespaces`: those the operator is kept to, so that what it
+    `service`: the Service in front of the webhook server; `namespaces`: those the operator is restricted to, so that what it
     needs of namespaced kinds becomes a Role in each; `warn` takes the text of each warning. Raises: GenerateError, of one line, for what
     cannot become a manifest and for what `setup` raises; ConfigError for a webhook no API server takes.
     """
@@ -106,7 +106,7 @@ def manifests(
 
 
 def recorded(package: Package) -> Manager:
-    """Return a manager that reaches no cluster, after the package's `setup` has told it everything. Raises: GenerateError."""
+    """Return a manager that connects to no cluster, after the package's `setup` was called. Raises: GenerateError."""
     try:
         scheme = Scheme(*package.kinds)
     except (ValueError, CtrlError) as error:

@@ -1,6 +1,6 @@
 """What the Python package of an operator declares: its kinds, its permissions, its election, and its `setup`.
 
-Everything is found by importing, nothing by reading source text. The package and all of its submodules are imported, but for
+Everything is found by importing, nothing by reading source text. The package and all of its submodules are imported, except for
 `__main__` and tests (`test_*`, `*_test`, `tests`, `conftest`). What a module only imports from elsewhere is not the package's.
 """
 
@@ -37,9 +37,9 @@ Setup: TypeAlias = "Callable[[Manager], None]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """What an operator's package declares. `setup` is None when it has none, `election` when it elects nobody.
+    """The declarations of an operator's package. `setup` is None without one, `election` without leader election.
 
-    `election` and `certificates` are values that stand in a module under any name, for a manager is given them where it is made.
+    `election` and `certificates` are values at the top level of a module, because a manager receives them where it is created.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The operator as a child process: started, told of signals, and started again when its code changes."""
+"""The operator as a child process: starts it, forwards signals, and restarts it when its code changes."""
 
 from __future__ import annotations
 

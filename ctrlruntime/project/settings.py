@@ -64,7 +64,7 @@ class Resource:
     plural: str
     namespaced: bool = True
     is_external: bool = False
-    """The kind is somebody else's (apps/v1 Deployment): no class of it is scaffolded."""
+    """The kind is defined elsewhere (apps/v1 Deployment): no class of it is scaffolded."""
 
     storage: bool = False
     """Its objects are stored in this version: the first one that was scaffolded."""
@@ -118,7 +118,7 @@ class Settings:
     """The operator watches the namespace it runs in (WATCH_NAMESPACE), by Roles and not ClusterRoles."""
 
     multigroup: bool = False
-    """Classes stand in api/GROUP/VERSION and not in api/VERSION."""
+    """Classes are in api/GROUP/VERSION and not in api/VERSION."""
 
     owner: str = ""
     license: str = "none"

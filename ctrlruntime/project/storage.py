@@ -88,7 +88,7 @@ async def migrate(
 async def find_definition(client: Client, kind: str) -> Unstructured:
     """Return the definition of a kind, by its name, plural, singular or short name, alone or with `.GROUP`.
 
-    Raises: NotFound when there is none, MigrationError when several answer to the name.
+    Raises: NotFound, MigrationError if several match the name.
     """
     definitions = list(await client.api_reader.list(CustomResourceDefinition))
     found = [each for each in definitions if kind.lower() in _names(each)]

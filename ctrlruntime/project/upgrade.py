@@ -1,11 +1,11 @@
 """The scaffold of a project, brought to a newer version by a three-way merge of each file.
 
-A merge needs the text that was scaffolded then. It could be made again by the old version, as kubebuilder does, but then that version would
-have to be installed, and run, for every upgrade; and a text that followed from the settings of that day would not come back. So a project
-keeps the texts it was given in one file, `.ctrlruntime/scaffold.json`, which belongs into version control: some ten kilobytes that nobody
-edits. `record` makes its text; `plan` merges in memory; `apply` writes what was planned, all of it or nothing.
+A merge needs the originally generated text. The old version could generate it again, as in kubebuilder, but it would have to be installed for every
+upgrade, and the settings may have changed since. So a project stores the generated texts in one file of about ten kilobytes,
+`.ctrlruntime/scaffold.json`, which belongs in version control. `record` returns its text; `plan` merges in memory; `apply` writes everything
+or nothing.
 
-The files below `config/` that are derived are not part of it: `ctrl manifests` writes them anew.
+The generated files below `config/` are not part of it: `ctrl manifests` writes them.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Outcome(StrEnum):
 
     ADDED = "added"
     UPDATED = "updated"
-    """Nobody had edited it: it is replaced."""
+    """Not edited: it is replaced."""
 
     MERGED = "merged"
     CONFLICT = "conflict"
-    """The same lines changed on both sides: they stand between <<<<<<< and >>>>>>>."""
+    """The same lines changed on both sides: both are between <<<<<<< and >>>>>>>."""
 
     KEPT = "kept"
     """It is left as it is, or stays away; `Step.note` says why."""
@@ -52,7 +52,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to one file. `before` and `after` are its texts; None when there is none."""
+    """The change of one file. `before` and `after` are its texts; None without one."""
 
     path: str
     outcome: Outcome

@@ -315,7 +315,7 @@ class Connection(asyncio.BufferedProtocol):
         self._handshake: asyncio.Future[None] | None = None
         self._has_farewell = False
         self._is_whole = True
-        """Whether an end of the connection is meant as one: TLS says so, and without TLS nobody can tell (RFC 8446, section 6.1)."""
+        """Whether the end of the connection is intended: TLS shows it, and without TLS it is unknown (RFC 8446, section 6.1)."""
 
         self._is_closed = False
         self._is_paused = False

@@ -5,7 +5,7 @@ as its standard input, in a process group of its own. It holds nothing but the s
 
 * A line comes through the pipe: the program gets SIGTERM, and SIGKILL after GRACE seconds.
 * The pipe closes without one, or we have another parent: the one that started us has died. The program gets SIGKILL
-  (a kube-apiserver whose etcd is gone would take long to end), and FOLDER (data, keys, logs) is removed, since nobody
+  (a kube-apiserver whose etcd is gone would take long to end), and FOLDER (data, keys, logs) is removed, since no other process
   else will.
 * The program ends: its exit code becomes ours.
 * We are killed: the kernel sends the program SIGKILL (Linux).

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class VirtualTimeDeadlockError(AssertionError):
-    """Every task waits, and there is no timer."""
+    """Every task waits, and no timer is set."""
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):

@@ -97,7 +97,7 @@ async def test_a_blocked_loop_is_an_error_in_time_and_the_work_is_never_begun(ot
         return list(runs)
 
     other.call_soon_threadsafe(release.wait)
-    with pytest.raises(EventLoopBlockedError, match=r"has not answered for 0\.02 s"):
+    with pytest.raises(EventLoopBlockedError, match=r"has not responded for 0\.02 s"):
         await run_on(other, work, begin_within=0.02)
     release.set()
 

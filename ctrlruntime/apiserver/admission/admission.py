@@ -90,7 +90,7 @@ class WebhookAdmission:
     ) -> None:
         """`mutates` and `validates` say which of the two kinds of configuration have an effect.
 
-        `decide` answers the conditions that ask what somebody may do; without it all may do everything.
+        `decide` responds to conditions that check permissions; without it everything is allowed.
         """
         self._kinds = kinds
         self._client = client

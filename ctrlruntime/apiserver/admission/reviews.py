@@ -26,7 +26,7 @@ _GO_KINDS: Mapping[type, str] = {str: "string", int: "number", float: "number", 
 
 
 class ReviewError(Exception):
-    """There is no decision of the webhook, and its failure policy counts; the message is kube-apiserver's."""
+    """The webhook made no decision, and its failure policy applies; the message is kube-apiserver's."""
 
     @classmethod
     def uncalled(cls, why: str) -> ReviewError:
@@ -85,7 +85,7 @@ def _resource(names: tuple[str, str, str]) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a webhook decided. `patch` are the bytes of a JSON patch, empty when there is none."""
+    """The decision of a webhook. `patch` are the bytes of a JSON patch, empty without one."""
 
     is_allowed: bool
     patch: bytes = b""

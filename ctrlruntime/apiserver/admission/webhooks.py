@@ -80,10 +80,10 @@ class Webhook:
     timeout: int
     """Seconds."""
     may_fail: bool
-    """failurePolicy Ignore: without an answer the request goes on."""
+    """failurePolicy Ignore: without a response the request continues."""
     rules: tuple[Rule, ...]
     is_exact: bool
-    """matchPolicy Exact: requests of an equivalent version are none of its business."""
+    """matchPolicy Exact: it is not called for requests of an equivalent version."""
     namespaces: LabelSelector
     objects: LabelSelector
     conditions: tuple[tuple[str, str], ...]

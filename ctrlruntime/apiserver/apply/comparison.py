@@ -31,20 +31,20 @@ UNOWNED: Final[FieldSet] = {
     "f:kind": {},
     "f:metadata": {".": {}, **{f"f:{name}": {} for name in _UNOWNED_METADATA}},
 }
-"""Fields that nobody owns."""
+"""Fields without an owner."""
 _APART: Final = frozenset({"apiVersion", "kind", "metadata"})
 """Fields of the root that are not compared like others."""
 
 
 class Changes(NamedTuple):
-    """What differs, without what nobody owns and what the write cannot set."""
+    """The differences, except for fields without an owner and fields that the write cannot set."""
 
     changed: FieldSet
     removed: FieldSet
 
 
 class Comparison:
-    """Two states of an object, compared in its own version at once, and in others when somebody asks."""
+    """Two states of an object, compared in its own version at once, and in others on demand."""
 
     def __init__(
         self,

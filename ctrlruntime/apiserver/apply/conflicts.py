@@ -1,4 +1,4 @@
-"""Conflicts of an apply: what others own, and how it is told."""
+"""Conflicts of an apply: fields of other managers, and their error messages."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def shown_step(key: str) -> str:
 
 
 def parse(fields: Any) -> FieldSet:
-    """Return a client's FieldsV1 in canonical form. Raises: ValueError when it is none."""
+    """Return a client's FieldsV1 in canonical form. Raises: ValueError if it is invalid."""
     if not isinstance(fields, dict):
         raise ValueError("fieldsV1 must be an object")  # noqa: TRY004 - of a client's data, not of a type of ours
     result: FieldSet = {}

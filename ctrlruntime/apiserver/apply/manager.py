@@ -43,7 +43,7 @@ class FieldManager:
         root: the type of its objects.
         api_version: the version in which they are written here.
         kind: as in the objects.
-        zero: the object from which a create begins: what the server's own type has without being told.
+        zero: the initial object of a create, with the fields that the server's own type always has.
         versions: the other versions of the kind.
         settles: whether the schema has changed, so that sets may name paths below what is one value now.
         sorts_fields: whether the order of keys in the JSON is ours to make (built-in kinds).

@@ -89,7 +89,7 @@ def _canonical_entry(entry: Document) -> Document:
 
 
 def write(ownership: Ownership, *, sorts_fields: bool) -> list[Document]:
-    """Return the entries in upstream's order. `sorts_fields`: the JSON keeps the order of keys, so they are put in theirs."""
+    """Return the entries in upstream's order. `sorts_fields`: the JSON keeps the order of keys, so they are sorted."""
     listed = [(owner, owned) for owner, owned in ownership.items() if owned.fields]
     if len(listed) > 1:
         listed.sort(key=_entry_order)

@@ -1,4 +1,4 @@
-"""What an apply takes away: fields that its manager applied before, does not apply now, and that nobody else owns.
+"""Fields that an apply removes: applied before by its manager, not applied now, and without another owner.
 
 `Pruning` decides it for one kind, in the versions that owners wrote in; `without` removes a set of paths from a tree.
 """
@@ -23,7 +23,7 @@ class Pruning:
         self._api_version = api_version
 
     def pruned(self, merged: Document, ownership: Ownership, former: Owned, named: FieldSet) -> Document:
-        """Return the object without what its manager owned (`former`), does not name now, and nobody else owns."""
+        """Return the object without the fields that its manager owned (`former`), does not apply now, and no other manager owns."""
         version = former.version
         if version == self._api_version and not difference(former.fields, named):
             return merged

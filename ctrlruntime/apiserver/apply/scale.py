@@ -1,7 +1,7 @@
 """Owners of a replica count: as entries of the object that is scaled, and as entries of the Scale that shows it.
 
 kube-apiserver translates them there and back around every write to `/scale`; this does the same, with its consequences: an entry that an
-update made comes back without its time, and beside the rest of what its manager owns.
+update made comes back without its time, and next to the other fields of its manager.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class ManagedFieldsTracker:
 
     @staticmethod
     def keep_times(document: Document, old: Document) -> None:
-        """Put back the old entries where nothing but their times differs: a write that changes nothing is none."""
+        """Restore the old entries if only their times differ: a write without a change does not count."""
         new, before = document["metadata"].get("managedFields"), old["metadata"].get("managedFields")
         if new and before and new != before and same_but_times(new, before):
             document["metadata"]["managedFields"] = before

@@ -1,4 +1,4 @@
-"""How the fields of a kind merge: which maps and lists are one value, and by what the items of the others are told apart.
+"""The merge strategy of the fields of a kind: which maps and lists are atomic, and the keys of list items.
 
 Read from OpenAPI (built-in kinds, from the recorded documents; custom kinds, from the schema of their version), and handed to `merge` as a
 graph of `Type`. A type is compiled when the first object of its kind is written, and shared by all that refer to it.
@@ -23,7 +23,7 @@ _ABSENT: Any = object()
 
 
 class ItemKeyError(ValueError):
-    """A list item cannot be told apart from the others; the text is upstream's."""
+    """A list item has no unique key; the text is upstream's."""
 
 
 class Type:
@@ -49,7 +49,7 @@ class Type:
         """A map whose fields have owners of their own."""
         self.fields: dict[str, Type] = {}
         self.extra: Type | None = None
-        """The type of fields that are not declared; None: there are no others."""
+        """The type of fields that are not declared; None: other fields are not allowed."""
         self.list_mode: ListMode = ""
         self.has_items = False
         """A list whose items have owners of their own."""
@@ -149,7 +149,7 @@ DEDUCED = _deduced()
 
 
 class Compiler:
-    """Compiles schemas into types; a named schema once, whoever refers to it."""
+    """Compiles schemas into types; a named schema once for all references."""
 
     def __init__(self) -> None:
         self._named: dict[str, Type] = {_QUANTITY: Type("untyped"), _RAW: UNTYPED}

@@ -1,4 +1,4 @@
-"""Service account tokens: made for whoever may ask for them, and believed while what they stand for exists.
+"""Service account tokens: issued on request, and valid while their objects exist.
 
 A token names its account by uid, and perhaps a Pod, Secret or Node it is bound to; each use looks whether they are still
 there, so a deleted account's token ends at once. Signatures are checked once for each token and remembered.

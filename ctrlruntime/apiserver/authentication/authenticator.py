@@ -27,7 +27,7 @@ class Authenticator:
     def __init__(self, accounts: AccountTokens, tokens: Mapping[str, TokenUser] | None = None) -> None:
         self.accounts = accounts
         self.tokens: dict[str, User] = {}
-        """Static bearer tokens and whom they stand for; change them by `add_token` and `remove_token`."""
+        """Static bearer tokens and their users; change them with `add_token` and `remove_token`."""
         self._certificates: dict[bytes, User | None] = {}
         for token, user in (tokens or {}).items():
             self.add_token(token, user)

@@ -1,4 +1,4 @@
-"""Impersonation: asking as somebody else, by the Impersonate-* headers.
+"""Impersonation: requests as another user, with the Impersonate-* headers.
 
 Kubernetes 1.36 has two ways to permit it. The older: the verb `impersonate` on the user, each group, the uid and each
 extra. The narrower: a verb for the kind of user (`impersonate:user-info`, `…:serviceaccount`, `…:arbitrary-node`) and one
@@ -76,7 +76,7 @@ class Impersonation:
         self._last: dict[str, str] = {}
 
     def assume(self, requester: User, wanted: User, attributes: AuthorizationAttributes) -> User:
-        """Return the user to go on as. Raises: Forbidden; `attributes` are what the request then does."""
+        """Return the user of the request. Raises: Forbidden; `attributes` are those of the request."""
         refused: Forbidden | None = None
         for way in self._ways(requester, wanted):
             problem = self._problem(requester, way, attributes)

@@ -1,6 +1,6 @@
 """The key that signs service account tokens: JSON Web Tokens by RS256 or ES256 and its larger curves.
 
-`cryptography` does the work and is imported when the key is made; a server whose tokens nobody asks for does not pay.
+`cryptography` is imported when the key is created, so a server without token requests does not pay for it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def account_groups(namespace: str) -> tuple[str, str]:
 
 
 def account_of(user: str) -> tuple[str, str] | None:
-    """Return (namespace, name) of the service account that a user name stands for; None when it is not an account's."""
+    """Return (namespace, name) of the service account of a user name; None if it is another user."""
     if not user.startswith(_ACCOUNT):
         return None
     namespace, _, name = user[len(_ACCOUNT) :].partition(":")

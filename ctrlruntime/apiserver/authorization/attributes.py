@@ -24,7 +24,7 @@ class User:
 
 
 def user_info(user: UserIdentity) -> Document:
-    """Return a user as UserInfo, the form in which reviews and webhooks are told of one."""
+    """Return a user as UserInfo, as in reviews and webhooks."""
     info: Document = {"username": user.name}
     if user.uid:
         info["uid"] = user.uid

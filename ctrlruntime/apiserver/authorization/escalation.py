@@ -1,4 +1,4 @@
-"""Nobody grants what they do not hold: the checks before a role or a binding is written.
+"""Escalation rules: checks before a role or a binding is written, so that users grant only permissions they have.
 
 Takes the decisions of `RBAC`; hands the writer one `check` for all four kinds. The verbs `escalate` (on roles) and `bind`
 (on the role that a binding names) lift it, as does the group system:masters.

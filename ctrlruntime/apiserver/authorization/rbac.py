@@ -35,7 +35,7 @@ class _Grant:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """All a user holds in one place; `missing` names the roles that bindings name and nobody has."""
+    """All permissions of a user; `missing` names roles in bindings that do not exist."""
 
     rules: Sequence[Rule]
     missing: Sequence[tuple[str, str]]
@@ -62,7 +62,7 @@ class RBAC:
             self._watched = True
 
     def invalidate(self) -> None:
-        """Forget what was collected; the next decision reads roles and bindings anew."""
+        """Drop the cached data; the next decision reads roles and bindings again."""
         self._grants = None
 
     def allowed(self, user: User, attributes: AuthorizationAttributes) -> tuple[bool, str]:
@@ -96,7 +96,7 @@ class RBAC:
         return Holdings(rules, missing)
 
     def role_rules(self, ref: Document, namespace: str) -> Sequence[Rule] | None:
-        """Return the rules of the role that a roleRef names; None when there is no such role."""
+        """Return the rules of the role in a roleRef; None if it does not exist."""
         resource, scope, name = _named_role(ref, namespace)
         role = self._api.get(GROUP, resource, scope, name)
         return None if role is None else role.get("rules") or ()

@@ -67,12 +67,12 @@ def build(
 ) -> list[Controller]:
     """Return the controllers to run; None means all of them (see ALL).
 
-    `pod_ready_delay` is the seconds from a pod's binding to its readiness. Without `nodes` there is no node, no
+    `pod_ready_delay` is the seconds from a pod's binding to its readiness. Without `nodes` there is neither a node nor
     scheduler and no kubelet, and pods stay Pending. `root_ca` is the PEM text for `kube-root-ca.crt`. Without `make_token` no Secret is
     filled with a service account's token. `event_ttl` is the seconds an Event lives.
 
     Raises:
-        ConfigError: a name is no controller's.
+        ConfigError: a name is not the name of a controller.
 
     """
     chosen = ALL if names is None else tuple(names)

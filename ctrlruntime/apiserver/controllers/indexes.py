@@ -1,6 +1,6 @@
 """The completion indexes of an Indexed Job: which are done, which have failed for good, which are open.
 
-In a status they stand as text: `0,2-4`.
+In a status they are text: `0,2-4`.
 """
 
 from __future__ import annotations

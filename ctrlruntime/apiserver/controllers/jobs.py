@@ -1,6 +1,6 @@
 """Jobs: pods until enough have succeeded, or too many have failed.
 
-As upstream, every pod carries a finalizer until it is counted, so a finished pod that somebody deletes still counts;
+As upstream, every pod has a finalizer until it is counted, so a finished pod that a client deletes still counts;
 and a Job ends in two steps: first the condition that decides (SuccessCriteriaMet, FailureTarget), then, when its pods
 have ended, the one that ends it (Complete, Failed). One thing is not as upstream: a pod that replaces a failed one is
 made at once, not after a backoff of ten seconds and more.

@@ -28,7 +28,7 @@ _PRESSURES: Final = (("MemoryPressure", "Memory"), ("DiskPressure", "Disk"), ("P
 
 
 class Nodes:
-    """Keeps the node registered and ready, whoever deletes it."""
+    """Keeps the node registered and ready, even if a client deletes it."""
 
     name = "node"
 

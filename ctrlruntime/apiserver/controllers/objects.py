@@ -60,7 +60,7 @@ def owner_keys(kind: str) -> Callable[[Change], Iterable[Key]]:
 
 
 def matching_keys(api: API, group: str, resource: str) -> Callable[[Change], Iterable[Key]]:
-    """Map a change of an object nobody controls to the objects of a kind whose selector picks it."""
+    """Map a change of an object without a controller to the objects of a kind whose selector matches it."""
 
     def keys(change: Change) -> Iterable[Key]:
         obj = change.object

@@ -33,7 +33,7 @@ class Discovery:
         return body, f'"{hashlib.sha512(body).hexdigest().upper()}"'
 
     def legacy(self, path: str) -> bytes | None:
-        """Return the legacy document at a path, or None when there is none."""
+        """Return the legacy document at a path, or None if it does not exist."""
         if path == "/apis":
             return self._cached(path, lambda: encode(self._group_list()))
         recorded = recorded_discovery()["legacy"]

@@ -1,7 +1,7 @@
 """OpenAPI v3: the recorded documents, one generated for every version of a custom group, and the index with their hashes.
 
 kubectl needs three things of a generated document: the kind is found through `paths`; server-side validation is used only when PATCH has
-the `fieldValidation` parameter; strategic merge only when PATCH accepts it (so it must not stand there for custom resources).
+the `fieldValidation` parameter; strategic merge only when PATCH accepts it (so it must not be listed for custom resources).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class OpenAPI:
         return encode({"paths": paths})
 
     def document(self, key: str) -> tuple[bytes, str] | None:
-        """Return (body, hash) of a document, or None when there is none."""
+        """Return (body, hash) of a document, or None if it does not exist."""
         self._refresh()
         body = self._documents.get(key)
         return None if body is None else (body, self._hashes[key])

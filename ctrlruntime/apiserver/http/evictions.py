@@ -1,7 +1,7 @@
 """`pods/eviction`: a delete that asks the PodDisruptionBudgets first, with kube-apiserver's answers.
 
 The budget's status is the ledger: an eviction takes one from `disruptionsAllowed` and notes the pod, so two at once
-cannot both pass; the controller counts anew when the pod has gone.
+cannot both pass; the controller counts again when the pod is deleted.
 """
 
 from __future__ import annotations

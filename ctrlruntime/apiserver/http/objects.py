@@ -50,7 +50,7 @@ _UNDECODABLE = (
     "is missing in",
     "unknown conversion",
 )
-"""What is said of a patched object that is none; the patch is refused then, and not the object."""
+"""The error for a patched document that is not an object; then the patch is rejected, and not the object."""
 _LARGEST_PATCH = 10_000
 _LARGEST_COPY = 3 * 1024 * 1024
 

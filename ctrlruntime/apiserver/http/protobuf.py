@@ -43,7 +43,7 @@ def decode(body: bytes) -> Document:
     """Return the JSON tree of a protobuf body, apiVersion and kind included.
 
     Raises:
-        ValueError: the body is no such envelope, is cut off or damaged, or its kind is not built in.
+        ValueError: the body is not such an envelope, is truncated or damaged, or its kind is not built in.
 
     """
     if not body.startswith(MAGIC):

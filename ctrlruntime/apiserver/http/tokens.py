@@ -26,7 +26,7 @@ _KIND: Final = "TokenRequest"
 _KEYS_TYPE: Final = "application/jwk-set+json"
 _SHORTEST, _LONGEST, _USUAL = 600, 2**32, 3600
 _KUBELETS: Final = 3607
-"""The seconds kubelets ask for: such a token lives a year, for Pods that read theirs only once, and warns after this time."""
+"""The seconds that kubelets request: such a token lives a year, for Pods that read it only once, and warns after this time."""
 _YEAR: Final = 365 * 24 * 3600
 _REQUESTS: Final = Resource(_GROUP, "v1", "tokenrequests", "tokenrequest", _KIND, namespaced=True, verbs=("create",))
 """A resource that no path names: by it the bodies are read."""

@@ -24,7 +24,7 @@ def apply(document: Any, operations: Sequence[Operation], *, copy_limit: int | N
     Args:
         document: the tree that is patched.
         operations: the decoded patch.
-        copy_limit: bytes of JSON that `copy` operations may add in all, since each of them can double a document; None is no limit.
+        copy_limit: bytes of JSON that `copy` operations may add in total, since each of them can double a document; None: no limit.
 
     Raises:
         PatchError: an operation is malformed or does not apply, a test fails, or the limit is exceeded.

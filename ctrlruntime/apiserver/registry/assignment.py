@@ -46,7 +46,7 @@ def assign(group: str, kind: str, document: Document, api: API, *, old: Document
 
 
 def confirm_account(document: Document, api: API) -> None:
-    """What the admission plugin ServiceAccount does, but for the token's volume: name the account and see that it is there.
+    """Do what the admission plugin ServiceAccount does, except for the token's volume: set the account and check that it exists.
 
     Raises: Forbidden when it is not.
     """

@@ -1,4 +1,4 @@
-"""Built-in kinds that are served twice from one store: HorizontalPodAutoscaler v1 beside v2, Event of events.k8s.io beside core.
+"""Built-in kinds served in two versions from one store: HorizontalPodAutoscaler v1 and v2, Event of events.k8s.io and core.
 
 Each entry names the table and the two functions between the served version and the canonical one (v2, core). They change the tree
 they are given; the caller reads the result with the Go type, which drops what the version does not have.

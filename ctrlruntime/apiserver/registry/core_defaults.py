@@ -1,4 +1,4 @@
-"""Defaults of namespaces, nodes, configuration and what stands beside them."""
+"""Defaults of namespaces, nodes, configuration and related kinds."""
 
 from __future__ import annotations
 

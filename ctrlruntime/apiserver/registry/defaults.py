@@ -1,6 +1,6 @@
 """Defaults of built-in kinds: which function sets them for which kind.
 
-OpenAPI does not hold these defaults, so they are written by hand, a function a kind, in the modules beside this one, by field of work:
+OpenAPI does not have these defaults, so they are written by hand, one function for each kind, in these modules by area:
 pods, workloads, networks, storage, core, policies. Each takes an object that was read as its Go type and changes it in place. What needs
 to know what else exists is not here but in `assignment`.
 """

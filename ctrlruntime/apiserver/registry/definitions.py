@@ -134,7 +134,7 @@ class Definitions(Hook):
         self._serve(document, closes_watches=False, name=document["metadata"]["name"])
 
     def resume_deletion(self, document: Document) -> None:
-        """Go on with a deletion that had begun."""
+        """Continue a deletion that was started."""
         self._delete_instances(document)
 
     # Names and serving

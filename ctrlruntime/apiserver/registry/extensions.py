@@ -30,7 +30,7 @@ class WriteExtensions:
     on_change: list[Callable[[str, str, Change], None]] = field(
         default_factory=list[Callable[[str, str, Change], None]]
     )
-    """Told of every change, with group and plural."""
+    """Called for every change, with group and plural."""
     admission: Admission | None = None
     escalation_check: EscalationCheck | None = None
     fields: FieldTracker | None = None
@@ -44,7 +44,7 @@ class WriteExtensions:
         return self.hooks.get(resource.stored_as, _NO_HOOK)
 
     def admission_of(self, resource: Resource, subresource: str, operation: Operation) -> Admission | None:
-        """Return whom to ask about such a write, or None when nobody wants to know."""
+        """Return the webhooks to call for such a write, or None without any."""
         admission = self.admission
         if admission is None or not admission.is_wanted(resource.group, resource.plural, subresource, operation):
             return None

@@ -1,6 +1,6 @@
 """Whether an object may be stored: the rules of metadata, of its kind or its schema, and of what its kind adds.
 
-The modules beside this one hold the rules; here they are asked in kube-apiserver's order, and their causes become one answer.
+Other modules have the rules; here they are called in kube-apiserver's order, and their causes become one response.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from ctrlruntime.apiserver.registry.strategies import METADATA, Strategy
 _NODE = ("", "nodes")
 _SYSTEM = ("uid", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _KEEPS_GENERATION = frozenset({"status", "finalize", "approval", "binding"})
-"""Subresources whose writes are no change of what is wanted, whatever they change."""
+"""Subresources whose writes never change the desired state."""
 
 
 def prepare_create(resource: Resource, strategy: Strategy, document: Document, *, uid: str, moment: str) -> None:
@@ -135,7 +135,7 @@ def _keep_all_but_resources(document: Document, old: Document) -> None:
 def bump_generation(
     resource: Resource, strategy: Strategy, document: Document, old: Document, subresource: str
 ) -> None:
-    """Count a change of what is wanted; status, metadata (with Deployment's exception) and bindings are none."""
+    """Count a change of the desired state; status, metadata (except for Deployment) and bindings do not count."""
     if not strategy.has_generation or subresource in _KEEPS_GENERATION:
         return
     ignored = {"metadata", "status"} if resource.has_status else {"metadata"}

@@ -1,4 +1,4 @@
-"""Documents become records here: encoded in the version they are stored in, swapped in their table, told to who listens.
+"""Converts documents to records: encoded in the storage version, stored in their table, with events for listeners.
 
 The parts of the writer hand over what they have prepared and validated; nothing awaits but the conversion by a webhook, which the writer
 asks for beforehand.

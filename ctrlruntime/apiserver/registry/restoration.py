@@ -1,7 +1,7 @@
 """States as a whole: what a data file holds comes back at the start, and a reset goes back to the beginning.
 
 Both replace the records of tables without events. Watches end, older versions cannot be read any more (410: clients list again), and
-whoever listens inside hears of what went and what came. Definitions come first, so that their kinds are served when their objects
+internal listeners are notified of removed and added objects. Definitions come first, so that their kinds are served when their objects
 are placed.
 """
 
@@ -72,7 +72,7 @@ class Beginning:
 
 
 def clear(registry: Registry, kept: Mapping[TableName, Mapping[Key, Record]] | None = None) -> None:
-    """Remove every object but those in `kept`, and serve the built-in kinds alone. Versions go on upwards."""
+    """Remove every object except those in `kept`, and serve only the built-in kinds. Versions keep increasing."""
     kept = kept or {}
     store = registry.store
     revision = store.next_revision()

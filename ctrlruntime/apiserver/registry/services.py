@@ -1,6 +1,6 @@
 """Addresses and ports of Services: what an update keeps of them, and which ones a Service gets.
 
-`prepare` stands between defaults and validation; `ServiceAddresses` gives addresses and node ports out at the moment of
+`prepare` runs between defaults and validation; `ServiceAddresses` assigns addresses and node ports at the moment of
 the write, so nothing may await between it and the store. What is taken is read from the stored Services.
 """
 

@@ -73,7 +73,7 @@ _EVENT_FIELDS: Fields = {
     "source": lambda event: _at("source.component")(event) or _at("reportingComponent")(event),
 }
 METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
-"""What a client may set of the metadata, beside the name."""
+"""The metadata that a client may set, except for the name."""
 _GENERATION = Strategy(has_generation=True)
 _LOCKED_GENERATION = Strategy(has_generation=True, needs_version=True)
 _UPSERT = Strategy(creates_on_update=True)

@@ -16,7 +16,7 @@ def put(tree: Document, name: str, value: Any) -> None:
 
 
 def ensure_spec(document: Document) -> Document:
-    """Return the spec, which is made where there is none."""
+    """Return the spec, and create it if it is missing."""
     spec: Document = document.setdefault("spec", {})
     return spec
 
@@ -29,7 +29,7 @@ def items(tree: Document, name: str) -> Iterator[Document]:
 
 
 def inner(tree: Document, *path: str) -> Document | None:
-    """Return the object at a path, or None where there is none."""
+    """Return the object at a path, or None if it does not exist."""
     value: Any = tree
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None

@@ -1,6 +1,6 @@
 """Validation of built-in kinds: which rules hold for which kind.
 
-The rules stand in the modules beside this one, by field of work: pods, workloads, networks, storage, policies,
+The rules are in separate modules by area: pods, workloads, networks, storage, policies,
 webhooks. They are never stricter than kube-apiserver and say what it says. Metadata is checked elsewhere, for all
 kinds alike. Takes an object that was read as its Go type and defaulted.
 """

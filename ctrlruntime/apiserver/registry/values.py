@@ -1,7 +1,7 @@
 """Checks of single values that the rules of many kinds share: names, labels, selectors, numbers, addresses.
 
 Each yields the causes kube-apiserver would give, in its words. Takes parts of objects that were read as their Go type;
-`metadata` and the validation of the kinds stand on it.
+`metadata` and the validation of the kinds use it.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def share_causes(value: Any, path: str) -> Iterator[StatusCause]:
 
 
 def percentage(value: Any) -> int | None:
-    """Return the number before the `%`; None when there is none."""
+    """Return the number before the `%`; None if it is not a percentage."""
     return int(value[:-1]) if isinstance(value, str) and _PERCENT.match(value) else None
 
 
@@ -220,7 +220,7 @@ def immutable_causes(document: Document, old: Document | None, *paths: str) -> I
 
 
 def at(document: Document | None, path: str) -> Any:
-    """Return what stands at a dotted path, or None."""
+    """Return the value at a dotted path, or None."""
     value: Any = document
     for name in path.split("."):
         value = (value or {}).get(name)

@@ -1,9 +1,9 @@
 """Every write: create, update, delete, in the order of steps that kube-apiserver takes.
 
 A write reads the present record, makes the new object (edit, who owns which field, mutating admission, what only the server sets,
-validation, validating admission) and swaps one record in the table. Only admission and conversion await, and only where somebody asked
+validation, validating admission) and replaces one record in the table. Only admission and conversion await, and only with webhooks
 for them; when another write came in between, the steps are taken again on its result. From the last look at the table to the swap
-nothing awaits, so a write is atomic on the loop. The steps themselves stand in `creation`, `update` and `deletion`; what others add to
+nothing awaits, so a write is atomic on the loop. The steps themselves are in `creation`, `update` and `deletion`; what others add to
 them is in `extensions`.
 """
 

@@ -28,7 +28,7 @@ class WriteOptions:
     """Who owns what is written, in managedFields; of a client that named none: the first part of its user agent."""
     user: UserIdentity | None = None
     is_inside: bool = False
-    """By one of the server's own controllers: they grant what they are told to, whatever they hold."""
+    """By one of the server's own controllers: they may grant permissions that they do not have."""
     duplicates: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
     is_patch: bool = False
@@ -111,7 +111,7 @@ class SubresourceView:
 
 @dataclass(slots=True)
 class Pending:
-    """A write under way: the record it began from (None for a create) and the document it has come to."""
+    """A running write: its initial record (None for a create) and its current document."""
 
     resource: Resource
     strategy: Strategy

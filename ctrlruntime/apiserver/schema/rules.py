@@ -1,6 +1,6 @@
 """CEL rules of a schema (`x-kubernetes-validations`): compiled once a version, evaluated on every write, with upstream's messages.
 
-A `RuleNode` mirrors the part of a schema that has rules at or below it; where there are none there is no node, and `ctrlruntime.cel` is
+A `RuleNode` mirrors the part of a schema that has rules at or below it; without rules it has no node, and `ctrlruntime.cel` is
 not even imported. A rule that fails on a value that did not change is a warning, not a failure (ratcheting), unless it looks at the
 old value.
 """
@@ -266,7 +266,7 @@ _PATH = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 
 
 def normalized_path(path: str, schema: Mapping[str, Any]) -> str | None:
-    """Return a rule's fieldPath as it is appended to the object's (`.a.b[key]`); None when it leads nowhere in the schema."""
+    """Return a rule's fieldPath as appended to the object's (`.a.b[key]`); None if the schema does not have this field."""
     at, result = 0, ""
     while at < len(path):
         found = _PATH.match(path, at)

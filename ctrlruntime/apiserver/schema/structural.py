@@ -485,7 +485,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Structural:
 
 
 _LAST = "\x7f"
-"""Begins the names of unknown fields in the metadata of embedded objects: they are told after all others."""
+"""The prefix of unknown fields in the metadata of embedded objects: they are reported after all others."""
 
 
 def _fit_embedded(value: Document, prefix: str, unknown: list[str]) -> None:

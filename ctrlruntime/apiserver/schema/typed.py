@@ -2,7 +2,7 @@
 
 A tree from outside becomes the tree that decoding it into the Go type and encoding it again would give: unknown fields go (and are
 reported), wrong JSON types are refused with encoding/json's words, nulls and empty `omitempty` fields go, structs and fields without
-`omitempty` are filled with their zero, keys stand in the order of the Go struct. The result shares nothing with what came in.
+`omitempty` are set to their zero, keys have the order of the Go struct. The result shares nothing with the input.
 """
 
 from __future__ import annotations

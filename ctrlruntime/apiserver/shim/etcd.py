@@ -1,4 +1,4 @@
-"""Stands in for etcd where a harness insists on starting one: answers /health, holds nothing, ends on SIGTERM.
+"""Replaces etcd for a harness that must start one: responds to /health, stores nothing, ends on SIGTERM.
 
 Our kube-apiserver keeps its objects itself and never calls it. It is a script, started by its path with the interpreter's isolated
 mode and no site packages, so it holds nothing but the standard library and imports little: it answers some 20 ms after its start.

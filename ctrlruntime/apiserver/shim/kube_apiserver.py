@@ -1,4 +1,4 @@
-"""Stands in for kube-apiserver: understands its flags and serves with the embedded server, without simulated controllers.
+"""Replaces kube-apiserver: accepts its flags and serves with the embedded server, without simulated controllers.
 
 It is a script, started by its path. Flags, help and version need nothing but the standard library, so a harness that asks for them
 does not wait; the server is imported when it is to serve.
@@ -108,7 +108,7 @@ class Flags:
 
 
 def parse(arguments: Sequence[str]) -> Flags:
-    """Read the flags as kube-apiserver does, but for unknown ones, which are passed over with a warning. Raises: UsageError."""
+    """Read the flags as kube-apiserver does. Unknown ones are skipped with a warning. Raises: UsageError."""
     flags = Flags()
     rest = list(arguments)
     while rest:

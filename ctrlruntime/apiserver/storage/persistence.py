@@ -36,7 +36,7 @@ _RETRY: Final = 1.0
 """Seconds until a failed transaction is tried again."""
 _OURS: Final = stat.S_IRUSR | stat.S_IWUSR
 _FURTHER: Final = ("-wal", "-shm", "-journal")
-"""What SQLite adds to the names of the files it keeps beside a database."""
+"""The suffixes of the files that SQLite keeps next to a database."""
 _TABLES: Final = """
 CREATE TABLE objects (
     api_group TEXT NOT NULL, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,

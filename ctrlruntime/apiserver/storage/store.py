@@ -25,7 +25,7 @@ class Store:
         self._tables: dict[tuple[str, str], Table] = {}
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self.note: Note | None = None
-        """Told of every write when the server keeps a data file."""
+        """Called for every write if the server has a data file."""
 
     def table(self, group: str, plural: str) -> Table:
         """Return the table of a resource, made on first use."""

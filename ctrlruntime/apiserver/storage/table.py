@@ -1,7 +1,7 @@
 """One stored resource: its records, their history, and who watches it.
 
-Records hold bytes. A write swaps the record, appends an event and wakes the subscriptions, without an await in between: there are no
-locks. Below the history lies nothing: a reader who asks for an older revision is told that it is gone (None).
+Records have bytes. A write replaces the record, appends an event and notifies the subscriptions, without an await in between, so it needs no
+locks. Nothing is older than the history: a read of an older revision returns None.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Table:
         self._keys[:] = sorted(self.records)
 
     def tell(self, change: Change) -> None:
-        """Let the listeners hear of a change that was no write."""
+        """Notify the listeners of a change without a write."""
         for listener in tuple(self._listeners):
             listener(change)
 

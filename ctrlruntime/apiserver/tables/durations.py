@@ -35,7 +35,7 @@ def duration(seconds: float) -> str:
 
 
 def age(timestamp: Any, now: datetime) -> str:
-    """Return the time from an RFC 3339 timestamp to `now`; `<unknown>` when there is none, `<invalid>` when it cannot
+    """Return the time from an RFC 3339 timestamp to `now`; `<unknown>` without one, `<invalid>` when it cannot
     be read.
     """
     if not timestamp:
@@ -45,7 +45,7 @@ def age(timestamp: Any, now: datetime) -> str:
 
 
 def moment_of(timestamp: Any) -> datetime | None:
-    """Return the moment of an RFC 3339 timestamp, or None when it is none."""
+    """Return the moment of an RFC 3339 timestamp, or None if it is invalid."""
     if not isinstance(timestamp, str) or "T" not in timestamp:
         return None
     try:

@@ -179,7 +179,7 @@ def _collections() -> Iterator[Declared]:
 
 
 def find_key(items: dict[Any, Any], wanted: Any) -> tuple[Any] | None:
-    """Return the map's own key that equals the wanted one, in a tuple; None when there is none."""
+    """Return the map's own key that equals the given one, in a tuple; None if it does not exist."""
     kind = type(wanted)
     if kind is str:
         return (wanted,) if wanted in items else None
@@ -202,7 +202,7 @@ def at_key(items: dict[Any, Any], wanted: Any) -> Any:
 
 
 def at_index(items: list[Any], index: Any) -> Any:
-    """Return a list's item. Raises: EvaluationError when there is none."""
+    """Return a list's item. Raises: EvaluationError if it does not exist."""
     if isinstance(index, float):
         raise EvaluationError(f"unsupported index: {double_text(index)}")
     if not isinstance(index, int) or isinstance(index, bool):

@@ -35,7 +35,7 @@ def heads(entries: Entries) -> list[str]:
 def chain(entries: Entries, start: str) -> Iterator[str]:
     """Yield the entries that follow from one by `replaces`, that one first, as far as something new comes.
 
-    What the channel skips ends it: nobody is upgraded by way of that.
+    A skipped release ends it: no upgrade goes through it.
     """
     skipped = _skipped(entries)
     seen: set[str] = set()
@@ -51,7 +51,7 @@ def chain(entries: Entries, start: str) -> Iterator[str]:
 def cycle(entries: Entries, start: str) -> list[str]:
     """Return the circle that `replaces` leads to from an entry, from the first name that comes again to that name; empty without one.
 
-    It is looked for as far as `chain` goes: what is skipped may be in a circle, for nobody goes there.
+    It is searched as far as `chain` goes: skipped releases may form a circle, because no upgrade goes there.
     """
     path = list(chain(entries, start))
     again = entries[path[-1]].replaces if path else ""

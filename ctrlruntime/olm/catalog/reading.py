@@ -1,4 +1,4 @@
-"""A catalog as it stands in files: blobs, which are documents with a schema. What is wrong with them is kept, not raised."""
+"""A catalog in files: blobs, which are documents with a schema. Problems are collected, not raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of a catalog: what a catalog server refuses, and what strands somebody who wants to upgrade."""
+"""The checks of a catalog: errors that a catalog server rejects, and releases without an upgrade."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The assembly of a ClusterServiceVersion: what goes into it, what stays beside it."""
+"""The assembly of a ClusterServiceVersion: what goes into it, and what stays in separate files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Sources:
     """For each kind that a controller reconciles, the kinds it owns."""
 
     extra_service_accounts: Sequence[str] = ()
-    """ServiceAccounts beside those of Deployments whose permissions OLM shall grant."""
+    """ServiceAccounts other than those of Deployments, whose permissions OLM grants too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Assembled:
 
 
 def assemble(sources: Sources, *, warn: Warn = warn) -> Assembled:
-    """Return the ClusterServiceVersion and what stands beside it; the same sources give the same.
+    """Return the ClusterServiceVersion and the separate files; the same sources give the same.
 
     `warn` takes the text of each warning. Raises: GenerateError, of one line, for what cannot become a bundle.
     """

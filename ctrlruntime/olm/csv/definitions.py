@@ -1,6 +1,6 @@
 """Owned definitions: how catalogs and consoles present the project's kinds, an entry for each version that is served.
 
-What the base says of a kind wins, field by field; descriptors are told apart by their paths. Entries of the base keep their places.
+Values in the base override others, field by field; descriptors are identified by their paths. Entries of the base keep their places.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 def deployments(objects: Objects) -> list[Document]:
     """Return the entries of the Deployments, which are taken out. WATCH_NAMESPACE follows the namespaces an OperatorGroup targets.
 
-    Raises: GenerateError when there is none: the Operator Lifecycle Manager installs Deployments and nothing else that runs.
+    Raises: GenerateError without one: the Operator Lifecycle Manager installs Deployments and no other workloads.
     """
     found = objects.deployments
     if not found:

@@ -1,8 +1,8 @@
 """Descriptors: how a console shows the fields of spec and status, from the classes.
 
 Each field of spec and status has one, and below them each that holds one value; objects and lists of objects deeper down have one when
-`OLMDescriptor` stands there. Lists of plain values, maps and objects of built-in types (a Container, a LabelSelector) are one value.
-Where there is no class, the fields of spec and status are those of the definition's schema.
+`OLMDescriptor` is set there. Lists of plain values, maps and objects of built-in types (a Container, a LabelSelector) are one value.
+Without a class, the fields of spec and status are those of the definition's schema.
 """
 
 from __future__ import annotations

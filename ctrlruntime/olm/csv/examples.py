@@ -15,7 +15,7 @@ ANNOTATION: Final = "alm-examples"
 
 
 def examples(objects: Objects) -> str:
-    """Return the objects of defined kinds as a JSON text; empty when there are none. They are taken out.
+    """Return the objects of defined kinds as a JSON text; empty without any. They are taken out.
 
     They have no namespace: a console makes them in the one a person works in.
     """

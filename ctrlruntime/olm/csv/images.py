@@ -31,9 +31,9 @@ class _Named(NamedTuple):
 def related_images(
     deployments: Sequence[Mapping[str, Any]], said: Iterable[Mapping[str, Any]], warn: Warn
 ) -> list[Document]:
-    """Return the entries: those of the base that no variable names, as they stand, then those of variables, by name.
+    """Return the entries: those of the base without a variable, unchanged, then those of variables, by name.
 
-    A name that stands for different images in two places gets the Deployment, and where need be the container, in front. An image with
+    A name with different images in two places gets the Deployment, and if needed the container, as a prefix. An image with
     several names has one entry, without a name. Raises: GenerateError for a variable without a value of its own.
     """
     found = _distinct(list(dict.fromkeys(_variables(deployments))))
@@ -54,7 +54,7 @@ def related_images(
 def with_own_images(deployments: Sequence[Mapping[str, Any]], related: Sequence[Mapping[str, Any]]) -> list[Document]:
     """Return the entries, and one more for each image that containers run and no entry has, named after the container.
 
-    A name that stands for another image, too, gets the Deployment in front.
+    A name that also has another image gets the Deployment as a prefix.
     """
     entries = [dict(each) for each in related]
     images = {each.get("image") for each in entries}

@@ -1,7 +1,7 @@
 """Permissions: what the roles bound to the operator's ServiceAccounts allow, by account.
 
 The Operator Lifecycle Manager makes the accounts, roles and bindings itself, in the namespace it installs into. Roles that are bound to
-nobody here, for people to be given, stay files; so do bindings to roles that are not among the objects, or of other namespaces.
+no account here, for people to be given, stay files; so do bindings to roles that are not among the objects, or of other namespaces.
 """
 
 from __future__ import annotations

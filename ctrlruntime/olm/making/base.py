@@ -100,7 +100,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseFile:
-    """The base as it shall be. `change` is None when it is so already."""
+    """The new base. `change` is None if it is unchanged."""
 
     path: Path
     change: Change | None

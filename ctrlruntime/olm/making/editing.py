@@ -1,7 +1,7 @@
 """Values set in a YAML text that is a person's: its comments, its order and its line breaks stay.
 
-The lines of a value are replaced where they stand. What comes out is read again: when it does not say what was wanted (anchors, maps in
-one line, and what else there is), the whole is written anew instead, and the caller is told.
+The lines of a value are replaced in place. The result is read again: if it does not have the new value (anchors, maps in
+one line, and other cases), the whole file is written instead, and the caller is notified.
 """
 
 from __future__ import annotations

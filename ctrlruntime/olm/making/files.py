@@ -132,7 +132,7 @@ def annotations_in(text: str) -> Mapping[str, Any]:
 
 
 def dockerfile(name: str, annotations: Mapping[str, Any], *, with_tests: bool) -> str:
-    """Return the Dockerfile of the bundle in the folder `name`, built from the folder beside which it stands."""
+    """Return the Dockerfile of the bundle in the folder `name`, built from the parent folder."""
     labels = "".join(f"LABEL {_quoted(key)}={_quoted(value)}\n" for key, value in annotations.items())
     tests = Path(CONFIG_FILE).parent.as_posix()
     copied = (MANIFESTS, METADATA, *((tests,) if with_tests else ()))

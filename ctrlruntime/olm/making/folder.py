@@ -1,4 +1,4 @@
-"""The folder a bundle is made in: what stands there already has to be a bundle, or the beginning of one."""
+"""The output folder of a bundle: existing content must be a bundle, or the start of one."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleIdentity:
-    """What a bundle is called, and where it stands in a catalog."""
+    """The name of a bundle, and its place in a catalog."""
 
     package: str
     version: str
@@ -45,7 +45,7 @@ class BundleIdentity:
 
 
 def identity_of(given: Given, existing: Bundle | None, name: str) -> BundleIdentity:
-    """Return the identity of a bundle; `name` is the package's when nobody says another one.
+    """Return the identity of a bundle; the default of `name` is the package.
 
     Raises: ConfigError for what is missing or cannot be a version, a channel or a package.
     """

@@ -21,13 +21,13 @@ _VERSIONS: Final = frozenset({"v1", "v2"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """What a registry knows somebody by."""
+    """The login for a registry."""
 
     file: Path
-    """Where it stands."""
+    """The file that has it."""
 
     basic: str = field(default="", repr=False)
-    """Name and password as a header of basic authentication has them; empty: there are none."""
+    """Name and password as a header of basic authentication; empty without them."""
 
     refresh_token: str = field(default="", repr=False)
     """What the registry's token service takes in the place of a password."""
@@ -56,7 +56,7 @@ class Logins:
         self._files = [file for path in self.places if (file := _read(path)) is not None]
 
     def of(self, reference: Reference) -> Login | None:
-        """Return the login for an image, None when no file holds one. Raises: ConfigError for an entry that is none."""
+        """Return the login for an image, None if no file has one. Raises: ConfigError for an invalid entry."""
         for file in self._files:
             for place in _scopes(reference):
                 login = _login(file, place)
@@ -65,7 +65,7 @@ class Logins:
         return None
 
     def helper_of(self, reference: Reference) -> str:
-        """Return the name of the program that keeps the login of the image's registry; empty when there is none."""
+        """Return the name of the program that stores the login of the image's registry; empty without one."""
         for file in self._files:
             helper = file.helpers.get(reference.registry) or file.store
             if helper:

@@ -34,7 +34,7 @@ from ctrlruntime.project.tree import Change, Tree
 __all__ = ["EPOCH", "Plan", "Request", "planned"]
 
 EPOCH: Final = "SOURCE_DATE_EPOCH"
-"""The environment variable with the seconds since 1970 that stand for now, so that a build can be repeated."""
+"""The environment variable with the current time in seconds since 1970, for reproducible builds."""
 
 _CREATED: Final = "createdAt"
 
@@ -59,7 +59,7 @@ class Plan:
     """A bundle that is made, and its folder."""
 
     refresh: Refresh
-    """What is to be written and removed. A time of creation alone is no change."""
+    """The files to write and remove. A new time of creation alone does not count as a change."""
 
     assembled: Assembled
     strangers: tuple[Path, ...]

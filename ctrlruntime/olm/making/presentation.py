@@ -1,4 +1,4 @@
-"""What a catalog shows of an operator, and what of it nobody has said yet: it is missing, or the scaffold's."""
+"""The fields of an operator that a catalog shows, and those that are missing or still have the scaffold's text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ctrlruntime.olm.trees import mapping, maps
 __all__ = ["PLACEHOLDERS", "unsaid"]
 
 PLACEHOLDERS: Final = frozenset({"Maintainer Name", "your@email.com", "Provider Name"})
-"""Words of the scaffold that stand for somebody."""
+"""Placeholder words of the scaffold for people."""
 
 _Spec: TypeAlias = Mapping[str, Any]
 
@@ -65,7 +65,7 @@ def unsaid(
     """Yield a line for each field that people see and that is missing or a placeholder, with the file it is to be set in.
 
     `scaffold` is the base as it was written first: what still says the same as there was never said by anybody. `is_namespaced`: whether
-    the operator has permissions in single namespaces only, which the install modes have to fit; None when nobody knows.
+    the operator has permissions in single namespaces only, which the install modes must match; None if unknown.
     """
     spec, annotations = mapping(csv["spec"]), mapping(csv["metadata"].get("annotations"))
     for name, (is_said, what) in _SPEC.items():

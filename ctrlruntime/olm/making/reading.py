@@ -1,4 +1,4 @@
-"""Files of a person's as text; what cannot be read is told without Python's words for it."""
+"""Reads the user's files as text; a file that cannot be read is a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bundle is made from: the base, the objects beside it, the scorecard's configuration, and what the classes say.
+"""The sources of a bundle: the base, the other objects, the scorecard's configuration, and the classes.
 
 They come from a project, rendered, or from objects that another tool has made.
 """
@@ -37,7 +37,7 @@ _SCORECARD_FOLDER: Final = f"{CONFIG}/scorecard"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """What a bundle is made from, but for its name and version."""
+    """The sources of a bundle, except for its name and version."""
 
     base: Document
     origin: str
@@ -63,7 +63,7 @@ class Material:
 
 
 def of_project(folder: Path, settings: Settings, *, warn: Warn) -> Material:
-    """Return what the project in `folder` gives: its `config/manifests`, rendered, and its classes. `warn` is told of a stale tree.
+    """Return the sources in the project in `folder`: its `config/manifests`, rendered, and its classes. `warn` is called for a stale tree.
 
     Raises: ConfigError for a tree that cannot be rendered, or without a base; GenerateError for a package that cannot be loaded.
     """
@@ -99,7 +99,7 @@ def _tell_of_scorecard(folder: Path, found: Material, warn: Warn) -> None:
 def of_folder(folder: Path, *, base: Document | None = None, origin: str = "") -> Material:
     """Return what the objects below a folder give: rendered when it has a kustomization, else those of all YAML and JSON files.
 
-    `base` stands in for one that is not there, and `origin` says where it is from. Raises: ConfigError.
+    `base` is used if the file is missing, and `origin` names its source. Raises: ConfigError.
     """
     if not folder.is_dir():
         raise ConfigError(f"folder {folder} does not exist; name one with the operator's manifests")

@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """How a registry wants to be asked: the scheme, in lower case, and what it says beside."""
+    """The authentication of a registry: the scheme, in lower case, and its parameters."""
 
     scheme: str
     parameters: Mapping[str, str]
@@ -70,7 +70,7 @@ class Transport:
     def ask(
         self, url: str, *, method: str = "GET", authorization: str = "", accept: str = "*/*", form: bytes | None = None
     ) -> Answer:
-        """Return the answer, whatever its status. Redirects are followed, and another host is not told what is for the first one.
+        """Return the response with any status. Redirects are followed; credentials are not sent to another host.
 
         Raises: ConfigError, which says whom it could not ask, and why.
         """

@@ -27,7 +27,7 @@ class Specimen:
 
     @cached_property
     def csv(self) -> ClusterServiceVersion:
-        """Raises: ConfigError when there is none that can be read."""
+        """Raises: ConfigError without a readable one."""
         found = Subject(self.bundle).csv
         if found is None:
             raise ConfigError("no ClusterServiceVersion can be read: `ctrl bundle validate` says why")

@@ -1,4 +1,4 @@
-"""Changes between two bundles that are none of a definition's fields, by their codes.
+"""Changes between two bundles other than those of CRDs, by their codes.
 
 Codes stay, and do not change their level. Those of definitions are in `ctrlruntime.project.compatibility`, and look the same.
 """

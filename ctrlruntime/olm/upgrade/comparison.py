@@ -42,7 +42,7 @@ def compare(
     """Return what changes from one bundle to the next: the release first, then each definition by its name.
 
     `stored` are versions that objects are stored in, VERSION or DEFINITION=VERSION; without any, what the old definition stores is known.
-    `objects` exist in a cluster; the examples of the old bundle stand for others. Raises: ConfigError for a bundle that cannot be read.
+    `objects` exist in a cluster; the examples of the old bundle are used too. Raises: ConfigError for a bundle that cannot be read.
     """
     before, after = release_of(old), release_of(new)
     was, now = _definitions(before), _definitions(after)

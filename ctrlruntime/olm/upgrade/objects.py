@@ -37,7 +37,7 @@ def object_changes(
 ) -> Iterator[Change]:
     """Yield what the server would say against objects under these definitions. `of` says in a few words what objects they are.
 
-    With `must_be_known` objects are told that no definition is for.
+    With `must_be_known` objects without a definition are reported.
     """
     from ctrlruntime.project.checking import UNKNOWN_FIELD, check  # it brings the embedded API server
 

@@ -19,7 +19,7 @@ _ANY: Final = "*"
 
 
 def release_changes(old: Release, new: Release) -> Iterator[Change]:
-    """Yield what changes from one release to the next, beside the definitions."""
+    """Yield the changes from one release to the next, except for those of CRDs."""
     if old.package != new.package:
         yield Change(code=Code.PACKAGE_CHANGED, was=old.package, now=new.package)
     if old.name == new.name:

@@ -1,4 +1,4 @@
-"""The fields of a ClusterServiceVersion: that it can be decoded, lacks none it needs, and has none that nobody reads."""
+"""The fields of a ClusterServiceVersion: it can be decoded, has all required fields, and no unknown ones."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _ADVICE: Final = "write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"
 def validate(bundle: Bundle, *, optional: Iterable[str] = (), values: Mapping[str, str] | None = None) -> list[Finding]:
     """Return what is wrong with a bundle, errors first.
 
-    `optional` are selectors of validators that run beside those that always do: `name=NAME` or `suite=SUITE`, or another selector of
+    `optional` are selectors of validators that run in addition to those that always run: `name=NAME` or `suite=SUITE`, or another selector of
     these labels. `values` are what
     these may ask for, as `{"k8s-version": "1.36"}`. Raises: ConfigError for a selector that selects nothing, and a value of no name
     in VALUES.
@@ -79,7 +79,7 @@ def _in_one_line(finding: Finding) -> Finding:
 def select(selectors: Iterable[str]) -> tuple[Validator, ...]:
     """Return the optional validators that one of the selectors matches, each once.
 
-    A selector is one of labels, which are name and suite. Raises: ConfigError for one that is none, or matches nothing; it says
+    A selector is one of labels, which are name and suite. Raises: ConfigError for an invalid one, or one that matches nothing; it says
     what there is.
     """
     asked = [(text, _asked(text)) for text in selectors]

@@ -19,7 +19,7 @@ __all__ = ["Run", "Subject", "Validator", "about"]
 class Subject:
     """A bundle under validation.
 
-    `values` are those of `--optional-values`: `k8s-version` (the newest Kubernetes the bundle shall run on) and what else a validator
+    `values` are those of `--optional-values`: `k8s-version` (the newest Kubernetes the bundle must run on) and what else a validator
     names.
     """
 
@@ -28,14 +28,14 @@ class Subject:
 
     @property
     def csv_object(self) -> BundleObject | None:
-        """The ClusterServiceVersion as it was written; None when there is none, or more than one."""
+        """The ClusterServiceVersion as it was written; None without one, or with more than one."""
         return self.bundle.csv
 
     @cached_property
     def csv(self) -> ClusterServiceVersion | None:
         """The ClusterServiceVersion, decoded as OLM does: a field that is missing is empty.
 
-        None when there is none, or it cannot be decoded; which other checks tell.
+        None without one, or if it cannot be decoded; other checks report that.
         """
         return csv_of(self.bundle)
 

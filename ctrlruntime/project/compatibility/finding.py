@@ -25,13 +25,13 @@ class Level(StrEnum):
     """How bad a change is, worst first."""
 
     BREAKING = "breaking"
-    """Somebody's objects, data or requests stop working."""
+    """Existing objects, data or requests stop working."""
 
     RISKY = "risky"
     """It works, but not as before: look at it."""
 
     HARMLESS = "harmless"
-    """Nobody has to do anything."""
+    """No action needed."""
 
 
 class Code(StrEnum):
@@ -116,7 +116,7 @@ class Code(StrEnum):
 
 
 Refuses: TypeAlias = Literal["", "new values", "updates"]
-"""Whose writes the server refuses: nobody's; those that change the value; updates of existing objects that change something else, too."""
+"""Which writes the server rejects: none; those that change the value; updates of existing objects that change something else, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Rule:
 class Described(ABC):
     """What changed, by a rule. `version` and `path` are empty where it concerns the definition, or the version, as a whole.
 
-    `path` is like `spec.containers[].name`; `[]` stands for the items of a list, `{}` for the values of a map. `was` and `now` are what
+    `path` is like `spec.containers[].name`; `[]` means the items of a list, `{}` the values of a map. `was` and `now` are what
     the definition says there, as JSON values; None where it says nothing.
     """
 

@@ -1,7 +1,7 @@
 """The comparison of two structural schemas, place by place.
 
-What a keyword may say, and when it says less than before, stands in one function each; `_KNOWN` lists all of them, so that a keyword
-nobody thought of is a finding of its own.
+Each keyword has one function with its values, and with the rule for a stricter one; `_KNOWN` lists all of them, so that an unknown keyword
+is a separate finding.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The kustomize tree `config/` of a project: what follows from its settings and classes, and what is written once and then a person's.
 
-Names are those of kubebuilder's tree, so what is known about one holds for the other. There is no text to uncomment: a switch of the
+Names are those of kubebuilder's tree, so what is known about one holds for the other. No text has to be uncommented: a switch of the
 settings adds or removes whole files, and patches find what they change by name.
 """
 

@@ -1,7 +1,7 @@
 """The operator's Namespace and Deployment, which are a person's to change, and the patches that switches add to it.
 
 A strategic merge patch replaces a list of plain values, arguments among them, and adds to a list of named things. So the arguments
-stand in the Deployment and refer to variables, and patches set the variables.
+are in the Deployment and refer to variables, and patches set the variables.
 """
 
 from __future__ import annotations

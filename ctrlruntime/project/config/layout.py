@@ -121,7 +121,7 @@ def selector(settings: Settings) -> dict[str, str]:
 
 
 def named(settings: Settings, name: str, *, is_namespaced: bool = True, **labels: str) -> Document:
-    """Return the metadata of an object. Underscores in names of further labels stand for dashes."""
+    """Return the metadata of an object. Underscores in names of further labels become dashes."""
     metadata: Document = {
         "name": name,
         "labels": component(settings) | {key.replace("_", "-"): value for key, value in labels.items()},

@@ -34,7 +34,7 @@ class Refresh:
 
     changes: list[Change]
     leftovers: list[Path]
-    """Files that were derived once and are no more."""
+    """Files that were generated earlier and no longer are."""
 
     @property
     def stale(self) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What stands in front of the operator: Services, certificates, who may connect, and who scrapes it."""
+"""Objects in front of the operator: Services, certificates, network policies, and the ServiceMonitor."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _policy(settings: Settings, name: str, ingress: Document) -> Document:
 
 
 def monitor_files(parts: Parts) -> Iterator[tuple[str, str]]:
-    """Yield the files of `prometheus`: a ServiceMonitor that trusts cert-manager's certificate, or any when there is none."""
+    """Yield the files of `prometheus`: a ServiceMonitor that trusts cert-manager's certificate, or any certificate without it."""
     tls: Document = {"insecureSkipVerify": True}
     if parts.certificates:
         authority = {"secret": {"name": METRICS_SECRET, "key": "ca.crt"}}

@@ -1,4 +1,4 @@
-"""What somebody may do in a cluster, asked of the API server before it is tried."""
+"""Checks permissions in a cluster before they are used."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Account:
 
 
 async def refused(client: Client, wanted: Iterable[Access], account: Account | None = None) -> list[Access]:
-    """Return what is not allowed of `wanted`: to whoever the client is, or to a ServiceAccount. Raises: APIStatusError, TransportError."""
+    """Return the permissions of `wanted` that the client, or a ServiceAccount, lacks. Raises: APIStatusError, TransportError."""
     slots = asyncio.Semaphore(_AT_ONCE)
     wanted = sorted(set(wanted))
 

@@ -27,7 +27,7 @@ _OWN: Final = frozenset((OWNER, INSTALL_OWNER, "ctrlruntime"))
 
 
 class DeployError(CtrlError):
-    """A deployment that was begun did not come to its end; the message says where it stands."""
+    """A deployment did not finish; the message has its state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Options:
     """Take fields over from other field managers, and objects from other deployments."""
 
     stuck_after: float = 15.0
-    """Seconds after which a rollout that will not go on by itself is given up."""
+    """Seconds after which a stuck rollout is given up."""
 
     version: str = ""
     """Of this tool, for the record in the cluster."""

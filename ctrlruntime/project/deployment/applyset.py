@@ -113,7 +113,7 @@ class ApplySet:
         )
 
     async def write(self, scope: Scope) -> None:
-        """Record where members may be; makes the parent when there is none."""
+        """Record where members may be; create the parent if it is missing."""
         kinds = sorted(f"{kind}.{group}" if group else kind for group, kind in scope.kinds)
         parent = _ConfigMap.from_dict(
             {

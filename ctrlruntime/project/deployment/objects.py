@@ -108,7 +108,7 @@ class Phases:
     rest: list[dict[str, Any]]
     workloads: list[dict[str, Any]]
     webhooks: list[dict[str, Any]]
-    """After the workloads are available: a webhook nobody answers would refuse what it asks about, the operator's Pods too."""
+    """After the workloads are available: a webhook without a server would reject its requests, the operator's Pods too."""
 
     custom: list[dict[str, Any]]
     """Objects of the definitions above; the webhooks have to see them."""
@@ -146,7 +146,7 @@ def manager_deployment(documents: Iterable[Document]) -> Document | None:
 
 
 def with_image(documents: Iterable[Document], image: str) -> list[Document]:
-    """Return the documents with another image in the operator's container. Raises: ConfigError when there is none."""
+    """Return the documents with another image in the operator's container. Raises: ConfigError without this container."""
     documents = list(documents)
     deployment = manager_deployment(documents)
     containers = _containers(deployment) if deployment is not None else []

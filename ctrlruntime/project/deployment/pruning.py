@@ -1,4 +1,4 @@
-"""What an earlier deployment put into the cluster and this one does not have: removed, but for what would take users' data with it."""
+"""Deletes objects of an earlier deployment that are not in this one, except those whose deletion loses users' data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A deployment taken out of a cluster, in the order that lets it end well.
 
 Custom resources go first, while the operator still runs and can do what their finalizers are for. Then webhooks, the operator, the rest,
-the definitions, and the Namespace, which holds the record of the set and all that the operator wrote beside its manifests.
+the definitions, and the Namespace, which has the record of the set and everything that the operator wrote outside its manifests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DEPLOYMENT: Final = GroupVersionKind("apps", "v1", "Deployment")
 
 
 class NotDeployedError(ConfigError):
-    """There is no record of a deployment."""
+    """The record of a deployment does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Removal:
     """Seconds for everything to be gone."""
 
     remove_finalizers: bool = False
-    """Take finalizers off custom resources that nobody else does: at once when no operator runs, else when the time is up."""
+    """Remove finalizers of custom resources: at once if no operator runs, else after the timeout."""
 
     confirm: Callable[[Plan], None] = lambda _plan: None
     """Called before anything is removed; raises to stop."""
@@ -67,7 +67,7 @@ class Removal:
 async def undeploy(cluster: Cluster, *, name: str, namespace: str, removal: Removal, tell: Tell) -> None:
     """Remove the set `name` in `namespace` and every object of its definitions.
 
-    Raises: NotDeployedError when there is none, DeployError naming what is left when the time is up, APIStatusError, TransportError.
+    Raises: NotDeployedError without a deployment, DeployError with the remaining objects after the timeout, APIStatusError, TransportError.
     """
     client = cluster.unfenced_client()
     ours = ApplySet(client, name, namespace)

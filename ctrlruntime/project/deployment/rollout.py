@@ -20,7 +20,7 @@ _STUCK: Final = frozenset(
         *("CreateContainerConfigError", "CreateContainerError", "RunContainerError"),
     }
 )
-"""Why a container waits, where time alone mends nothing."""
+"""Reasons of a waiting container that time alone does not fix."""
 
 _LOG_LINES: Final = 10
 _Event = Unstructured.of("v1", "Event")
@@ -28,7 +28,7 @@ _Event = Unstructured.of("v1", "Event")
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """How far a rollout is. `is_stuck`: it will not go on by itself; `log`: the last lines of a container that ended."""
+    """The progress of a rollout. `is_stuck`: it will not continue by itself; `log`: the last lines of a container that ended."""
 
     is_done: bool
     text: str
@@ -37,7 +37,7 @@ class Rollout:
 
 
 async def rollout_of(cluster: Cluster, key: NamespacedName) -> Rollout:
-    """Return how far the rollout of a Deployment is. Raises: NotFound when there is none, APIStatusError, TransportError."""
+    """Return the progress of a Deployment's rollout. Raises: NotFound, APIStatusError, TransportError."""
     deployment = await cluster.api_reader.get(apps.Deployment, key)
     text = _progress(deployment)
     if text is None:

@@ -59,7 +59,7 @@ class Subject:
 
     @property
     def container(self) -> Mapping[str, Any]:
-        """The operator's container in it; empty where there is none."""
+        """The operator's container in it; empty without one."""
         if self.deployment is None:
             return {}
         containers: list[dict[str, Any]] = self.deployment["spec"]["template"]["spec"].get("containers") or [{}]

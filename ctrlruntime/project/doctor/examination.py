@@ -30,7 +30,7 @@ def rendered(folder: Path, settings: Settings) -> tuple[Subject, Check]:
 
 
 async def cluster_checks(cluster: Cluster, subject: Subject) -> AsyncIterator[Check]:
-    """Yield the checks of the cluster, one as soon as it is done. A check that is refused fails, and the others go on."""
+    """Yield the checks of the cluster, each as soon as it is done. A rejected check fails, and the others continue."""
     reached = await reach_check(cluster)
     yield reached
     if reached.status == "fail":

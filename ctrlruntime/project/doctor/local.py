@@ -89,7 +89,7 @@ def _limit(subject: Subject) -> float | None:
 
 
 def bytes_of(quantity: str) -> float:
-    """Return the number a quantity of memory stands for."""
+    """Return the number of a memory quantity."""
     return float(Quantity(quantity))
 
 

@@ -72,7 +72,7 @@ def manager_values(deployment: Document) -> Document:
 def manager_template(
     deployment: Document, names: Names, expressions: Expressions, *, has_webhooks: bool, webhooks_switch: str
 ) -> Document:
-    """Return the Deployment with values in it. `webhooks_switch`: the value that switches webhooks; empty: there is none."""
+    """Return the Deployment with values in it. `webhooks_switch`: the value that switches webhooks; empty without one."""
     found = copy.deepcopy(deployment)
     spec = found["spec"]
     template = spec["template"]

@@ -1,4 +1,4 @@
-"""One object out of its forms in several cases: what they share stands once, and what differs says in which cases it is there.
+"""Merges the forms of one object in several cases: shared parts appear once, other parts with their cases.
 
 Lists whose items have names (variables, ports, volumes) are merged by them; other lists are taken or left as a whole.
 """

@@ -1,6 +1,6 @@
 """Names of objects in a chart: those of one release, where the kustomize tree has those of one project.
 
-An object `shop-manager-role` of the project `shop` is `RELEASE-manager-role` of a release. The name is replaced wherever it stands as a
+An object `shop-manager-role` of the project `shop` is `RELEASE-manager-role` of a release. The name is replaced wherever it appears as a
 whole in a value: in subjects, in host names of Services, in annotations of cert-manager.
 """
 

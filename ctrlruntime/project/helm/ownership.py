@@ -49,7 +49,7 @@ class Plan:
         return not (self.created or self.changed or self.removed)
 
     def apply(self) -> None:
-        """Write and remove. Everything is written beside the folder first. Raises: ConfigError for what cannot be written."""
+        """Write and remove. Everything is written next to the folder first. Raises: ConfigError for what cannot be written."""
         files = {**self.created, **self.changed, CHECKSUMS: _written(self.sums)}
         with staged({self.folder / name: text for name, text in files.items()}):
             try:

@@ -1,7 +1,7 @@
 """Objects as the text of a Helm template: trees that hold expressions, conditions and blocks, written as YAML.
 
 Where a tree holds more than plain values, a mark of letters and digits goes through the YAML writer in its place, and the text the mark
-stands for is put in afterwards, at the indent the mark has. So quoting and order are those of every other manifest.
+replaces is inserted later, at the indent of the mark. So quoting and order are those of every other manifest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines of template in the place of an entry of a map or a list; `@+2@` is the indent they stand at and two more."""
+    """Lines of a template instead of an entry of a map or a list; `@+2@` is their indent and two more."""
 
     lines: tuple[str, ...]
 
@@ -48,7 +48,7 @@ class Expressions:
         self._marks: dict[str, str] = {}
 
     def mark(self, expression: str) -> str:
-        """Return a text that stands for `{{ expression }}`."""
+        """Return a text that is replaced by `{{ expression }}`."""
         return self._marks.setdefault(expression, f"zzInline{len(self._marks)}zz")
 
     def fill(self, text: str) -> str:

@@ -135,7 +135,7 @@ class Types:
         return self.short(said.annotated(*around, optional=bool(schema.get("nullable"))), owner, steps)
 
     def named(self, schema: Mapping[str, Any], said: _Said) -> dict[str, Expression]:
-        """Return the arguments of Field, but for the default and the names on the wire."""
+        """Return the arguments of Field, except for the default and the JSON names."""
         named = dict(said.bounds)
         if (text := description(schema)) and not self._has_docstring(schema):
             named["description"] = Text(text)
@@ -425,7 +425,7 @@ def _shape(schema: Mapping[str, Any]) -> str:
 
 
 def description(schema: Mapping[str, Any]) -> str:
-    """Return the description of a schema. Lines that the generator would drop go on where the line before them ends."""
+    """Return the description of a schema. Lines that the generator would drop are joined to the line before them."""
     return re.sub(r"\s*\n(?=TODO|---)", " ", str(schema.get("description") or "").strip())
 
 

@@ -32,7 +32,7 @@ _OUTSIDE_BRANCHES: Final = ("type", "default", "title", "description", "nullable
 
 
 def importable(text: str, where: str) -> list[Document]:
-    """Return the definitions in a YAML text. Raises: ConfigError when there is none, or one of which no class follows."""
+    """Return the CRDs in a YAML text. Raises: ConfigError without any, or for one without a class."""
     definitions = definitions_in(text, where)
     if not definitions:
         kinds = ", ".join(sorted({str(_mapping(one).get("kind") or "") for one in read_documents(text, where)} - {""}))
@@ -46,7 +46,7 @@ def importable(text: str, where: str) -> list[Document]:
 
 
 def chosen(definitions: Sequence[Document], kind: str) -> list[Document]:
-    """Return the definitions of a kind. Raises: ConfigError when there is none."""
+    """Return the CRDs of a kind. Raises: ConfigError without any."""
     found = [one for one in definitions if one["spec"]["names"]["kind"] == kind]
     if not found:
         known = ", ".join(sorted({one["spec"]["names"]["kind"] for one in definitions}))

@@ -24,7 +24,7 @@ _OF_THE_USE = ("description", "default", "nullable", "example", "x-kubernetes-em
 def builtin_class(schema: Mapping[str, Any], name: str) -> str | None:
     """Return the built-in class that has exactly this schema, as `core.Container`; of several, the one nearest to `name`.
 
-    None when there is none, or too little to tell: an object with one field might be anything.
+    None without one, or with too little information: an object with one field might be anything.
     """
     properties: Mapping[str, Any] = schema.get("properties") or {}
     if len(properties) < 2 and "x-kubernetes-map-type" not in schema:

@@ -1,4 +1,4 @@
-"""Python source as a tree of expressions, and its lines: what fits stands on one line, what does not has a line for each part.
+"""Python source as a tree of expressions, and its lines: an expression is on one line if it fits, else each part has a line.
 
 A part on a line of its own ends with a comma, which ruff and black leave as it is; so the text needs no formatter.
 """

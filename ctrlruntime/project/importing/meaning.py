@@ -1,7 +1,7 @@
 """Whether two definitions mean the same to the server and to readers, and where they do not.
 
 Left out is what says nothing: order, empty lists, falsy flags, blanks and line breaks in descriptions, names the server would fill in, and
-the stamps of tools. controller-gen's pattern for quantities counts as ours, by which they are read. Bounds in `allOf` hold beside those
+the stamps of tools. controller-gen's pattern for quantities counts as ours, by which they are read. Limits in `allOf` apply together with those
 outside of it, so both are one set.
 """
 

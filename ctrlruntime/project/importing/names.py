@@ -1,4 +1,4 @@
-"""Names in Python for names on the wire: attributes for fields, and names of classes from the path a schema stands at."""
+"""Python names for JSON names: attributes for fields, and names of classes from the path of a schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ClassNames", "FieldNames", "pascal"]
 
 _WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[A-Z]")
 _IN_ANNOTATIONS = frozenset({"bool", "bytes", "core", "crd", "ctrl", "dict", "float", "int", "list", "meta", "str"})
-"""What annotations name. A field of that name would stand for it in the body of its class."""
+"""Names in annotations. A field of that name would hide it in the body of its class."""
 _TAKEN = frozenset(dir(builtins)) | {"Annotated", "Any", "Field", "Literal", "TypeAlias"}
 
 

@@ -1,7 +1,7 @@
 """Written modules read as data: their definitions are generated again and compared with the given ones, and no line of them is run.
 
 A written module consists of imports, aliases and classes, and these of names, calls of markers and literals. Everything else is refused
-here (`UnexpectedSourceError`), so a definition cannot bring code into a module, neither for the command nor for whoever imports it later.
+here (`UnexpectedSourceError`), so a CRD cannot bring code into a module, neither for the command nor for a later import.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def source_of(definitions: Sequence[Document], *, class_prefix: str = "", warn: 
     """Return a Python module with the classes of definitions, formatted.
 
     The module is read as data, its definitions are compared with the given ones; `warn` takes a line for each place that differs. The
-    definitions must be sound (`importable` sees to it). `class_prefix` stands before the name of each class.
+    CRDs must be valid (checked by `importable`). `class_prefix` is added to the name of each class.
     """
     written = _Module(class_prefix)
     for definition in definitions:

@@ -136,7 +136,7 @@ def _base64(value: bytes) -> str:
 
 
 def hashed(resource: Resource) -> str:
-    """Return the ten characters that stand for the content of an object in its name; the name itself is not part of it."""
+    """Return the ten characters for the content of an object in its name; the name itself is not part of it."""
     tree = resource.tree
     content: Any
     match resource.kind.kind:

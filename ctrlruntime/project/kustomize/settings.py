@@ -69,7 +69,7 @@ class Entry:
         return dict(sorted(value.items()))
 
     def entry(self, name: str, known: Iterable[str]) -> Entry | None:
-        """Return the map of this name, None when there is none. Raises: ConfigError for a field that is not known."""
+        """Return the map of this name, or None. Raises: ConfigError for an unknown field."""
         value = self.tree.get(name)
         if value is None:
             return None
@@ -101,7 +101,7 @@ _SELECTS: Final = ("group", "version", "kind", "name", "namespace", "labelSelect
 
 
 def read_selector(entry: Entry, name: str) -> Selector | None:
-    """Return the selector under a name of an entry, None when there is none. Raises: ConfigError."""
+    """Return the selector under a name of an entry, or None. Raises: ConfigError."""
     said = entry.entry(name, _SELECTS)
     return None if said is None else _selector(said)
 

@@ -42,7 +42,7 @@ def set_namespace(said: Entry, configuration: Configuration, resources: Resource
 
 
 def rename(said: Entry, configuration: Configuration, resources: Resources) -> None:
-    """Put prefix and suffix around the names, but for those of definitions, APIServices and namespaces."""
+    """Add prefix and suffix to the names, except for those of CRDs, APIServices and namespaces."""
     prefix, suffix = said.text("namePrefix"), said.text("nameSuffix")
     if prefix:
         _rename(
@@ -99,7 +99,7 @@ def _mark(resources: Resources, pairs: Mapping[str, str], places: Iterable[Field
 
 
 def set_replicas(said: Entry, configuration: Configuration, resources: Resources) -> None:
-    """Set `spec.replicas` by name. Raises: ConfigError for a name nobody has."""
+    """Set `spec.replicas` by name. Raises: ConfigError for an unknown name."""
     for entry in said.entries("replicas", ("name", "count")):
         if not [each for place in configuration.replicas for each in _scaled(resources, entry, place)]:
             kinds = ", ".join(place.kind.kind for place in configuration.replicas)

@@ -31,7 +31,7 @@ def scaffold_files(settings: Settings) -> dict[str, str]:
     """Return the text of each file that a project gets once, by its path in the project's folder.
 
     `config/` is not among them, nor is the table `[tool.ctrlruntime]` in the text of pyproject.toml. Raises: ConfigError for a package
-    that stands elsewhere.
+    that exists elsewhere.
     """
     _refuse_other_source(settings)
     files = dict(_project(settings))

@@ -30,7 +30,7 @@ _RESERVED: Final = frozenset(
 """Names that templates use, or that a variable must not hide."""
 
 _READABLE: Final = 24
-"""Characters of a variable's name; longer ones would break the lines they stand in."""
+"""The maximum length of a variable's name; longer ones would break their lines."""
 
 _LINE: Final = 120
 """Characters of a line, as pyproject.toml says."""
@@ -187,7 +187,7 @@ class Words:
 
     @property
     def named(self) -> str:
-        """What a builder is told of the controller's name; nothing where it is the kind's."""
+        """The call that names the controller; empty if the name is the kind's."""
         if not self.settings.multigroup:
             return ""
         return f'.named("{label(short_group(self.group, self.settings.domain))}-{self.module}")'

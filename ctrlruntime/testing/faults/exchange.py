@@ -86,7 +86,7 @@ class ClientConnection:
         reset(self.writer.transport)
 
     async def server(self, user: Upstream) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return the connection to the server as this user, the last one if it still stands. Raises: OSError."""
+        """Return the connection to the server as this user, the last one if it is still open. Raises: OSError."""
         if self._server is not None:
             known, reader, writer = self._server
             if known is user and not reader.at_eof() and not writer.is_closing():
@@ -102,7 +102,7 @@ class ClientConnection:
             server[2].transport.abort()
 
     async def tunnel(self, server: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass bytes both ways until one side ends: after an upgrade nobody speaks HTTP any more."""
+        """Pass bytes both ways until one side ends, because after an upgrade the bytes are not HTTP."""
         ways = {
             asyncio.create_task(_pass(self._reader, writer)),
             asyncio.create_task(_pass(server, self.writer)),

@@ -44,7 +44,7 @@ class Listener:
         return listener, authority.pem
 
     def listen(self, _fault: object = None) -> None:
-        """Accept connections, unless a fault says that nobody does."""
+        """Accept connections, unless a fault refuses them."""
         if not self._is_accepting and not self._traffic.has(plan.Refusal):
             self._socket.listen(512)
             asyncio.get_running_loop().add_reader(self._socket, self._accept)

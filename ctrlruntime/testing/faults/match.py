@@ -29,7 +29,7 @@ class SeenRequest:
     group: str = ""
     version: str = ""
     resource: str = ""
-    """With its subresource, as in RBAC: `pods`, `pods/status`; empty for paths that are no resource."""
+    """With its subresource, as in RBAC: `pods`, `pods/status`; empty for paths without a resource."""
 
     namespace: str = ""
     name: str = ""
@@ -70,7 +70,7 @@ class Match:
     namespace: str | Collection[str] | None = None
     name: str | Collection[str] | None = None
     path: str | None = None
-    """What the path begins with, for requests that are no resource's (`/apis`, `/openapi`)."""
+    """The start of the path, for requests without a resource (`/apis`, `/openapi`)."""
 
     agent: str | None = None
     """A part of the User-Agent header."""

@@ -80,7 +80,7 @@ class BlackHole(Fault):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Refusal(Fault):
-    """Nobody listens."""
+    """Connections are refused."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -99,7 +99,7 @@ class Cut(Fault):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Ending(Fault):
-    """Answers that go on are ended as a server ends them."""
+    """Streamed responses are ended as a server ends them."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -112,7 +112,7 @@ class Delay(Fault):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DropAnswer(Fault):
-    """The server does it, nobody is told."""
+    """The server executes the request, and the response is lost."""
 
     how: Literal["reset", "silence"]
 

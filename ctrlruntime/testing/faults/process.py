@@ -1,4 +1,4 @@
-"""A process that stands still: SIGSTOP and SIGCONT, for what a paused container or a suspended laptop does."""
+"""Pauses a process with SIGSTOP and SIGCONT, as a paused container or a suspended laptop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Process: TypeAlias = HasPid | int
 
 
 def freeze(process: Process) -> None:
-    """Stop a process where it stands, and return once it does. Raises: ProcessLookupError when there is none."""
+    """Pause a process, and return when it is paused. Raises: ProcessLookupError if it does not exist."""
     pid = _pid(process)
     os.kill(pid, signal.SIGSTOP)
     deadline = time.monotonic() + _STOPS_WITHIN
@@ -35,7 +35,7 @@ def freeze(process: Process) -> None:
 
 
 def thaw(process: Process) -> None:
-    """Let a frozen process go on; one that has ended meanwhile is not an error."""
+    """Resume a paused process; one that has ended meanwhile is not an error."""
     with suppress(ProcessLookupError):
         os.kill(_pid(process), signal.SIGCONT)
 

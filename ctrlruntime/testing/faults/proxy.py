@@ -167,11 +167,11 @@ class FaultProxy:
         return len(self.matching(match, since=since))
 
     def forget(self) -> None:
-        """Begin to note requests anew."""
+        """Clear the recorded requests."""
         self._call(self._traffic.seen.clear)
 
     def open_streams(self, match: Match = _ALL) -> int:
-        """Return how many watches (and other answers that go on) are open and alive."""
+        """Return how many watches (and other streamed responses) are open and alive."""
         return self._call(lambda: len(self._traffic.streams(match)))
 
     async def wait_for(
@@ -315,7 +315,7 @@ class FaultProxy:
         """Say 410 to `count` requests: the version, or the continue token, is too old.
 
         http: the watches that begin next are answered so. event: the open watches (else those that begin next) get an ERROR
-        frame. page: lists that go on by a continue token are answered so.
+        frame. page: lists with a continue token get it.
         """
         message = "too old resource version: 1 (2)" if how != "page" else "The provided continue parameter is too old"
 

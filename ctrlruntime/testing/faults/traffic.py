@@ -96,13 +96,13 @@ class Traffic:
     # --- who asks ----------------------------------------------------------------------------------------------------
 
     def know(self, token: str, user: Upstream, anonymous: Upstream) -> None:
-        """Let this token stand for a user; the first one is the target's own. Who shows another token goes as `anonymous`."""
+        """Map this token to a user; the first one is the target's own. Another token is treated as `anonymous`."""
         self._users[token] = user
         self.target = self.target or user
         self.anonymous = self.anonymous or anonymous
 
     def user(self, authorization: str) -> tuple[Upstream | None, bool]:
-        """Return who asks (None: nobody we accept), and whether we authenticate for them."""
+        """Return the caller (None: rejected), and whether the proxy authenticates it."""
         token = authorization.removeprefix("Bearer ").strip()
         only = [fault for fault in self.faults if isinstance(fault, plan.OnlyToken)]
         if only and authorization:
@@ -116,7 +116,7 @@ class Traffic:
     # --- what outlives its client ------------------------------------------------------------------------------------
 
     def keep(self, work: Coroutine[Any, Any, plan.Reply]) -> asyncio.Task[plan.Reply]:
-        """Run something to its end, also when nobody waits for it any more."""
+        """Run something to its end, also if the caller no longer waits."""
         task = asyncio.create_task(work)
         self._kept.add(task)
         task.add_done_callback(self._kept.discard)
@@ -132,7 +132,7 @@ class Traffic:
     # --- faults ------------------------------------------------------------------------------------------------------
 
     def in_force(self, kind: type[F], request: SeenRequest) -> list[F]:
-        """Return the faults of a kind that are about this request, used up or not, in the order they were begun."""
+        """Return the faults of a type that match this request, used up or not, in the order in which they were started."""
         return [fault for fault in self.faults if isinstance(fault, kind) and fault.match.covers(request)]
 
     def struck(self, kind: type[F], request: SeenRequest) -> Iterator[F]:

@@ -12,7 +12,7 @@
 | `operatorhub` | deprecated: several of these in one |
 | `rules`, `suite` | rules of RBAC with their places; the words that several share |
 
-The checks of `removed` are in `operatorhubv2` too: two validators may yield the same finding, which is told once.
+The checks of `removed` are in `operatorhubv2` too: if two validators yield the same finding, it is reported once.
 """
 
 from __future__ import annotations

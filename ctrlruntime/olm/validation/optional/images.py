@@ -24,7 +24,7 @@ class Images:
     """Images by the field that names each first."""
 
     known: Mapping[str, frozenset[Platform]]
-    """The platforms of images, as somebody says; there may be images that the bundle does not have."""
+    """The given platforms of images; they may include images that the bundle does not have."""
 
     managers: dict[str, str] = field(default_factory=dict[str, str])
     others: dict[str, str] = field(default_factory=dict[str, str])

@@ -1,6 +1,6 @@
 """Several architectures: what the labels promise, against what images offer and where pods may be placed.
 
-No registry is asked. The value `image-platforms` names a file that says what images offer; an image it does not name is told of and
+It sends no request to a registry. The value `image-platforms` names a file with the platforms of images; a missing image is reported and
 left out.
 """
 

@@ -24,7 +24,7 @@ _DEPRECATED: Final = Check(
 
 
 def validator(environ: Mapping[str, str] = process_environ) -> Validator:
-    """Return the validator; its findings are those of the ones it stands for, and a warning that says so."""
+    """Return the validator; its findings are those of its replacements, and a warning."""
     parts = (hub.VALIDATOR, capabilities.VALIDATOR, categories.validator(environ))
 
     def run(subject: Subject) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """The package manifest of catalogs before bundles had annotations: NAME.package.yaml, the channels and the version each is at.
 
-Some repositories of bundles still keep one beside the folders of their versions.
+Some repositories of bundles still keep one next to the folders of their versions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""APIs that Kubernetes no longer serves: since when, and what stands for them."""
+"""APIs that Kubernetes no longer serves: the version, and the replacement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Removal:
 
     since: int
     instead: str
-    """The apiVersion that stands for it; empty when nothing does."""
+    """The apiVersion that replaces it; empty without one."""
 
     def __str__(self) -> str:
         advice = f"use {self.instead}" if self.instead else "nothing replaces it"

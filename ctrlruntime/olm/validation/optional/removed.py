@@ -1,6 +1,6 @@
 """Where a bundle uses an API that Kubernetes no longer serves.
 
-A use is an error when the bundle shall run where the API is gone: by the value `k8s-version`, the newest Kubernetes it shall run on, or by
+A use is an error if the bundle must run on a version without the API: by the value `k8s-version`, the newest Kubernetes it must run on, or by
 `spec.minKubeVersion`. Else it is a warning: the bundle stops at that version.
 """
 

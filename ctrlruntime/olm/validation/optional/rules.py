@@ -1,4 +1,4 @@
-"""What an operator may do, by its bundle: the rules of the ClusterServiceVersion's permissions, and of the roles beside it."""
+"""The permissions of an operator: the rules of the ClusterServiceVersion's permissions, and of separate roles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANY: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class PlacedRule:
-    """A rule, the object it stands in, and where."""
+    """A rule, its object, and its path."""
 
     found: BundleObject
     path: str
