@@ -601,7 +601,7 @@ class Cache:
         """
         held = self._hold(codec.gvk)
         if self._group is None:
-            when = "after the cache has ended" if self._was_started else "before the cache was started"
+            when = "after the cache has stopped" if self._was_started else "before the cache was started"
             raise CacheNotStartedError(
                 f"cannot read {kind.__name__} {when}. Outside mgr.start() read with mgr.api_reader"
             )

@@ -49,7 +49,7 @@ class NamespaceSet:
 
     def add(self, name: str, options: NamespaceOptions) -> None:
         """Add one. Raises: ValueError if all are cached, or for an empty name."""
-        self._refuse_all(f"the namespace {name!r} cannot be added")
+        self._refuse_all(f"cannot add the namespace {name!r}")
         if not name:
             raise ValueError("cannot cache a namespace without a name. Leave out namespaces to cache all of them")
         self._given[name] = options
@@ -57,13 +57,13 @@ class NamespaceSet:
 
     def remove(self, name: str) -> None:
         """Remove one. Raises: ValueError if it was not added by name."""
-        self._refuse_all(f"the namespace {name!r} cannot be removed")
+        self._refuse_all(f"cannot remove the namespace {name!r}")
         if name not in self._given:
             why = (
-                "is chosen by its labels: change those, or the selector" if name in self._selected else "is not cached"
+                "is selected by its labels. Change them, or the selector" if name in self._selected else "is not cached"
             )
             raise ValueError(
-                f"the namespace {name!r} {why} (added by name: {', '.join(sorted(self._given)) or 'none'})"
+                f"cannot remove the namespace {name!r}: it {why} (added by name: {', '.join(sorted(self._given)) or 'none'})"
             )
         del self._given[name]
         self._on_change()
@@ -73,7 +73,7 @@ class NamespaceSet:
 
         The previous selection stays until the new one is known. Raises: ValueError if all are cached.
         """
-        self._refuse_all("namespaces cannot be chosen by labels")
+        self._refuse_all("cannot select namespaces by labels")
         former, self._follower = self._follower, None if labels is None else self._new_follower(labels)
         if former is not None:
             former.stop()

@@ -1,7 +1,7 @@
 """The scaffold of a project, brought to a newer version by a three-way merge of each file.
 
-A merge needs the originally generated text. The old version could generate it again, as in kubebuilder, but it would have to be installed for every
-upgrade, and the settings may have changed since. So a project stores the generated texts in one file of about ten kilobytes,
+A merge needs the originally generated text. The old version could generate it again, as in kubebuilder, but it would have to be installed for
+every upgrade, and the settings may have changed since. So a project stores the generated texts in one file of about ten kilobytes,
 `.ctrlruntime/scaffold.json`, which belongs in version control. `record` returns its text; `plan` merges in memory; `apply` writes everything
 or nothing.
 

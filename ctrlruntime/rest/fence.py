@@ -141,5 +141,5 @@ class Fence:
             if not scope.expired():
                 raise
             raise RequestTimeoutError(
-                f"{request}: stopped, because this process no longer holds the lease. The write may or may not have been done"
+                f"{request}: aborted, because this process no longer holds the lease. The write may or may not have been done"
             ) from error

@@ -291,11 +291,11 @@ def builder():
         (lambda: builder().for_(Memcached()), ConfigError, "class of a kind"),
         (lambda: builder().owns(int), ConfigError, "is not a subclass"),
         (lambda: builder().named("x").build(Reconciler()), ConfigError, "watches nothing"),
-        (lambda: builder().named("x").owns(core.Pod).build(Reconciler()), ConfigError, "without for_"),
+        (lambda: builder().named("x").owns(core.Pod).build(Reconciler()), ConfigError, "needs an owner kind"),
         (
             lambda: builder().watches(core.Pod, EnqueueRequestForObject()).build(Reconciler()),
             ConfigError,
-            "needs a name",
+            "has no name",
         ),
         (lambda: builder().for_(Memcached).build(None), TypeError, "a reconciler is an object"),
         (lambda: builder().for_(Memcached).build(lambda: None), TypeError, "called with one argument, the request"),
@@ -306,7 +306,7 @@ def builder():
         (
             lambda: builder().with_options(concurrency=2),
             ConfigError,
-            "no such option: concurrency; there are max_concurrent",
+            "unknown controller option concurrency; the options are max_concurrent",
         ),
         (
             lambda: builder().for_(Memcached).with_options(max_concurrent_reconciles=0).build(Reconciler()),

@@ -127,12 +127,12 @@ async def test_kinds_share_the_conversion_endpoint(mgr):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda mgr: ctrl.new_webhook_managed_by(mgr).complete(), r"complete\(\) without for_\(\)"),
-        (lambda mgr: ctrl.new_webhook_managed_by(mgr).with_defaulter(Defaulter()), r"with_defaulter\(\) without for_"),
+        (lambda mgr: ctrl.new_webhook_managed_by(mgr).complete(), r"complete\(\) needs a kind"),
+        (lambda mgr: ctrl.new_webhook_managed_by(mgr).with_defaulter(Defaulter()), r"with_defaulter\(\) needs a kind"),
         (lambda mgr: ctrl.new_webhook_managed_by(mgr).for_(Game()), "takes the class of a kind"),
-        (lambda mgr: builder(mgr).for_(core.Pod), "these are the webhooks of Game"),
-        (lambda mgr: builder(mgr).complete(), "Game has no webhooks"),
-        (lambda mgr: builder(mgr).with_defaulter(Defaulter()).with_defaulter(Defaulter()), "a defaulter already"),
+        (lambda mgr: builder(mgr).for_(core.Pod), "this builder is for Game"),
+        (lambda mgr: builder(mgr).complete(), "webhooks of Game: none is set"),
+        (lambda mgr: builder(mgr).with_defaulter(Defaulter()).with_defaulter(Defaulter()), "a defaulter is set"),
         (lambda mgr: builder(mgr).with_validator(Defaulter()), "validates nothing"),
         (lambda mgr: builder(mgr).with_defaulter(Defaulter(), policy="Fail"), "unknown webhook option policy"),
         (lambda mgr: builder(mgr).with_defaulter(Defaulter(), name="game").complete(), "three lower-case labels"),

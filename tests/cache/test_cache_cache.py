@@ -177,9 +177,9 @@ async def test_a_read_before_the_start_says_what_to_do(server, make):
         await cache.get(core.Pod, key("a"))
     async with running(cache):
         assert len(await cache.list(core.Pod)) == 0
-    with pytest.raises(CacheNotStartedError, match="ended"):
+    with pytest.raises(CacheNotStartedError, match="has stopped"):
         await cache.get(core.Pod, key("a"))
-    with pytest.raises(CacheError, match="ended"):
+    with pytest.raises(CacheError, match="has stopped"):
         await cache.subscribe(core.Pod, name="late")
     with pytest.raises(CacheError, match="was started before"):
         await cache.run()
@@ -530,14 +530,14 @@ async def test_a_cache_of_all_namespaces_takes_and_gives_none(make, options):
     cache = make(**options)
     assert cache.namespaces is None
     for change in (cache.add_namespace("x"), cache.remove_namespace("x"), cache.select_namespaces("team=a")):
-        with pytest.raises(ValueError, match="holds all namespaces"):
+        with pytest.raises(ValueError, match="has all namespaces"):
             await change
 
 
 async def test_a_selector_of_no_namespaces_is_refused(make):
-    with pytest.raises(ValueError, match="selects nothing"):
+    with pytest.raises(ValueError, match="matches nothing"):
         make(namespace_selector=NOTHING)
-    with pytest.raises(ValueError, match="selects nothing"):
+    with pytest.raises(ValueError, match="matches nothing"):
         await make(namespaces=["x"]).select_namespaces(NOTHING)
     with pytest.raises(ValueError, match="needs named namespaces"):
         make(namespace_selector="team=a", namespaces={"": NamespaceOptions()})
@@ -570,9 +570,9 @@ async def test_however_namespaces_come_and_go_the_end_is_what_was_said_last(serv
 
 
 async def test_what_is_no_namespace_of_the_cache_cannot_be_removed(make):
-    with pytest.raises(ValueError, match=r"'y' is not cached \(added by name: x\)"):
+    with pytest.raises(ValueError, match=r"'y': it is not cached \(added by name: x\)"):
         await make(namespaces=["x"]).remove_namespace("y")
-    with pytest.raises(ValueError, match="has a name"):
+    with pytest.raises(ValueError, match="without a name"):
         await make(namespaces=["x"]).add_namespace("")
 
 
@@ -607,7 +607,7 @@ async def test_namespaces_are_chosen_by_their_labels_and_followed(server, make):
             (CreateEvent, "c"),
             (DeleteEvent, "a"),
         }
-        with pytest.raises(ValueError, match="is chosen by its labels"):
+        with pytest.raises(ValueError, match="is selected by its labels"):
             await cache.remove_namespace("z")
 
 
@@ -754,9 +754,9 @@ async def test_an_index_finds_what_a_field_selector_asks_for_and_others_are_refu
         assert await found(namespace="ns", fields="metadata.namespace=other") == []
         with pytest.raises(CacheError, match=r"not indexed by status\.phase \(indexed: spec\.nodeName\)"):
             await found(fields="status.phase=Running")
-        with pytest.raises(CacheError, match="exact"):
+        with pytest.raises(CacheError, match="supports only"):
             await found(fields="spec.nodeName!=n1")
-        with pytest.raises(CacheError, match="exact"):
+        with pytest.raises(CacheError, match="supports only"):
             await found(fields="metadata.name!=a,metadata.name=a")
 
 
@@ -773,9 +773,9 @@ async def test_an_index_may_be_added_later_and_follows_changes(server, make):
         assert len(await cache.list(core.Pod, fields={"node": "n2"})) == 1
         assert len(await cache.list(core.Pod, fields={"node": "any"})) == 1
         assert len(await cache.list(core.Pod, fields={"node": "n1"})) == 0
-        with pytest.raises(ValueError, match="already"):
+        with pytest.raises(ValueError, match="this index exists"):
             cache.index_field(core.Pod, "node")
-        with pytest.raises(ValueError, match="needs no index"):
+        with pytest.raises(ValueError, match="without an index"):
             cache.index_field(core.Pod, "metadata.name")
 
 

@@ -141,7 +141,7 @@ def test_an_iterator_of_namespaces_serves_every_kind():
     [
         ({"namespaces": "default"}, r"write \['default'\]"),
         ({"labels": "a=b=c"}, "found '='"),
-        ({"labels": NOTHING}, "selects nothing"),
+        ({"labels": NOTHING}, "matches nothing"),
         ({"fields": "a"}, "invalid selector"),
         ({"sync_period": 0}, "sync_period"),
     ],

@@ -113,7 +113,7 @@ def test_a_field_can_be_indexed_once():
     store = Store()
     store.add_index(index("spec.a", field_path_index("spec.a")))
 
-    with pytest.raises(ValueError, match=r"spec\.a already"):
+    with pytest.raises(ValueError, match=r"spec\.a exists"):
         store.add_index(index("spec.a", field_path_index("spec.a")))
 
 

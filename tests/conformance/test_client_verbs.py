@@ -433,7 +433,7 @@ async def test_delete_all_of_takes_what_matches(client, namespace):
     assert [m.name for m in left.metadata] == ["c"]
     await client.delete_all_of(core.ConfigMap, namespace=namespace, fields={"metadata.name": "c"})
     assert len(await client.list(core.ConfigMap, namespace=namespace, labels="color")) == 0
-    with pytest.raises(ValueError, match="needs a namespace"):
+    with pytest.raises(ValueError, match="in one namespace"):
         await client.delete_all_of(core.ConfigMap)
 
 

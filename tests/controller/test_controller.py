@@ -1056,7 +1056,7 @@ async def test_a_busy_controller_lets_other_tasks_run():
 
 
 def test_a_controller_needs_a_name_and_a_reconciler():
-    with pytest.raises(ValueError, match="needs a name"):
+    with pytest.raises(ValueError, match="without a name"):
         Controller("", Script())
     with pytest.raises(TypeError, match="method reconcile"):
         Controller("test", None)

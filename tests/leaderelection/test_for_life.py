@@ -279,7 +279,7 @@ async def test_without_a_namespace_the_error_says_how_to_give_it(tmp_path):
 
 
 async def test_a_pod_that_is_not_there_is_an_error():
-    with pytest.raises(ConfigError, match="Pod ns/me does not exist"):
+    with pytest.raises(ConfigError, match="Pod ns/me of this process does not exist"):
         await run(Fake())
 
 

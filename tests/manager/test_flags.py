@@ -99,7 +99,7 @@ def test_metrics_flags_name_the_certificate(mine):
 def test_a_metrics_certificate_that_nothing_would_show_is_refused(more):
     parsed = flags("--metrics-cert-path", "/certs", *more)
 
-    with pytest.raises(ConfigError, match=r"--metrics-cert-path is /certs but .* Add --metrics-secure"):
+    with pytest.raises(ConfigError, match=r"--metrics-cert-path is /certs, but .* Add --metrics-secure"):
         ctrl.new_manager(ctrl.Config(host="https://no-cluster.invalid"), flags=parsed)
 
 

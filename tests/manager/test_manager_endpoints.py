@@ -169,7 +169,7 @@ def test_a_path_that_is_taken_is_refused(make, path):
     mgr = make()
     mgr.add_metrics_handler("/hello", None)
 
-    with pytest.raises(ValueError, match="already"):
+    with pytest.raises(ValueError, match="the metrics server has one"):
         mgr.add_metrics_handler(path, None)
 
 

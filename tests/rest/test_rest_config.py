@@ -289,7 +289,7 @@ def test_a_context_without_a_user_is_anonymous(world):
     ("content", "message"),
     [
         ("a: [", "is not YAML: .* in line \\d"),
-        ("- a", "holds a list; a kubeconfig is a mapping"),
+        ("- a", "contains a list; a kubeconfig is a mapping"),
         ("", "no current-context is set; name one \\(contexts there: none\\)"),
         (kubeconfig(current=""), "no current-context is set; name one \\(contexts there: c\\)"),
         (kubeconfig(current="gone"), "context 'gone' does not exist; contexts there: c"),
@@ -312,7 +312,7 @@ def test_a_context_without_a_user_is_anonymous(world):
         (kubeconfig(user={"exec": EXEC, "auth-provider": {}}), "has exec and auth-provider; remove one"),
         (
             kubeconfig(user={"exec": {**EXEC, "apiVersion": "client.authentication.k8s.io/v1alpha1"}}),
-            "speaks .*v1alpha1",
+            "uses .*v1alpha1",
         ),
         (kubeconfig(user={"exec": {**EXEC, "interactiveMode": "Always"}}), "needs a terminal"),
         (kubeconfig(user={"exec": {"apiVersion": EXEC["apiVersion"]}}), "has no command"),

@@ -290,9 +290,9 @@ def test_a_plugin_is_told_what_is_asked_of_it_and_has_its_own_environment():
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("import sys; sys.exit('no ticket')", "failed with exit code 1; see what it wrote to stderr"),
+        ("import sys; sys.exit('no ticket')", "failed with exit code 1; read its output on stderr"),
         ("print('hello')", "printed no JSON"),
-        ("print('[]')", "printed no ExecCredential of client.authentication.k8s.io/v1, which the kubeconfig asks for"),
+        ("print('[]')", "printed no ExecCredential of client.authentication.k8s.io/v1, the version in the kubeconfig"),
         (printing({"token": "t"}, version=V1BETA1), "Make the two agree"),
         (printing({}), "neither a token nor a client certificate"),
         (printing({"clientCertificateData": "x"}), "only one of clientCertificateData, clientKeyData"),

@@ -36,7 +36,7 @@ def test_an_armed_fence_counts_down_and_closes():
     with acting(LEADER):
         assert fence.time_left() == 5.0
     now = 15.0
-    with pytest.raises(FencedError, match="a caller outside controllers refused"):
+    with pytest.raises(FencedError, match="a caller outside controllers rejected"):
         fence.time_left()
     now, until = 12.0, None
     with acting(LEADER), pytest.raises(FencedError, match="write by controller memcached refused"):
@@ -69,7 +69,7 @@ async def test_what_is_enforced_ends_with_leadership():
     fence = Fence(clock=loop.time)
     fence.arm(lambda: until)
 
-    with pytest.raises(RequestTimeoutError, match="PUT /x: cut off"):
+    with pytest.raises(RequestTimeoutError, match="PUT /x: aborted"):
         async with fence.enforced("PUT /x"):
             await asyncio.Event().wait()
     with pytest.raises(FencedError):

@@ -363,9 +363,7 @@ async def test_socks_rejects_a_host_that_is_not_a_host_name(context):
 def test_the_url_of_a_proxy_is_read():
     assert Address.parse_proxy("socks5://proxy").port == 1080
     assert Address.parse_proxy("http://proxy").port == 80
-    with pytest.raises(
-        ConfigError, match=r"the proxy socks4://proxy is not supported; it looks like .*socks5://host:port"
-    ):
+    with pytest.raises(ConfigError, match=r"the proxy socks4://proxy is not supported; write .*socks5://host:port"):
         Address.parse_proxy("socks4://proxy")
 
 

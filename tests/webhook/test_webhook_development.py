@@ -106,7 +106,7 @@ async def test_a_conversion_without_its_definition_says_what_to_install(cluster)
     source = DevelopmentCertificates(DevelopmentMode(), cluster.unfenced_client())
     await source.prepare()
     conversion = Registration(path="/convert", kind="conversion", converted=((kind_of(Game),),))
-    with pytest.raises(ConfigError, match=r"games\.games\.example\.com has a conversion and is not installed"):
+    with pytest.raises(ConfigError, match=r"games\.games\.example\.com has a conversion, but its CRD is not installed"):
         await source.announce(Server(conversion))
 
 

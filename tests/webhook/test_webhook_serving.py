@@ -435,7 +435,7 @@ def test_registrations_are_facts():
 def test_a_path_is_registered_once_and_is_one():
     webhooks = WebhookServer()
     webhooks.register("/a", ctrl.webhook.Admission(allow))
-    with pytest.raises(ConfigError, match="registered at /a already"):
+    with pytest.raises(ConfigError, match="a second webhook at /a"):
         webhooks.register("/a", ctrl.webhook.Admission(allow))
     for path in ("a", "", "/a?b"):
         with pytest.raises(ConfigError, match="is not a path"):
