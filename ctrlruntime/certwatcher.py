@@ -144,7 +144,7 @@ class ShownCertificate:
             try:
                 trust_clients(context, Path(self._client_ca).read_bytes())
             except (OSError, ValueError) as error:
-                raise ConfigError(f"client_ca {self._client_ca} cannot be read: {error}") from error
+                raise ConfigError(f"cannot read client_ca {self._client_ca}: {error}") from error
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
@@ -179,4 +179,4 @@ def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error

@@ -368,8 +368,8 @@ class ConfigError(CtrlError):
 
         `where` names the file.
         """
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not text in UTF-8"
-        return cls(f"{where} cannot be read: {reason}")
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
+        return cls(f"cannot read {where}: {reason}")
 
 
 class NoConfigError(ConfigError):

@@ -20,12 +20,12 @@ from ctrlruntime.errors import ConfigError
 
 _PROGRAM = "python -m ctrlruntime.apiserver"
 _EPILOG = f"""\
-It prints one line, "ready https://127.0.0.1:PORT", when it answers, and ends on SIGTERM or SIGINT with exit code 0. It does not end
-with the process that started it: when that one may be killed, let it tie the server to itself (Linux: PR_SET_PDEATHSIG), or keep the
-server's process id. With --data a killed server loses at most the writes of its last tenth of a second.
+It prints one line, "ready https://127.0.0.1:PORT", when it is ready, and ends on SIGTERM or SIGINT with exit code 0. It keeps
+running if its parent process is killed. To prevent that, set PR_SET_PDEATHSIG (Linux), or store the process ID of the
+server. With --data a killed server loses at most the writes of its last tenth of a second.
 
 {_PROGRAM} shim DIR
-    writes the programs kube-apiserver and etcd into DIR, for KUBEBUILDER_ASSETS=DIR of envtest and its kin
+    writes the programs kube-apiserver and etcd into DIR, for KUBEBUILDER_ASSETS=DIR of envtest and similar tools
 """
 
 
@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
         "--authorization",
         choices=["rbac", "always-allow"],
         default="rbac",
-        help="who may do what: by roles and bindings, or everybody everything (default: rbac)",
+        help="authorization mode: rbac, or always-allow without checks (default: rbac)",
     )
     made.add_argument(
         "--controllers",

@@ -53,13 +53,15 @@ _BELOW: Final = {
 @click.option("-v", "--version", metavar="VERSION", help="The operator's, like 0.1.0; a new bundle needs it.")
 @click.option(
     "--channels", metavar="NAME[,NAME]", callback=words,
-    help="Its channels in a catalog.  [default: those it has, or candidate]",
+    help="Channels in a catalog.  [default: the current ones, or candidate]",
 )  # fmt: skip
-@click.option("--default-channel", metavar="NAME", help="The channel people get who name none.")
-@click.option("--package", metavar="NAME", help="Its name in a catalog.  [default: the one it has, or the project's]")
+@click.option("--default-channel", metavar="NAME", help="Default channel of subscriptions.")
+@click.option(
+    "--package", metavar="NAME", help="Package name in a catalog.  [default: the current one, or the project's]"
+)
 @click.option(
     "--output-dir", "folder", default="bundle", show_default=True, metavar="DIR",
-    type=click.Path(path_type=Path), help="Where the bundle is, from the project's folder.",
+    type=click.Path(path_type=Path), help="Folder of the bundle, relative to the project.",
 )  # fmt: skip
 @click.option(
     "--project", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
@@ -114,14 +116,14 @@ def bundle(
         _refuse_options(context)
         return
     if check + diff + stdout > 1:
-        raise click.UsageError("give one of --check, --diff and --stdout")
+        raise click.UsageError("use only one of --check, --diff and --stdout")
     if image_digests is not None and use_image_digests:
-        raise click.UsageError("give --image-digests or --use-image-digests, and not both")
+        raise click.UsageError("use --image-digests or --use-image-digests, not both")
     if input_dir is not None and input_file is not None:
-        raise click.UsageError("give --input-dir or --input, and not both")
+        raise click.UsageError("use --input-dir or --input, not both")
     if base is not None and input_dir is None and input_file is None:
         raise click.UsageError(
-            "--base goes with --input-dir or --input; in a project the base is in config/manifests/bases"
+            "--base needs --input-dir or --input; in a project the base is in config/manifests/bases"
         )
     from ctrlruntime.olm.making import Given, Request, planned
     from ctrlruntime.project.tree import folder_for
@@ -161,7 +163,7 @@ def _refuse_options(context: click.Context) -> None:
     for parameter in context.command.params:
         if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
             raise click.UsageError(
-                f"{parameter.opts[0]} is for making a bundle; `ctrl bundle {context.invoked_subcommand} --help` has its own options"
+                f"{parameter.opts[0]} is an option of `ctrl bundle`; `ctrl bundle {context.invoked_subcommand} --help` has its own options"
             )
 
 

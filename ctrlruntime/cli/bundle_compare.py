@@ -58,7 +58,7 @@ def compare(
     json_wanted: bool,
 ) -> None:
     if files.count("-") > 1:
-        raise click.UsageError("the standard input can be read once")
+        raise click.UsageError("standard input can be read only once")
     found = compare_bundles(read_bundle(old), read_bundle(new), stored=stored, objects=given_objects(map(_read, files)))
     groups = [(each.name, each.findings) for each in found]
     if json_wanted:

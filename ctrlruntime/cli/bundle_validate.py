@@ -19,11 +19,11 @@ __all__ = ["validate"]
 
 _HELP: Final = """Check a bundle, without a cluster or a registry.
 
-    DIR is its folder. Its files, its annotations and dependencies, every object as kube-apiserver would take it, and the
-    ClusterServiceVersion as the Operator Lifecycle Manager reads it. A line for each finding says the file, the object, the field, what is
-    wrong and, in brackets, the code of the check. Codes stay; docs/olm-checks.md explains each.
+    DIR is its folder. The command checks its files, annotations and dependencies, every object with the rules of kube-apiserver, and the
+    ClusterServiceVersion with the rules of the Operator Lifecycle Manager. Each finding is a line with the file, the object, the field, the
+    problem and, in brackets, the code of the check. Codes do not change; docs/olm-checks.md lists them.
 
-    Checks that not every bundle has to pass run when they are selected; --list-optional names them.
+    Some checks are optional; --list-optional lists them.
 
     \b
     With -o json:
@@ -70,7 +70,7 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
     multiple=True,
     metavar="NAME=VALUE",
     callback=_pairs,
-    help="What an optional check may ask for. Can be given again.",
+    help="Value for an optional check, such as k8s-version=1.36. Can be repeated.",
 )
 @click.option(
     "-o",

@@ -63,8 +63,10 @@ def catalog() -> None:
 
 @catalog.command("render", help=_RENDER_HELP, short_help="Print a catalog of bundles.")
 @click.argument("bundles", nargs=-1, required=True, metavar="BUNDLE...", type=click.Path(path_type=Path))
-@click.option("--image", default="", metavar="TEMPLATE", help="Where the images of the bundles are.")
-@click.option("--default-channel", default="", metavar="CHANNEL", help="Other than that of the newest bundle.")
+@click.option("--image", default="", metavar="TEMPLATE", help="Template of the bundle images.")
+@click.option(
+    "--default-channel", default="", metavar="CHANNEL", help="Default channel.  [default: that of the newest bundle]"
+)
 @click.option(
     "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", show_default=True,
     help="YAML documents, or JSON objects one after the other.",
@@ -76,7 +78,7 @@ def render_(*, bundles: tuple[Path, ...], image: str, default_channel: str, outp
     for each in findings:
         say(*_line(each), err=True)
     if any(each.level is Level.ERROR for each in findings):
-        raise ConfigError("no catalog was written: the bundles do not make one that OLM takes")
+        raise ConfigError("cannot write the catalog: OLM would reject it. Fix the errors above")
     say(text, nl=False)
 
 

@@ -25,5 +25,5 @@ def completion(*, shell: str) -> None:
     root = click.get_current_context().find_root()
     made_by = get_completion_class(shell)
     if made_by is None:
-        raise click.UsageError(f"click knows no completion for {shell}")
+        raise click.UsageError(f"completion for {shell} is not supported")
     say(made_by(root.command, {}, "ctrl", "_CTRL_COMPLETE").source())

@@ -21,10 +21,10 @@ from ctrlruntime.project.package import load
 
 __all__ = ["crd"]
 
-_DIFF_HELP = """Say what changes from OLD to NEW, and refuse what breaks objects or clients.
+_DIFF_HELP = """Compare CRDs, and fail on changes that break existing objects or clients.
 
-    OLD and NEW are files or folders of CustomResourceDefinitions, or - for the standard input. In the place of NEW, --module MODULE takes the
-    classes of a package. With OLD from the cluster, its status.storedVersions is known, too:
+    OLD and NEW are files or folders of CustomResourceDefinitions, or - for standard input. Instead of NEW, --module MODULE reads the
+    classes of a package. If OLD comes from the cluster, its status.storedVersions is used too:
 
     \b
       kubectl get crd websites.docs.example.com -o yaml | ctrl crd diff - --module shop
@@ -58,9 +58,9 @@ def crd() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def diff(*, old: str, new: str | None, module: str | None, allowed: tuple[str, ...], as_json: bool) -> None:
     if (new is None) == (module is None):
-        raise click.UsageError("give NEW or --module MODULE, one of them")
+        raise click.UsageError("use NEW or --module MODULE, not both")
     if old == new == "-":
-        raise click.UsageError("only one of OLD and NEW can be the standard input")
+        raise click.UsageError("only one of OLD and NEW can be standard input")
     before = _read(old)
     after = _read(new) if new is not None else _generated(str(module))
     groups = [(each.name, each.findings) for each in compare_all(before, after)]
@@ -83,5 +83,5 @@ def _read(source: str) -> Sequence[Mapping[str, Any]]:
 def _generated(module: str) -> Sequence[Mapping[str, Any]]:
     made = manifests(load(module), choice=Choice(rbac=False, webhook=False)).definitions
     if not made:
-        raise GenerateError(f"{module} declares no kinds")
+        raise GenerateError(f"module {module} defines no kinds")
     return made

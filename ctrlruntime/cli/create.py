@@ -63,9 +63,11 @@ def _kind(command: F) -> F:
 
 @create.command(help=_API_HELP)
 @_kind
-@click.option("--plural", default="", metavar="NAME", help="Default: what Kubernetes would guess.")
-@click.option("--namespaced/--cluster-scoped", default=True, show_default=True, help="Where objects of the kind are.")
-@click.option("--resource/--no-resource", default=True, show_default=True, help="Write the class of the kind.")
+@click.option(
+    "--plural", default="", metavar="NAME", help="Plural name of the resource.  [default: derived from the kind]"
+)
+@click.option("--namespaced/--cluster-scoped", default=True, show_default=True, help="Scope of the kind.")
+@click.option("--resource/--no-resource", default=True, show_default=True, help="Create the class of the kind.")
 @click.option(
     "--controller/--no-controller",
     default=None,
@@ -105,7 +107,7 @@ def api(
     if not image and (image_container_command or image_container_port or run_as_user):
         raise click.UsageError("--image-container-command, --image-container-port and --run-as-user need --image")
     if not resource and controller is False:
-        raise click.UsageError("with --no-resource and --no-controller there is nothing to create")
+        raise click.UsageError("--no-resource and --no-controller together create nothing")
     folder = find_project(Path.cwd())
     before = read_settings(folder)
     addition = with_api(
@@ -129,8 +131,10 @@ def api(
 
 @create.command(help=_WEBHOOK_HELP)
 @_kind
-@click.option("--defaulting", is_flag=True, help="Fill in what an object leaves open.")
-@click.option("--programmatic-validation", "--validation", "validation", is_flag=True, help="Refuse objects.")
+@click.option("--defaulting", is_flag=True, help="Create a defaulting webhook.")
+@click.option(
+    "--programmatic-validation", "--validation", "validation", is_flag=True, help="Create a validating webhook."
+)
 @click.option("--conversion", is_flag=True, help="Convert other versions of the kind through this one, the hub.")
 @click.option(
     "--spoke", "spokes", multiple=True, metavar="VERSION[,VERSION]", help="With --conversion: the other versions."
@@ -173,7 +177,7 @@ def _container(image: str, command: str, port: int | None, user: int | None) -> 
         command.encode()  # an argument may hold bytes that are not text, and no file of the project can
         words = command.split(",") if "," in command else shlex.split(command)
     except ValueError as error:
-        raise ConfigError(f"--image-container-command {command!r} cannot be split into words: {error}") from error
+        raise ConfigError(f"cannot split --image-container-command {command!r} into words: {error}") from error
     return Container(image=image, command=tuple(words), port=port or 0, run_as_user=user or 0)
 
 

@@ -51,11 +51,11 @@ _DEPLOY = """Deploy the project to a cluster: apply OVERLAY, a kustomization (de
 
 @click.command(help=_DEPLOY)
 @_overlay
-@click.option("--image", metavar="IMAGE", help="Image of the operator.  [default: what the tree says]")
+@click.option("--image", metavar="IMAGE", help="Image of the operator.  [default: the image in the overlay]")
 @cluster_options
 @click.option(
     "--timeout", "wait", default=120.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
-    help="How long the operator may take to be available.",
+    help="Time for the operator to become available.",
 )  # fmt: skip
 @click.option("--no-wait", is_flag=True, help="Do not wait for the operator.")
 @click.option("--dry-run", is_flag=True, help="Let the API server check everything, and change nothing.")

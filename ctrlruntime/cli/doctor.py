@@ -17,9 +17,9 @@ __all__ = ["doctor"]
 
 _HELP = """Look for what is wrong here and in the cluster. One line for each check: ok, warn or fail, and what to do.
 
-    Here: Python, the project, stale manifests, the memory an idle operator takes. In the cluster: whether it answers, whether you and the
-    operator may do what its roles grant, whether definitions are as the classes, whether the operator runs and how much memory it uses,
-    whether webhooks can be called. Nothing is changed. The exit code is 1 when a check fails.
+    Local checks: Python, the project, stale manifests, the memory of an idle operator. Checks of the cluster: whether it responds, whether you
+    and the operator have the permissions in its roles, whether the CRDs match the classes, whether the operator runs and how much memory it
+    uses, whether webhooks can be called. Nothing is changed. The exit code is 1 if a check fails.
 
     \b
     Examples:

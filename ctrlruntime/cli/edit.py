@@ -38,12 +38,12 @@ _FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")
 )  # fmt: skip
 @click.option(
     "--cert-manager/--no-cert-manager", default=None,
-    help="Who makes the webhooks' certificate: cert-manager, or the operator, which keeps it in a Secret.",
+    help="Issue the webhook certificate with cert-manager; else the operator creates it and stores it in a Secret.",
 )  # fmt: skip
 @click.option(
-    "--metrics/--no-metrics", default=None, help="Serve metrics over HTTPS to whom RBAC lets read them, by a Service."
+    "--metrics/--no-metrics", default=None, help="Serve metrics over HTTPS to callers that RBAC allows, with a Service."
 )
-@click.option("--prometheus/--no-prometheus", default=None, help="A ServiceMonitor for the Prometheus operator.")
+@click.option("--prometheus/--no-prometheus", default=None, help="Add a ServiceMonitor for the Prometheus operator.")
 @click.option(
     "--network-policy/--no-network-policy", default=None,
     help="Allow only metrics readers (from namespaces labelled metrics: enabled) and webhook callers.",
@@ -55,7 +55,7 @@ def edit(*, image: str | None, namespaced: bool | None, multigroup: bool | None,
     of_project = _given(image=image, namespaced=namespaced, multigroup=multigroup)
     switches = _given(**{name: features[name] for name in _FEATURES})
     if not of_project and not switches:
-        raise click.UsageError("name a setting to change, as in --image registry.example.com/shop:v1")
+        raise click.UsageError("no setting to change. Pass one, such as --image registry.example.com/shop:v1")
     # Relative to here, as a person would name the files.
     folder = Path(os.path.relpath(find_project(Path.cwd())))
     settings = read_settings(folder)

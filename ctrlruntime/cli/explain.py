@@ -15,10 +15,10 @@ from ctrlruntime.project.package import load
 
 __all__ = ["explain"]
 
-_HELP = """Print the fields of a kind from its class: what kubectl explain will print once it is installed.
+_HELP = """Print the fields of a kind from its class, as kubectl explain does after its CRD is installed.
 
-    KIND is a kind, plural, singular or short name, and may be followed by the path of a field. The classes of MODULE come first; then
-    the kinds of Kubernetes, of which types are known and no descriptions.
+    KIND is a kind, plural, singular or short name, and may be followed by the path of a field. Classes of MODULE take
+    precedence over built-in kinds. Built-in kinds have types, but no descriptions.
 
     \b
       ctrl explain Website --module shop

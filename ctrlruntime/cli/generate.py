@@ -65,9 +65,13 @@ def _several(_context: click.Context, _option: click.Parameter, texts: tuple[str
     "--project", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
     help="The project's folder; default: this folder or the next above that is one.",
 )  # fmt: skip
-@click.option("--interactive/--no-interactive", default=None, help="Ask for what people see; default: as said above.")
-@click.option("--display-name", metavar="TEXT", help="The operator's name for people.")
-@click.option("--description", metavar="TEXT", help="What it does, in Markdown.")
+@click.option(
+    "--interactive/--no-interactive",
+    default=None,
+    help="Prompt for the catalog fields.  [default: in a terminal, without other options]",
+)
+@click.option("--display-name", metavar="TEXT", help="Display name of the operator.")
+@click.option("--description", metavar="TEXT", help="Description in Markdown.")
 @click.option(
     "--description-file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The description, as the text of a file.",
@@ -104,7 +108,7 @@ def kustomize_manifests(
 
     if description_file is not None:
         if answers["description"] is not None:
-            raise click.UsageError("give --description or --description-file, and not both")
+            raise click.UsageError("use --description or --description-file, not both")
         answers["description"] = read_text(description_file)
     folder = project if project is not None else Path(os.path.relpath(find_project(Path.cwd())))
     settings = read_settings(folder)

@@ -14,10 +14,10 @@ from ctrlruntime.project.tree import folder_for
 
 __all__ = ["helm"]
 
-_HELP = """Write a Helm chart of the project: the objects of config/default, with values for what installations differ in.
+_HELP = """Create a Helm chart of the project: the objects of config/default, with values.
 
-    Chart.yaml is written once. Of the other files those you edited or deleted are kept so, and named; --force takes ours in their place. The
-    file .checksums in the chart tells them apart: commit it, too.
+    Chart.yaml is created once. Other files that you edited or deleted are not changed, and are listed; --force overwrites them. The file
+    .checksums in the chart records your changes: commit it.
 
     \b
     Examples:
@@ -30,9 +30,9 @@ _HELP = """Write a Helm chart of the project: the objects of config/default, wit
 @click.command(help=_HELP)
 @click.option(
     "--output-dir", "folder", default="dist/chart", show_default=True, metavar="DIR",
-    type=click.Path(path_type=Path), help="Where the chart is, from the project's folder.",
+    type=click.Path(path_type=Path), help="Folder of the chart, relative to the project.",
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Take our files in the place of those you edited or deleted.")
+@click.option("--force", is_flag=True, help="Overwrite edited files, and create deleted ones again.")
 def helm(*, folder: Path, force: bool) -> None:
     project = find_project(Path.cwd())
     chart = folder_for("chart", project, folder)

@@ -20,7 +20,7 @@ __all__ = ["image"]
 _BUILD_HELP = """Build the image of the project from its Dockerfile.
 
     The name is that of the settings unless --image says otherwise. The tool is the first of docker, podman, nerdctl and buildah on PATH.
-    Without one the command is printed, for where there is one.
+    If none is installed, the command is printed.
 
     \b
     Examples:
@@ -30,10 +30,10 @@ _BUILD_HELP = """Build the image of the project from its Dockerfile.
     """
 
 
-_PIN_HELP = """Pin the base image of the Dockerfile to the digest its registry has for it.
+_PIN_HELP = """Pin the base image of the Dockerfile to its current digest.
 
-    The line `ARG BASE=NAME:TAG` becomes `ARG BASE=NAME:TAG@sha256:...`. Run it again to renew the digest: the tag says which one. The
-    registry is asked without a login first, and with that of `docker login` when it wants one.
+    The line `ARG BASE=NAME:TAG` becomes `ARG BASE=NAME:TAG@sha256:...`. Run it again to update the digest of the tag. The
+    registry is queried without a login first, then with that of `docker login`.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def build(*, name: str | None, platforms: tuple[str, ...], tool: Tool | None, pu
     elif chosen is None or shutil.which(chosen) is None:
         _print(wanted, chosen or TOOLS[0])
         missing = f"{tool} is not on PATH" if tool else f"none of {', '.join(TOOLS)} is on PATH"
-        raise ConfigError(f"nothing was built: {missing}; the command is printed above")
+        raise ConfigError(f"cannot build the image: {missing}. Run the command above where one is installed")
     else:
         run(wanted, chosen)
         say(f"{'pushed' if push else 'built'} {wanted.image}")

@@ -37,11 +37,11 @@ _HELP = """Write Python classes for the CustomResourceDefinitions in FILE (- rea
 def import_definitions(*, file: str, output: Path | None, kind: str | None, class_prefix: str, force: bool) -> None:
     if class_prefix and not (class_prefix.isidentifier() and class_prefix[0].isupper()):
         raise click.BadParameter(
-            f"{class_prefix!r} begins no name of a class: give letters, the first a capital",
+            f"{class_prefix!r} cannot start the name of a class: use letters, the first a capital",
             param_hint="--class-prefix",
         )
     if output is not None and output.exists() and not force:
-        raise ConfigError(f"{output} is there already; give another name, or --force to replace it")
+        raise ConfigError(f"cannot write {output}: it exists. Use another name, or --force")
     definitions = importable(_read(file), "standard input" if file == "-" else file)
     if kind:
         definitions = chosen(definitions, kind)

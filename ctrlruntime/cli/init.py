@@ -61,7 +61,7 @@ def init(
     force: bool,
 ) -> None:
     if license_file is not None and license != "none":
-        raise click.UsageError("give --license or --license-file, and not both")
+        raise click.UsageError("use --license or --license-file, not both")
     settings = new_project(
         folder,
         domain=domain,
@@ -104,5 +104,5 @@ def _text(path: Path | None) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError.unreadable(path, error) from error
     if not text.strip():
-        raise ConfigError(f"{path} is empty, and a license is not")
+        raise ConfigError(f"the license file {path} is empty")
     return text

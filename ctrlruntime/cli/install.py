@@ -67,5 +67,5 @@ def _definitions(module: str | None) -> list[Document]:
     name = module if module is not None else project_here()[1].package
     definitions = manifests(load(name), choice=Choice(rbac=False, webhook=False)).definitions
     if not definitions:
-        raise GenerateError(f"{name} declares no kinds")
+        raise GenerateError(f"module {name} defines no kinds")
     return definitions

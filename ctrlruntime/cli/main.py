@@ -18,34 +18,34 @@ from ctrlruntime.terminal import escaped
 __all__ = ["ctrl"]
 
 _COMMANDS: Final = {
-    "bundle": Command("ctrlruntime.cli.bundle", "bundle", "Make the bundle of a project for OLM, or check one."),
-    "catalog": Command("ctrlruntime.cli.catalog", "catalog", "Write and check a file-based catalog of bundles."),
-    "completion": Command("ctrlruntime.cli.completion", "completion", "Teach a shell to complete commands."),
-    "crd": Command("ctrlruntime.cli.crd", "crd", "Look at what changes in definitions."),
+    "bundle": Command("ctrlruntime.cli.bundle", "bundle", "Create the bundle of a project for OLM, or validate one."),
+    "catalog": Command("ctrlruntime.cli.catalog", "catalog", "Create or validate a file-based catalog of bundles."),
+    "completion": Command("ctrlruntime.cli.completion", "completion", "Print a shell completion script."),
+    "crd": Command("ctrlruntime.cli.crd", "crd", "Compare CRDs."),
     "create": Command("ctrlruntime.cli.create", "create", "Add a kind, its controller or its webhooks to the project."),
-    "deploy": Command("ctrlruntime.cli.deploy", "deploy", "Put the project into a cluster."),
-    "doctor": Command("ctrlruntime.cli.doctor", "doctor", "Look for what is wrong here and in the cluster."),
-    "edit": Command("ctrlruntime.cli.edit", "edit", "Change the project's settings and what follows from them."),
+    "deploy": Command("ctrlruntime.cli.deploy", "deploy", "Deploy the project to a cluster."),
+    "doctor": Command("ctrlruntime.cli.doctor", "doctor", "Check the project and its deployment."),
+    "edit": Command("ctrlruntime.cli.edit", "edit", "Change the settings of the project."),
     "explain": Command("ctrlruntime.cli.explain", "explain", "Print the fields of a kind, as kubectl explain does."),
-    "generate": Command("ctrlruntime.cli.generate", "generate", "Write the base that `ctrl bundle` starts from."),
-    "helm": Command("ctrlruntime.cli.helm", "helm", "Write a Helm chart of the project."),
+    "generate": Command("ctrlruntime.cli.generate", "generate", "Create the base of a bundle."),
+    "helm": Command("ctrlruntime.cli.helm", "helm", "Create a Helm chart of the project."),
     "image": Command("ctrlruntime.cli.image", "image", "Build the project's container image."),
-    "import": Command("ctrlruntime.cli.import_", "import_definitions", "Write classes for the definitions in a file."),
-    "init": Command("ctrlruntime.cli.init", "init", "Begin a project."),
-    "install": Command("ctrlruntime.cli.install", "install", "Install the definitions of your kinds into a cluster."),
-    "manifests": Command("ctrlruntime.cli.manifests", "manifests", "Write CRDs, roles and webhook configurations."),
+    "import": Command("ctrlruntime.cli.import_", "import_definitions", "Generate classes from CRDs."),
+    "init": Command("ctrlruntime.cli.init", "init", "Create a project."),
+    "install": Command("ctrlruntime.cli.install", "install", "Install the CRDs of your kinds into a cluster."),
+    "manifests": Command("ctrlruntime.cli.manifests", "manifests", "Generate CRDs, roles and webhook configurations."),
     "render": Command("ctrlruntime.cli.render", "render", "Print the objects of a kustomization, without kubectl."),
-    "run": Command("ctrlruntime.cli.run", "run", "Run the operator here, against a cluster or an embedded API server."),
+    "run": Command("ctrlruntime.cli.run", "run", "Run the operator on this machine."),
     "scorecard": Command("ctrlruntime.cli.scorecard", "scorecard", "Run the scorecard's tests of a bundle, without a cluster."),
-    "storage": Command("ctrlruntime.cli.storage", "storage", "Look after stored objects."),
-    "undeploy": Command("ctrlruntime.cli.deploy", "undeploy", "Take the project out of a cluster."),
-    "uninstall": Command("ctrlruntime.cli.install", "uninstall", "Remove the definitions of your kinds, and every object of them."),
-    "upgrade": Command("ctrlruntime.cli.upgrade", "upgrade", "Bring the files of a project to this version."),
+    "storage": Command("ctrlruntime.cli.storage", "storage", "Migrate stored objects."),
+    "undeploy": Command("ctrlruntime.cli.deploy", "undeploy", "Delete the deployed project from a cluster."),
+    "uninstall": Command("ctrlruntime.cli.install", "uninstall", "Delete the CRDs of your kinds, and all their objects."),
+    "upgrade": Command("ctrlruntime.cli.upgrade", "upgrade", "Upgrade the files of a project to this version."),
     "validate": Command("ctrlruntime.cli.validate", "validate", "Validate manifests without a cluster."),
-    "why": Command("ctrlruntime.cli.why", "why", "Say why an object was reconciled, or why not."),
+    "why": Command("ctrlruntime.cli.why", "why", "Explain why an object was reconciled, or why not."),
 }  # fmt: skip
 
-_EPILOG: Final = """Exit codes: 0 done, 1 refused, failed or (with --check) stale, 2 wrong usage."""
+_EPILOG: Final = """Exit codes: 0 success, 1 failed, rejected or (with --check) stale, 2 wrong usage."""
 
 
 class _Program(LazyGroup):

@@ -96,7 +96,7 @@ def manifests(
         _of_project(project, options, check=check, diff=diff)
         return
     if project is not None:
-        raise click.UsageError("--module and --project exclude each other: a project's settings name its package")
+        raise click.UsageError("use --module or --project, not both: the settings of a project have its package")
     some = crd or rbac or webhook
     choice = Choice(crd=crd or not some, rbac=rbac or not some, webhook=webhook or not some)
     made = manifests_of(
@@ -106,7 +106,7 @@ def manifests(
     if not files:
         _warn(f"{module} declares no kinds, permissions or webhooks: nothing to write")
     if folder.is_file():
-        raise ConfigError(f"{folder} is a file: give the manifests a folder")
+        raise ConfigError(f"cannot write manifests to {folder}: it is a file. Use a folder")
     tree = Tree(folder)
     changes = tree.changes(files)
     if choice.crd:
@@ -128,7 +128,7 @@ def _refuse_options_of_module() -> None:
         name = parameter.name or ""
         if name in _OF_MODULE and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise click.UsageError(
-                f"{parameter.opts[0]} goes with --module; in a project [tool.ctrlruntime] of pyproject.toml decides"
+                f"{parameter.opts[0]} needs --module; in a project, set it in [tool.ctrlruntime] of pyproject.toml"
             )
 
 

@@ -43,7 +43,7 @@ _HELP = """Print the objects of a kustomization: what `kubectl kustomize FOLDER`
 )  # fmt: skip
 def render(*, folder: Path, output: str | None, as_json: bool, other: str | None) -> None:
     if other is not None and (output is not None or as_json):
-        raise click.UsageError("--compare writes nothing, so it goes with neither --output nor --json")
+        raise click.UsageError("--compare cannot be used with --output or --json, because it writes nothing")
     objects = rendered(folder)
     if other is not None:
         _compare(objects, other)

@@ -71,9 +71,11 @@ def run(
     arguments: tuple[str, ...],
 ) -> None:
     if embedded and (kubeconfig or context):
-        raise click.UsageError("--embedded brings its own cluster, so it goes with neither --kubeconfig nor --context")
+        raise click.UsageError(
+            "--embedded cannot be used with --kubeconfig or --context, because it starts its own API server"
+        )
     if kubeconfig_out is not None and not embedded:
-        raise click.UsageError("--kubeconfig-out goes with --embedded")
+        raise click.UsageError("--kubeconfig-out needs --embedded")
     folder, settings = (Path(), None) if module is not None else project_here()
     package = module if module is not None else (settings.package if settings is not None else "")
     source = source_folder(package)
@@ -148,7 +150,7 @@ def _server(kubeconfig_out: Path | None, settings: Settings | None) -> Generator
         try:
             server.server.write_kubeconfig(str(path))
         except OSError as error:
-            raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+            raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
         shown = ",".join(dict.fromkeys(each.plural for each in settings.own_resources)) if settings is not None else ""
         _say(
             f"embedded API server at {server.url}; look at it with:\n  kubectl --kubeconfig {path} get {shown or 'all'}"

@@ -29,8 +29,8 @@ __all__ = ["scorecard"]
 
 _HELP: Final = """Run the scorecard's tests of a bundle here, without a cluster.
 
-    BUNDLE is its folder. The tests are those of its tests/scorecard/config.yaml. The six of the program scorecard-test look at files only and
-    are run; tests of other images need a cluster, and are named as not run. Exits with 1 when a test fails, or cannot be made.
+    BUNDLE is its folder. The tests are those of its tests/scorecard/config.yaml. The six tests of scorecard-test
+    run locally. Tests of other images need a cluster, and are listed as not run. Exits with 1 if a test fails or cannot run.
 
     \b
     Examples:
@@ -71,7 +71,7 @@ def scorecard(
     found = read_bundle(bundle)
     tests = selected(read_configuration(config) if config else configuration_of(found), selector)
     if not tests:
-        raise ConfigError(f"no test has the labels {selector}; ctrl scorecard --list names all")
+        raise ConfigError(f"no test has the labels {selector}; list the tests with ctrl scorecard --list")
     outcomes = [Outcome(test, None) for test in tests] if only_list else run(found, tests)
     match output:
         case "json":

@@ -26,10 +26,10 @@ def storage() -> None:
     "--page-size", default=PAGE, show_default=True, type=click.IntRange(min=1), help="Objects read at a time."
 )
 def migrate(*, kind: str, kubeconfig: str | None, context: str | None, dry_run: bool, page_size: int) -> None:
-    """Store every object of KIND in the storage version, and drop the other ones from status.storedVersions.
+    """Rewrite every object of KIND in the storage version, and remove other versions from status.storedVersions.
 
-    KIND is a name, plural or short name of a custom kind, with its group where several have it (memcacheds.cache.example.com). Each
-    object is written back unchanged. Do this after another version became the storage version, before the old one is removed.
+    KIND is the kind, plural or short name of a custom resource, with its group if several have it (memcacheds.cache.example.com). Each
+    object is written back unchanged. Run it after you change the storage version, before you remove the old version.
     """
 
     async def work(client: Client) -> Migration:

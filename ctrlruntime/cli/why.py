@@ -40,9 +40,9 @@ class AnswerError(CtrlError):
 def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -> None:
     """Say why an object was reconciled, or why not.
 
-    Asks a running operator what led to the last reconciles of KIND NAMESPACE/NAME, how they ended, which requests to the API server
-    they made, where a running one waits, and when the next one is due. Of a kind that is only watched it says what its events led to.
-    The operator must run with --debug-bind-address.
+    Prints the triggers of the last reconciles of KIND NAMESPACE/NAME in a running operator, their outcome, their requests to the API server,
+    the line at which a running one waits, and the time of the next one. For a kind that is only watched, it prints the reconciles that its
+    events triggered. The operator must run with --debug-bind-address.
     """
     namespace, _, last = name.rpartition("/")
     if not last:
@@ -56,7 +56,7 @@ def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -
         answer = msgspec.json.decode(body, type=facts.Why)
     except msgspec.DecodeError as error:
         raise AnswerError(
-            f"{address} answers, but not as an operator of this version does ({error}); is it its debug address?"
+            f"the response from {address} is not that of an operator of this version ({error}). Check that it is the debug address"
         ) from error
     for line in lines(answer):
         say(line)
@@ -74,7 +74,7 @@ def fetch(address: str, path: str) -> bytes:
     except urllib.error.HTTPError as error:
         raise AnswerError(_refused(address, error.code, error.read())) from error
     except TimeoutError as error:
-        raise AnswerError(f"{address} does not answer within {PATIENCE:g} s") from error
+        raise AnswerError(f"no response from {address} within {PATIENCE:g} s") from error
     except urllib.error.URLError as error:
         why = "no answer in time" if isinstance(error.reason, TimeoutError) else error.reason
         raise AnswerError(
@@ -83,7 +83,7 @@ def fetch(address: str, path: str) -> bytes:
         ) from error
     except (http.client.HTTPException, OSError) as error:
         raise AnswerError(
-            f"the response from {address} is not a debug page ({error!r}); does it speak TLS, or another protocol?"
+            f"the response from {address} is not a debug page ({error!r}). Check that the server at this address uses plain HTTP"
         ) from error
 
 

@@ -119,8 +119,8 @@ class _Expansion:
         if name in self._open:
             cycle = " -> ".join(step.rpartition(".")[2] for step in [*self._open[self._open.index(name) :], name])
             raise self._place.error(
-                f"the built-in type contains itself ({cycle}), and a schema cannot; "
-                f"use Annotated[…, Schemaless, SchemaType('object'), PreserveUnknown]"
+                f"the built-in type contains itself ({cycle}), which a schema does not support. "
+                f"Use Annotated[…, crd.Schemaless, crd.SchemaType('object'), crd.PreserveUnknownFields]"
             )
         self._open.append(name)
         schema = self._node(builtin_schemas()[name], name)

@@ -52,12 +52,12 @@ def _info(cls: type[Object]) -> KindInfo:
     place = Place(cls)
     if info is None:
         raise place.error(
-            f"the class is not a kind; give it a group and a version: class {cls.__name__}(Object, group='…', version='v1')"
+            f"the class is not a kind. Set a group and a version: class {cls.__name__}(Object, group='…', version='v1')"
         )
     if "." not in info.group:
-        raise place.error(f"the group of a custom kind is a domain with a dot, like example.com, not {info.group!r}")
+        raise place.error(f"the group {info.group!r} is not a domain with a dot, like example.com")
     if not LABEL.fullmatch(info.version):
-        raise place.error(f"a version is like v1, v1alpha1 or v2beta3, not {info.version!r}")
+        raise place.error(f"the version {info.version!r} is not one like v1, v1alpha1 or v2beta3")
     names = {"plural": info.plural, "singular": info.singular, **{f"short name {n}": n for n in info.short_names}}
     for what, name in {**names, **{f"category {n}": n for n in info.categories}}.items():
         if not LABEL.fullmatch(name):
@@ -85,7 +85,7 @@ class _Definition:
     def document(self) -> Document:
         first, cls = self._all[0]
         if not self._versions:
-            raise Place(cls).error("every version is skipped, so there is nothing to define; leave skip out of one")
+            raise Place(cls).error("all versions have skip=True. Remove it from one")
         self._agree()
         storage = self._storage()
         document: Document = {
@@ -110,13 +110,13 @@ class _Definition:
         seen: set[str] = set()
         for info, cls in self._all:
             if info.version in seen:
-                raise Place(cls).error(f"another class is {info.gvk}, too; give one of them another version or kind")
+                raise Place(cls).error(f"another class also is {info.gvk}. Change the version or kind of one of them")
             seen.add(info.version)
             for word in ("plural", "singular", "list_kind", "short_names", "categories", "scope"):
                 if getattr(info, word) != getattr(first, word):
                     raise Place(cls).error(
                         f"{word} is {getattr(info, word)!r}, and {getattr(first, word)!r} in version {first.version}; "
-                        f"versions of one kind share it"
+                        f"all versions of a kind must have the same"
                     )
 
     def _storage(self) -> KindInfo:
@@ -133,7 +133,7 @@ class _Definition:
             )
             raise place.error(f"{kind}: {what}; give storage=True to exactly one class")
         if not any(info.served for info in infos):
-            raise place.error(f"{kind}: no version is served; leave served=False out of one")
+            raise place.error(f"{kind}: all versions have served=False. Remove it from one")
         return stored[0]
 
     def _metadata(self, first: KindInfo) -> Document:
@@ -225,7 +225,7 @@ def _deprecation(text: str, place: Place) -> str:
 
 def _conversion(webhook: ConversionWebhook) -> Document:
     if webhook.url and webhook.service_name != ConversionWebhook().service_name:
-        raise GenerateError("a ConversionWebhook has a url or a Service, not both")
+        raise GenerateError("a ConversionWebhook has both a url and a Service. Set one of them")
     client: Document = {"url": webhook.url}
     if not webhook.url:
         service: Document = {

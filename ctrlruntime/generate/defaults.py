@@ -67,37 +67,37 @@ class Defaults:
         try:
             return _json(value)
         except (ValueError, TypeError) as error:
-            raise place.error(f"{value!r} has no form in JSON ({error})") from error
+            raise place.error(f"the default {value!r} cannot be encoded as JSON ({error})") from error
 
     def _value(self, info: FieldInfo, place: Place) -> Any:
         if info.default_factory is None:
             return info.default
         if info.default_factory_takes_validated_data:
             raise place.error(
-                "a default_factory that looks at other fields is for a defaulting webhook; the server cannot run it"
+                "default_factory depends on other fields, which a schema does not support. Use a defaulting webhook"
             )
         try:
             first, second = (info.get_default(call_default_factory=True) for _ in range(2))
         except ValidationError as error:
             names = ", ".join(str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
             raise place.error(
-                f"the default cannot be made: {names or 'a field'} is required; give it a default, or give none here"
+                f"cannot create the default: {names or 'a field'} is required. Give it a default, or remove this default"
             ) from error
         if self.json(first, place) != self.json(second, place):
             raise place.error(
-                "default_factory gives another value each time; the server needs one: set it in a defaulting webhook"
+                "default_factory returns another value each time, which a schema does not support. Use a defaulting webhook"
             )
         return first
 
     @staticmethod
     def _write(value: Any, schema: Document, place: Place) -> None:
         if value is None:
-            raise place.error("a null is not a default; leave it out")
+            raise place.error("null cannot be a default. Leave it out")
         if value == {} and schema.get("type") == "array":
             value = []
         problem = misfit(value, schema)
         if problem:
-            raise GenerateError(f"{place}: the default {value!r} does not fit the field's own schema: {problem}")
+            raise GenerateError(f"{place}: the default {value!r} does not match the schema of the field: {problem}")
         schema["default"] = value
 
 

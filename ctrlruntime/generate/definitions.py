@@ -86,13 +86,13 @@ def _whole(definition: Document, where: str) -> Document:
     named = _at(definition, "metadata.name") or "a definition"
     if definition.get("apiVersion") != _VERSION:
         raise ConfigError(
-            f"{where}: {named} is of {definition.get('apiVersion') or 'no apiVersion'}, which no server takes since Kubernetes 1.22; "
-            f"bring it to {_VERSION}: each version has its own schema.openAPIV3Schema (a cluster that serves the kind prints it so: "
+            f"{where}: {named} is of {definition.get('apiVersion') or 'no apiVersion'}, which is not served since Kubernetes 1.22. "
+            f"Convert it to {_VERSION}: each version has its own schema.openAPIV3Schema (a cluster that serves the kind prints it so: "
             f"kubectl get crd {named} -o yaml)"
         )
     missing = next((path for path in _NEEDED if not _at(definition, path)), None)
     if missing:
-        raise ConfigError(f"{where}: {named} has no {missing}; a definition is not complete without it")
+        raise ConfigError(f"{where}: {named} has no {missing}, which a CRD requires")
     versions: Any = definition["spec"]["versions"]
     is_list = isinstance(versions, list)
     if not is_list or not all(isinstance(one, Mapping) and _at(one, "name") for one in cast("list[Any]", versions)):

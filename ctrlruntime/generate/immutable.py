@@ -70,8 +70,8 @@ def property_of(variable: str, wire: str, place: Place) -> str:
     escaped = escape(wire)
     if escaped is None:
         raise place.error(
-            f"a rule is needed that reads the field {wire!r}, and rules can only read names of letters, digits and _ . - / that begin with "
-            f"a letter or _; give it such a name with Field(validation_alias='…')"
+            f"Immutable needs a CEL rule for the field {wire!r}, and a rule can only read names of letters, digits and _ . - / that start with "
+            f"a letter or _. Set such a name with Field(validation_alias='…')"
         )
     return f"{variable}.{escaped}"
 

@@ -69,7 +69,7 @@ def key_rules(key: Annotation, place: Place) -> Iterator[tuple[str, str]]:
         elif limit.kind == "pattern":
             yield f"self.all(key, key.matches({_text(limit.value)}))", f"the keys must match {limit.value}"
         else:
-            raise place.error(f"{limit.kind}={limit.value!r} is for numbers, and the keys of a JSON object are text")
+            raise place.error(f"{limit.kind}={limit.value!r} is for numbers, but the keys of a JSON object are text")
 
 
 def is_affordable(rule: str, schema: Mapping[str, Any]) -> bool:

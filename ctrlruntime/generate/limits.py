@@ -55,7 +55,7 @@ def _keywords(limit: Limit, schema: Document, place: Place) -> Document:
             return _bound("multipleOf", limit, schema, place)
         case "pattern":
             if schema.get("type") != "string" and not _is_int_or_string(schema):
-                raise place.error(f"pattern is for text, and the field is of type {_type(schema)}")
+                raise place.error(f"pattern is for text, but the field has the type {_type(schema)}")
             return {"pattern": limit.value}
         case _:
             return _length(limit, schema, place)
@@ -63,12 +63,12 @@ def _keywords(limit: Limit, schema: Document, place: Place) -> Document:
 
 def _bound(name: str, limit: Limit, schema: Document, place: Place) -> Document:
     if schema.get("type") not in _NUMERIC:
-        raise place.error(f"{limit.kind}={limit.value!r} is for numbers, and the field is of type {_type(schema)}")
+        raise place.error(f"{limit.kind}={limit.value!r} is for numbers, but the field has the type {_type(schema)}")
     value = limit.value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise place.error(f"{limit.kind}={value!r} is not a number")
     if schema["type"] == "integer" and isinstance(value, float) and not value.is_integer():
-        raise place.error(f"{limit.kind}={value!r} is not a whole number, and the field is an int")
+        raise place.error(f"{limit.kind}={value!r} is not a whole number, but the field is an int")
     return {name: _number(value), **({_exclusive(name): True} if limit.kind in {"gt", "lt"} else {})}
 
 

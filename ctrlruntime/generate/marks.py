@@ -65,7 +65,7 @@ def apply_class_marks(cls: type[Any], schema: Document, place: Place) -> None:
     for marker in reversed(markers):  # the nearest to the class speaks last
         name = marker.name if isinstance(marker, Flag) else type(marker).__name__
         if name in _ON_FIELDS:
-            raise place.error(f"{name} is for fields: Annotated[…, {name}]; over a class it says nothing")
+            raise place.error(f"{name} has no effect on a class. Use it for a field: Annotated[…, {name}]")
         if not isinstance(marker, CEL):
             _apply(marker, schema, place)
     if rules := [_rule(marker) for marker in markers if isinstance(marker, CEL)]:
@@ -101,7 +101,7 @@ def _apply(marker: Marker, schema: Document, place: Place) -> None:
         case SchemaType() | Default() | OLMDescriptor():
             pass  # said before: the type decides what else fits; later: a default is checked against all of it; and elsewhere
         case _:
-            raise place.error(f"{marker!r} is not a marker the generator knows")
+            raise place.error(f"{marker!r} is an unknown marker")
 
 
 def _flag(marker: Flag, schema: Document) -> None:
@@ -136,7 +136,7 @@ def _list_type(marker: ListType | ListMap, schema: Document, place: Place) -> No
 def _need(schema: Document, type: str, marker: Marker, place: Place) -> None:
     if schema.get("type") != type:
         what = {"array": "a list", "object": "an object or a dict"}[type]
-        raise place.error(f"{marker!r} is for {what}, and this is of type {schema.get('type', 'unknown')}")
+        raise place.error(f"{marker!r} is for {what}, but this has the type {schema.get('type', 'unknown')}")
 
 
 def _rule(marker: CEL) -> Document:
@@ -167,7 +167,7 @@ def _apply_keywords(cls: type[Model], schema: Document, place: Place) -> None:
 
 def _member(cls: type[Model], keyword: str, name: str, schema: Document, place: Place) -> str:
     if "." in name and name not in wire_names(cls).values():
-        raise place.error(f"{keyword}: {name!r} is a field of another object; name fields of {cls.__name__} itself")
+        raise place.error(f"{keyword}: {name!r} is not a field of {cls.__name__} itself")
     wire = wire_names(cls).get(name, name)
     if wire not in (schema.get("properties") or {}):
         raise place.error(f"{keyword}: the class has no field {name!r}")

@@ -54,7 +54,7 @@ def _column(column: PrinterColumn, schema: Document, place: Place) -> Document:
     target = _follow(column.json_path, schema, place, what)
     column_type = column.type or _column_type(target)
     if not column_type:
-        raise place.error(f"{what}: no type follows from {column.json_path}; give one: printcolumn(…, type='string')")
+        raise place.error(f"{what}: {column.json_path} has no type. Set one: printcolumn(…, type='string')")
     said: Document = {
         "description": column.description,
         "format": column.format,
@@ -98,7 +98,7 @@ def scale(info: KindInfo, schema: Document, place: Place) -> Document:
             )
         target = _follow(path, schema, place, "scale")
         if target is not None and target.get("type") != wanted_type:
-            raise place.error(f"scale: {path} is of type {target.get('type')}, and must be {wanted_type}")
+            raise place.error(f"scale: {path} has the type {target.get('type')}, and must be {wanted_type}")
         result[key] = path
     return result
 
@@ -113,7 +113,7 @@ def selectable_fields(info: KindInfo, schema: Document, place: Place) -> list[Do
             raise place.error(f"selectable_fields: {path!r} is not a path like .spec.color")
         if path.startswith(".metadata"):
             raise place.error(
-                f"selectable_fields: {path} is metadata, of which the server selects name and namespace by itself"
+                f"selectable_fields: {path} is metadata, which is not allowed. Name and namespace can always be selected"
             )
         target = _follow(path, schema, place, "selectable_fields") or {}
         if target.get("type") not in {"string", "boolean", "integer"}:
@@ -128,7 +128,7 @@ def _follow(path: str, schema: Document, place: Place, what: str) -> Mapping[str
     try:
         steps = parse(path)
     except JSONPathError as error:
-        raise place.error(f"{what}: {error}; a path is like .status.phase") from error
+        raise place.error(f"{what}: {error}. Write a path like .status.phase") from error
     metadata = {"type": "object", "properties": _METADATA}
     node: Mapping[str, Any] | None = {**schema, "properties": {**schema.get("properties", {}), "metadata": metadata}}
     passed = ""

@@ -220,15 +220,13 @@ def _check(rule: RBACRule) -> None:
     if not rule.verbs or not (rule.resources or rule.urls):
         raise GenerateError(f'{_said(rule)} grants nothing: give verbs="get;list" and resources="…" (or urls="…")')
     if rule.urls and rule.namespace:
-        raise GenerateError(
-            f"{_said(rule)} names URLs in a Role of a namespace: URLs belong to no namespace, leave namespace= out"
-        )
+        raise GenerateError(f"{_said(rule)} has URLs and a namespace, but URLs are cluster-scoped. Remove namespace=")
     if rule.urls and (rule.groups or rule.resources or rule.resource_names):
         raise GenerateError(
-            f"{_said(rule)} names resources and URLs, and the API server takes one or the other: make it two rules"
+            f"{_said(rule)} has both resources and URLs, which the API server rejects. Split it into two rules"
         )
     if rule.resources and not rule.groups:
-        raise GenerateError(f'{_said(rule)} names no API group: give groups="…", where "" is the core group')
+        raise GenerateError(f'{_said(rule)} has no API group: give groups="…", where "" is the core group')
 
 
 def _said(rule: RBACRule) -> str:

@@ -80,12 +80,12 @@ class RuleChecks:
         what = f"the rule {text!r}"
         message: str = rule.get("message", "")
         if "\n" in message.strip():
-            raise where.error(f"{what}: the message has line breaks, which the server refuses")
+            raise where.error(f"{what}: the message has line breaks, which the API server rejects")
         if "\n" in text.strip() and not message.strip():
-            raise where.error(f"{what} has line breaks, and then the server wants a message")
+            raise where.error(f"{what} has line breaks, so it needs a message")
         declared = declare(schema, is_resource=at.is_resource)
         if declared is None:
-            raise where.error(f"{what}: the schema says too little here for a rule; rules need a type")
+            raise where.error(f"{what}: the schema has no type here, which a rule needs")
         self._compiled(rule, declared, at, where)
 
     def _compiled(self, rule: Mapping[str, Any], declared: Type, at: _At, where: Place) -> None:
@@ -100,7 +100,7 @@ class RuleChecks:
             except cel.CompileError as error:
                 raise where.error(f"the {name} {text!r} does not compile:\n{error}") from error
             if program.result_type.kind != wanted:
-                raise where.error(f"the {name} {text!r} must give a {wanted}, not {program.result_type}")
+                raise where.error(f"the {name} {text!r} must return a {wanted}, not {program.result_type}")
             cost = program.cost().most * (at.count if name == "rule" else 1)
             self._total += cost
             if cost > RULE_LIMIT:
@@ -111,11 +111,11 @@ class RuleChecks:
             uses_old = uses_old or (name == "rule" and "oldSelf" in program.used_variables)
         if uses_old and at.untracked:
             raise where.error(
-                f"the rule {rule['rule']!r} uses oldSelf below the list {at.untracked.removeprefix('.')}, whose items have no old self; "
-                f"mark the list with ListMap"
+                f"the rule {rule['rule']!r} uses oldSelf below the list {at.untracked.removeprefix('.')}, whose items have no oldSelf. "
+                f"Add ListMap to the list"
             )
         if "optionalOldSelf" in rule and not uses_old:
-            raise where.error(f"the rule {rule['rule']!r} has optional_old_self and does not use oldSelf")
+            raise where.error(f"the rule {rule['rule']!r} has optional_old_self, but does not use oldSelf")
 
 
 def has_rules(schema: Mapping[str, Any]) -> bool:

@@ -59,7 +59,7 @@ _SIMPLE: Final[Mapping[type[Any], Mapping[str, Any]]] = {
 }
 _LISTS: Final = (list, tuple, set, frozenset)
 _REFUSED: Final[Mapping[Any, str]] = {
-    Any: "Any says nothing to the server; use JSONValue for any JSON, RawExtension for any object, or a class",
+    Any: "Any has no type in a schema. Use JSONValue for any JSON, RawExtension for any object, or a class",
     object: "object says nothing to the server; use JSONValue for any JSON, RawExtension for any object, or a class",
     dict: "a bare dict says nothing of its values; write dict[str, X], or RawExtension for any object",
     list: "a bare list says nothing of its items; write list[X]",
@@ -98,7 +98,7 @@ class SchemaWalker:
         if cls in self._open:
             cycle = " -> ".join(step.__name__ for step in [*self._open[self._open.index(cls) :], cls])
             raise place.error(
-                f"the class contains itself ({cycle}), and a schema cannot; cut it with "
+                f"the class contains itself ({cycle}), which a schema does not support. Use "
                 f"Annotated[{cls.__name__} | None, Schemaless, SchemaType('object'), PreserveUnknownFields]"
             )
         _complete(cls, place)
@@ -120,7 +120,7 @@ class SchemaWalker:
         for name, wire in wire_names(cls).items():
             info, place = cls.model_fields[name], Place(cls, f".{name}")
             if wire in properties:
-                raise place.error(f"two fields have the wire name {wire!r}; rename one of them")
+                raise place.error(f"two fields have the JSON name {wire!r}. Rename one of them")
             if issubclass(cls, Object) and name in _HEAD and _is_inherited(cls, name):
                 properties[wire] = self._head(name)
                 continue
@@ -149,7 +149,7 @@ class SchemaWalker:
 
     def _field(self, info: FieldInfo, place: Place) -> tuple[Document, bool]:
         if info.json_schema_extra is not None:
-            raise place.error("json_schema_extra is not read; say it with a marker in Annotated[…]")
+            raise place.error("json_schema_extra is not supported. Use a marker in Annotated[…]")
         if info.discriminator is not None:
             raise place.error(_union_advice())
         annotation = take_apart(info.annotation, info.metadata)
@@ -228,9 +228,9 @@ class SchemaWalker:
         if isinstance(bare, type) and not is_typeddict(bare):
             return self._class(bare, place)
         if is_typeddict(bare):
-            raise place.error(f"{bare.__name__} is a TypedDict; write it as a class of Model")
+            raise place.error(f"{bare.__name__} is a TypedDict. Use a subclass of Model")
         raise place.error(
-            f"{bare!r} cannot become a schema; use a class of Model, or Annotated[…, SchemaType('string')]"
+            f"{bare!r} cannot be converted to a schema. Use a subclass of Model, or Annotated[…, SchemaType('string')]"
         )
 
     def _class(self, cls: type[Any], place: Place) -> Document:
@@ -246,7 +246,7 @@ class SchemaWalker:
         if issubclass(cls, Quantity):
             return dict(QUANTITY)
         if issubclass(cls, timedelta) and not issubclass(cls, Duration):
-            raise place.error("a timedelta has no form Kubernetes reads; use ctrlruntime's Duration, written as 1h30m")
+            raise place.error("Kubernetes does not support timedelta. Use ctrl.Duration, which is written as 1h30m")
         if (said := text_of(cls)) is not None:
             return self._text(said, place)
         if issubclass(cls, int):
@@ -255,8 +255,8 @@ class SchemaWalker:
         if hook is not None:
             return dict(cast("Document", hook()))
         raise place.error(
-            f"{cls.__name__} cannot become a schema; use a class of Model, say its JSON type with "
-            f"Annotated[{cls.__name__}, SchemaType('string')], or give it a class method __ctrl_schema__"
+            f"{cls.__name__} cannot be converted to a schema. Use a subclass of Model, set its JSON type with "
+            f"Annotated[{cls.__name__}, SchemaType('string')], or add a class method __ctrl_schema__"
         )
 
     def _text(self, text: Text, place: Place) -> Document:
@@ -273,8 +273,8 @@ class SchemaWalker:
     def _float(self, place: Place) -> Document:
         if not self._options.allow_floats:
             raise place.error(
-                "floats do not survive all clients and languages unchanged; use Quantity, an int of a smaller unit, or str "
-                "(Options(allow_floats=True) lets them through)"
+                "not all clients and languages keep the value of a float. Use Quantity, an int of a smaller unit, or str "
+                "(Options(allow_floats=True) allows floats)"
             )
         return {"type": "number"}
 
@@ -288,7 +288,7 @@ class SchemaWalker:
                 name = _SIMPLE[kind]["type"]
                 break
         else:
-            raise place.error(f"the values of an enum are all text or all whole numbers, not {plain!r}")
+            raise place.error(f"the values of an enum must be all text or all whole numbers, not {plain!r}")
         plain = [kind(value) for value in plain]
         return {"type": name, "enum": sorted(plain) if self._options.sort_enums else plain}
 
@@ -297,7 +297,7 @@ class SchemaWalker:
             return self._map(arguments, place)
         if issubclass(origin, tuple) and arguments[1:] != (...,):
             raise place.error(
-                "the items of a tuple differ, and those of a list in a schema cannot; use a class, or list[X]"
+                "the items of a tuple have different types, which a schema does not support. Use a class, or list[X]"
             )
         if issubclass(origin, _LISTS) or origin is Sequence:
             items = self._schema(take_apart(arguments[0]), place.below("[]"))
@@ -307,7 +307,7 @@ class SchemaWalker:
             return schema
         if issubclass(origin, BaseModel):
             return self._model(origin, place)
-        raise place.error(f"{origin.__name__} cannot become a schema; use list[X] or dict[str, X]")
+        raise place.error(f"{origin.__name__} cannot be converted to a schema. Use list[X] or dict[str, X]")
 
     def _map(self, arguments: tuple[Any, ...], place: Place) -> Document:
         annotation = take_apart(arguments[0])
@@ -345,7 +345,7 @@ def _complete(cls: type[BaseModel], place: Place) -> None:
             cls.model_rebuild()
     except PydanticUndefinedAnnotation as error:
         raise place.error(
-            f"the annotation {error.name!r} is not defined; import it in the module of the class"
+            f"the annotation {error.name!r} is not defined. Import it in the module of the class"
         ) from error
     except PydanticUserError as error:
         raise place.error(f"pydantic cannot build the class: {error.message}") from error

@@ -79,7 +79,7 @@ _FORMATS: Final = frozenset(
 def check_schema(schema: Mapping[str, Any], place: Place, warn: Warn) -> None:
     """Raise GenerateError for what the server refuses; warn of what it ignores or what costs too much."""
     if schema.get("type") != "object" or "additionalProperties" in schema or schema.get("nullable"):
-        raise place.error("the root of a schema is an object with properties, and not nullable")
+        raise place.error("the root of a schema must be an object with properties, and not nullable")
     _node(schema, place, warn)
     RuleChecks(place, warn).check(schema)
 
@@ -87,7 +87,7 @@ def check_schema(schema: Mapping[str, Any], place: Place, warn: Warn) -> None:
 def _node(schema: Mapping[str, Any], place: Place, warn: Warn) -> None:
     for key in _UNKNOWN_TO_SERVER:
         if key in schema:
-            raise place.error(f"the server does not know {key}; leave it out")
+            raise place.error(f"the API server does not support {key}. Leave it out")
     _type(schema, place)
     _form(schema, place, warn)
     _branches(schema, place)
@@ -113,15 +113,15 @@ def _type(schema: Mapping[str, Any], place: Place) -> None:
     kind = schema.get("type")
     if kind is None:
         if not schema.get(_INT_OR_STRING) and not schema.get(_PRESERVE):
-            raise place.error("the server wants a type here; add SchemaType('…') or PreserveUnknownFields")
+            raise place.error("the schema has no type here. Add SchemaType('…') or PreserveUnknownFields")
     elif kind not in _TYPES:
-        raise place.error(f"{kind!r} is not a type; it is one of {', '.join(_TYPES)}")
+        raise place.error(f"{kind!r} is not a type; use one of {', '.join(_TYPES)}")
     if schema.get(_INT_OR_STRING) and kind is not None:
-        raise place.error("an int or string has no type of its own")
+        raise place.error("an int-or-string must not have a type")
     if kind == "array" and not isinstance(schema.get("items"), Mapping):
-        raise place.error("the server wants the items of a list; use list[X]")
+        raise place.error("a list has no schema of its items. Use list[X]")
     if "properties" in schema and "additionalProperties" in schema:
-        raise place.error("an object has named fields or values of one type, not both")
+        raise place.error("an object cannot have both properties and additionalProperties")
 
 
 def _form(schema: Mapping[str, Any], place: Place, warn: Warn) -> None:
@@ -129,17 +129,17 @@ def _form(schema: Mapping[str, Any], place: Place, warn: Warn) -> None:
     if form and form not in _FORMATS:
         warn(f"{place}: the server does not know the format {form!r} and checks nothing")
     if schema.get("uniqueItems"):
-        raise place.error("the server refuses uniqueItems; use set[X], or ListSet")
+        raise place.error("the API server rejects uniqueItems. Use set[X], or ListSet")
     if (pattern := schema.get("pattern")) is not None:
         try:
             compile_pattern(pattern)
         except ValueError as error:
-            raise place.error(f"the pattern {pattern!r} cannot be read by the server: {error}") from error
+            raise place.error(f"the API server does not support the pattern {pattern!r}: {error}") from error
         except MissingLibraryError as error:
             warn(f"{place}: the pattern was not checked: {error}")
     for low, high in (("minimum", "maximum"), *((f"min{x}", f"max{x}") for x in ("Length", "Items", "Properties"))):
         if low in schema and high in schema and schema[low] > schema[high]:
-            raise place.error(f"{low} {schema[low]} is above {high} {schema[high]}: nothing fits")
+            raise place.error(f"{low} {schema[low]} is above {high} {schema[high]}, so no value is valid")
 
 
 def _branches(schema: Mapping[str, Any], place: Place) -> None:
@@ -163,16 +163,14 @@ def _list(schema: Mapping[str, Any], place: Place) -> None:
         case "set":
             is_atomic = items.get(_LIST) == "atomic" or items.get(_MAP) == "atomic"
             if items.get("type") not in _SCALARS and not items.get(_INT_OR_STRING) and not is_atomic:
-                raise place.error(
-                    "the items of a set are scalars, or lists and objects that are atomic; use ListMap('key')"
-                )
+                raise place.error("the items of a set must be scalars, or atomic lists and objects. Use ListMap('key')")
         case "map":
             _map_keys(schema, items, place)
         case None | "atomic":
             if _KEYS in schema:
                 raise place.error("only a list of type map has keys")
         case other:
-            raise place.error(f"{other!r} is not a list type; it is set, map or atomic")
+            raise place.error(f"{other!r} is not a list type; use set, map or atomic")
 
 
 def _map_keys(schema: Mapping[str, Any], items: Mapping[str, Any], place: Place) -> None:
@@ -193,7 +191,7 @@ def _map_keys(schema: Mapping[str, Any], items: Mapping[str, Any], place: Place)
 
 def _embedded(schema: Mapping[str, Any], place: Place) -> None:
     if schema.get("type") != "object" or not (schema.get("properties") or schema.get(_PRESERVE)):
-        raise place.error("an embedded resource is an object with fields, or one that keeps unknown fields")
+        raise place.error("an embedded resource must be an object with fields, or keep unknown fields")
     metadata: Mapping[str, Any] = (schema.get("properties") or {}).get("metadata") or {}
     restricted = set(metadata.get("properties") or {}) - {"name", "generateName"}
     if restricted:

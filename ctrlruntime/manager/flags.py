@@ -151,34 +151,44 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
         help="folder of the metrics server's certificate (default: a self-signed certificate)",
     )  # fmt: skip
     parser.add_argument(
-        "--metrics-cert-name", default="tls.crt", metavar="FILE", help="the certificate in there (default: tls.crt)"
+        "--metrics-cert-name",
+        default="tls.crt",
+        metavar="FILE",
+        help="file of the certificate in --metrics-cert-path (default: tls.crt)",
     )
-    parser.add_argument("--metrics-cert-key", default="tls.key", metavar="FILE", help="its key (default: tls.key)")
+    parser.add_argument(
+        "--metrics-cert-key", default="tls.key", metavar="FILE", help="file of its key (default: tls.key)"
+    )
     parser.add_argument(
         "--health-probe-bind-address", default="", metavar="HOST:PORT",
-        help="where /healthz and /readyz are served (default: nowhere)",
+        help="address of /healthz and /readyz (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--debug-bind-address", default="", metavar="HOST:PORT",
-        help="where /debug/ctrlruntime/ is served, for people and `ctrl why`, on loopback only (default: nowhere)",
+        help="address of /debug/ctrlruntime/ for a browser and `ctrl why`, only on loopback (default: off)",
     )  # fmt: skip
     parser.add_argument("--leader-elect", action=argparse.BooleanOptionalAction, default=False, help="elect one leader")
     parser.add_argument(
-        "--leader-election-namespace", metavar="NAMESPACE", help="where the Lease lives (default: the pod's)"
+        "--leader-election-namespace", metavar="NAMESPACE", help="namespace of the Lease (default: the pod's)"
     )
     parser.add_argument(
         "--webhook-cert-path", default="", metavar="DIR",
-        help="folder of the webhook server's certificate, as cert-manager or OLM mount it (default: as the operator chooses)",
+        help="folder of the webhook server's certificate, as cert-manager or OLM mount it (default: set in code)",
     )  # fmt: skip
     parser.add_argument(
-        "--webhook-cert-name", default="tls.crt", metavar="FILE", help="the certificate in there (default: tls.crt)"
+        "--webhook-cert-name",
+        default="tls.crt",
+        metavar="FILE",
+        help="file of the certificate in --webhook-cert-path (default: tls.crt)",
     )
-    parser.add_argument("--webhook-cert-key", default="tls.key", metavar="FILE", help="its key (default: tls.key)")
+    parser.add_argument(
+        "--webhook-cert-key", default="tls.key", metavar="FILE", help="file of its key (default: tls.key)"
+    )
     parser.add_argument(
         "--webhook-port",
         type=_port,
         metavar="PORT",
-        help="where webhooks are served (default: as the operator chooses, or 9443)",
+        help="port of the webhook server (default: set in code, or 9443)",
     )
     log.add_flags(parser)
     if log_options is not None:

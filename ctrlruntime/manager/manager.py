@@ -286,7 +286,7 @@ class Manager:
             named = f"a cluster named {cluster.name!r}" if cluster.name else "a cluster without a name, its own"
             raise ConfigError(
                 f"cannot add the cluster {shown_url(cluster.config.host)}: the manager has {named}. "
-                "Add each cluster once, under a name of its own: Cluster(config, name=…)"
+                "Add each cluster once, with its own name: Cluster(config, name=…)"
             )
         self.metrics.include(cluster.metrics)
         self._clusters.append(cluster)

@@ -174,7 +174,7 @@ class Bundle:
 def read_bundle(folder: Path) -> Bundle:
     """Return what a folder holds, files and documents in their order. Raises: ConfigError when it is not a folder that can be read."""
     if not folder.is_dir():
-        raise ConfigError(f"folder {folder} does not exist; `ctrl bundle` makes one")
+        raise ConfigError(f"folder {folder} does not exist. Create the bundle with `ctrl bundle`")
     unreadable: list[Unreadable] = []
     objects = [
         BundleObject(file, _object(tree))

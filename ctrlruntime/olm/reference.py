@@ -58,7 +58,7 @@ class Reference:
         found = _REST.fullmatch(rest)
         if found is None or (host and not _HOST.fullmatch(host)):
             raise ConfigError(
-                f"{image!r} is not a reference to an image: write it as [REGISTRY/]NAME[:TAG] in lower case, such as ghcr.io/me/shop:v1"
+                f"{image!r} is not a reference to an image. Write [REGISTRY/]NAME[:TAG] in lower case, such as ghcr.io/me/shop:v1"
             )
         path, tag, digest = found["path"], found["tag"] or "", found["digest"] or ""
         name = f"{host}/{path}" if host else path

@@ -114,7 +114,7 @@ def release_of(bundle: Bundle) -> Release:
     where, csv = bundle.folder, csv_of(bundle)
     if csv is None:
         raise ConfigError(
-            f"{where} has no ClusterServiceVersion that can be read: `ctrl bundle validate {where}` says why"
+            f"{where} has no readable ClusterServiceVersion. Run `ctrl bundle validate {where}` for details"
         )
     version, release = parse(csv.spec.version), csv.spec.release
     if version is None:
@@ -123,5 +123,5 @@ def release_of(bundle: Bundle) -> Release:
         raise ConfigError(f"{where}: spec.release {release!r} is not a release such as 1 or 2.rc-1")
     for what, value in (("metadata.name", csv.metadata.name), (PACKAGE, bundle.package), (CHANNELS, bundle.channels)):
         if not value:
-            raise ConfigError(f"{where} has no {what}: `ctrl bundle validate {where}` says what else it lacks")
+            raise ConfigError(f"{where} has no {what}. Run `ctrl bundle validate {where}` for details")
     return Release(bundle, csv, version)

@@ -69,6 +69,6 @@ def _refuse_moves(present: Settings, wanted: Settings) -> None:
 
 def _refuse_contradictions(wanted: Settings) -> None:
     if wanted.features.prometheus and not wanted.features.metrics:
-        raise ConfigError("prometheus scrapes the metrics, and they are off: add --metrics, or --no-prometheus")
+        raise ConfigError("prometheus needs metrics, which are off. Add --metrics, or --no-prometheus")
     if not wanted.image or any(letter.isspace() for letter in wanted.image) or wanted.image.startswith((":", "@")):
         raise ConfigError(f"{wanted.image!r} is not an image: give it as registry/name:tag")

@@ -100,7 +100,7 @@ def _find(name: str, kinds: Sequence[type[Object]], api_version: str) -> tuple[G
         raise ConfigError(f"{versions[0].kind} has no version {api_version!r}: give --api-version {there}")
     known = {kind_of(cls).kind for cls in kinds} | {gvk.kind for gvk, _ in _builtin_kinds()}
     own = ", ".join(sorted({kind_of(cls).kind for cls in kinds})) or "only built-in kinds"
-    raise ConfigError(f"kind {name!r} does not exist{_near(name, known) or f'; there are {own}'}")
+    raise ConfigError(f"kind {name!r} does not exist{_near(name, known) or f'; the kinds are {own}'}")
 
 
 def _names(info: KindInfo) -> set[str]:

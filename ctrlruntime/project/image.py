@@ -58,7 +58,7 @@ class Build:
             if not _PLATFORM.fullmatch(platform):
                 raise ConfigError(f"{platform!r} is not a platform: give linux/amd64, linux/arm64 or the like")
         if len(self.platforms) > 1 and not self.push:
-            raise ConfigError("an image for several platforms is put together in a registry: add --push")
+            raise ConfigError("an image for several platforms must be pushed to a registry. Add --push")
 
 
 def base_of(dockerfile: str) -> str:
@@ -103,9 +103,7 @@ def commands(build: Build, tool: Tool) -> list[Command]:
 def run(build: Build, tool: Tool) -> None:
     """Build the image; what the tool prints goes where ours goes. Raises: ConfigError when it cannot be run or fails."""
     if not (build.folder / _DOCKERFILE).is_file():
-        raise ConfigError(
-            f"{build.folder / _DOCKERFILE} is missing: `ctrl init` writes one, and so does `ctrl upgrade`"
-        )
+        raise ConfigError(f"{build.folder / _DOCKERFILE} is missing. `ctrl init` and `ctrl upgrade` create one")
     if tool == "docker" and build.platforms and not _has_buildx():
         raise ConfigError(
             "docker needs its plugin buildx to build for a platform: install it, or use another tool with --tool"
@@ -120,7 +118,7 @@ def _call(command: Command) -> int:
     try:
         return subprocess.run(command, check=False).returncode  # noqa: S603 - a list, and the tool is one of TOOLS
     except OSError as error:
-        raise ConfigError(f"{command[0]} cannot be run: {error.strerror or error}") from error
+        raise ConfigError(f"cannot run {command[0]}: {error.strerror or error}") from error
 
 
 def _has_buildx(probe: Sequence[str] = ("docker", "buildx", "version")) -> bool:

@@ -146,7 +146,7 @@ def _refuse_unconverted(package: Package, converted: Sequence[KindInfo]) -> None
         info = kind_of(cls)
         if (info.group, info.kind) == (group, kind) and info.version not in known and not info.skip:
             raise GenerateError(
-                f"{cls.__module__}.{cls.__qualname__}: version {info.version} of {kind} is missing in its conversion, which knows "
+                f"{cls.__module__}.{cls.__qualname__}: version {info.version} of {kind} is missing in its conversion, which has "
                 f"{', '.join(sorted(known))}; add .spoke({cls.__name__}, to_hub=…, from_hub=…)"
             )
 

@@ -35,7 +35,7 @@ def project_name(name: str) -> str:
     longest = _LABEL_LENGTH - _ROOM_FOR_NAMES
     if len(name) > longest:
         raise ConfigError(
-            f"the project name {name!r} is longer than {longest} characters, so names made of it would be too long; give a shorter "
+            f"the project name {name!r} is longer than {longest} characters, so derived names would be too long. Give a shorter "
             "--project-name"
         )
     if not _LABEL.fullmatch(name):
@@ -89,7 +89,7 @@ def kind(name: str) -> str:
     if not _KIND.fullmatch(name):
         raise ConfigError(f"the kind {name!r} is not in PascalCase, like Cart or ShopCart; give one with --kind")
     if name in _IMPORTED or name.lower() in _LEFT_OUT:
-        raise ConfigError(f"the kind {name!r} has a name that the code around it needs; give another --kind")
+        raise ConfigError(f"the kind {name!r} conflicts with a name in the generated code. Give another --kind")
     if len(name) > _LABEL_LENGTH:
         raise ConfigError(f"the kind {name!r} is longer than {_LABEL_LENGTH} characters; give a shorter --kind")
     if keyword.iskeyword(name) or keyword.iskeyword(name.lower()):

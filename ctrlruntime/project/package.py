@@ -134,7 +134,7 @@ def _imported(name: str) -> ModuleType:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise GenerateError(
                 f"module {error.name} does not exist: give the dotted name of your package, and run from its folder; in a "
-                "project, source of [tool.ctrlruntime] names that folder (src, say)"
+                "project, set that folder (such as src) in source-dir of [tool.ctrlruntime]"
             ) from error
         raise what_failed(f"{name} cannot be imported", error, name) from error
     except (Exception, SystemExit) as error:
@@ -205,7 +205,9 @@ def _election(name: str, modules: tuple[ModuleType, ...]) -> LeaderElection | No
     values = [value for module in modules for value in vars(module).values() if isinstance(value, LeaderElection)]
     different = {value.id: value for value in values}
     if len(different) > 1:
-        raise GenerateError(f"{name} elects by several leases ({', '.join(sorted(different))}): an operator has one")
+        raise GenerateError(
+            f"{name} has several leader elections ({', '.join(sorted(different))}), and an operator has one. Keep one"
+        )
     return next(iter(different.values()), None)
 
 

@@ -26,7 +26,7 @@ def table_of(text: str, where: str) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(tree, Mapping) or str(tree.get("version")) != "3":
-        raise ConfigError(f"{where} is not a PROJECT file of version 3; run `ctrl init` for a project of ours")
+        raise ConfigError(f"{where} is not a PROJECT file of version 3. Create a project with `ctrl init`")
     name = str(tree.get("projectName") or "")
     table: dict[str, Any] = {
         "project-name": name,

@@ -34,7 +34,7 @@ def source_folder(package: str) -> Path:
     if not folders:
         raise ConfigError(f"package {package} does not exist: give its dotted name, and run from its folder")
     if not Path(folders[0], "__main__.py").is_file():
-        raise ConfigError(f"{package} has no __main__.py, which is what runs")
+        raise ConfigError(f"cannot run {package}: it has no __main__.py")
     return Path(folders[0])
 
 

@@ -160,7 +160,7 @@ def find_project(start: Path) -> Path:
         if is_project(folder):
             return folder
     raise ConfigError(
-        f"{start} is in no project: no pyproject.toml with a table [tool.ctrlruntime] here or above; run `ctrl init` to make one"
+        f"{start} is not in a project: it has no pyproject.toml with a table [tool.ctrlruntime], here or above. Create one with `ctrl init`"
     )
 
 
@@ -276,7 +276,7 @@ def _made(cls: type[Any], table: Mapping[str, Any], where: str) -> Any:
     for key in table:
         if key not in keys:
             close = difflib.get_close_matches(key, keys, n=1)
-            raise ConfigError(f"{where} has an unknown key {key!r}{f'; is it {close[0]!r}?' if close else ''}")
+            raise ConfigError(f"{where} has an unknown key {key!r}{f'; did you mean {close[0]!r}?' if close else ''}")
     required = {each.name for each in fields(cls) if each.default is MISSING and each.default_factory is MISSING}
     for key, (name, _) in keys.items():
         if name in required and key not in table:

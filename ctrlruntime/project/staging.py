@@ -56,7 +56,7 @@ class _Staging:
     def prepare(self, path: Path, text: str) -> None:
         target = _target(path)
         if target.is_dir():
-            raise ConfigError(f"{path} cannot be written: it is a folder")
+            raise ConfigError(f"cannot write {path}: it is a folder")
         self._make(target.parent)
         beside = self._texts[path] = _beside(target)
         with beside.open("xb") as file:
@@ -99,7 +99,7 @@ def _told(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _target(path: Path) -> Path:

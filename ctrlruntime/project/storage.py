@@ -96,7 +96,7 @@ async def find_definition(client: Client, kind: str) -> Unstructured:
         return found[0]
     if found:
         names = ", ".join(sorted(each.metadata.name for each in found))
-        raise MigrationError(f"{kind} names several kinds ({names}): say which, with its group")
+        raise MigrationError(f"{kind} matches several kinds ({names}). Add its group")
     near = difflib.get_close_matches(kind.lower(), [name for each in definitions for name in _names(each)], n=1)
     hint = f"; did you mean {near[0]}?" if near else "; kubectl get crd lists those that are there"
     raise NotFound(f"no CRD of the kind {kind!r} (built-in kinds have none){hint}")

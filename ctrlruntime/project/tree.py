@@ -60,9 +60,9 @@ def folder_for(what: str, root: Path, folder: Path) -> Path:
     """Return a folder for generated files, which is given from `root`. Raises: ConfigError when it is a file or holds the project `root`."""
     found = root / folder
     if found.is_file():
-        raise ConfigError(f"{found} is a file: give the {what} a folder")
+        raise ConfigError(f"cannot write the {what} to {found}: it is a file. Use a folder")
     if root.resolve().is_relative_to(found.resolve()):
-        raise ConfigError(f"{folder} holds the project; give the {what} a folder of its own")
+        raise ConfigError(f"cannot write the {what} to {folder}: it contains the project. Use another folder")
     return found
 
 

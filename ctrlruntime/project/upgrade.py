@@ -98,7 +98,7 @@ def plan(folder: Path, settings: Settings, files: Mapping[str, str], to: str) ->
         )
     if (known := _read(folder / RECORD)) is None:
         raise ConfigError(
-            f"{folder / RECORD} is missing, and it records what was scaffolded; restore it from version control"
+            f"{folder / RECORD} is missing. It is the record of the scaffold: restore it from version control"
         )
     given = _texts(known, str(folder / RECORD))
     merge = _Merge(folder, settings, was, to)
@@ -124,10 +124,10 @@ def check_work_tree(folder: Path, *, force: bool = False) -> None:
     if asked.returncode:
         said = asked.stderr.decode(errors="replace").strip().partition("\n")[0]
         if "not a git repository" not in said:  # it is one, and git does not like it
-            raise ConfigError(f"git cannot be asked about {folder}: {said}")
+            raise ConfigError(f"cannot read the git state of {folder}: {said}")
         if not force:
             raise ConfigError(
-                f"{folder} is not in a git repository, so you could not review or revert the upgrade; --force continues"
+                f"{folder} is not in a git repository, so you could not review or revert the upgrade. Use --force to continue"
             )
         return
     changed = (_git(folder, "status", "--porcelain", "--", ".") or "").splitlines()
@@ -227,7 +227,7 @@ def _texts(text: str, where: str) -> dict[str, str]:
         pure = PurePosixPath(path)
         parts: list[Any] = lines if isinstance(lines, list) else [None]
         if not all(isinstance(one, str) for one in parts) or pure.is_absolute() or ".." in pure.parts:
-            raise ConfigError(f"{where} says of {path} what no record says; restore it from version control")
+            raise ConfigError(f"{where} has an invalid entry for {path}. Restore it from version control")
         texts[path] = "".join(parts)
     return texts
 
@@ -247,9 +247,9 @@ def _read(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} cannot be read: it is not text in UTF-8") from error
+        raise ConfigError(f"cannot read {path}: it is not UTF-8 text") from error
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
@@ -268,4 +268,4 @@ def _run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
             env={**os.environ, "LC_ALL": "C"},  # its words are looked at
         )
     except FileNotFoundError as error:
-        raise ConfigError("git is not installed; the upgrade merges by it") from error
+        raise ConfigError("git is not installed, and the upgrade needs it for merging") from error

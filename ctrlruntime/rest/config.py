@@ -506,7 +506,7 @@ def _auth_provider(provider: files.Entry, now: Callable[[], float]) -> Credentia
                     authority = Path(path).read_bytes()
                 except OSError as error:
                     raise ConfigError(
-                        f"the identity provider's authority {path} cannot be read ({error.strerror})"
+                        f"cannot read the identity provider's authority {path} ({error.strerror})"
                     ) from error
             return IssuedCredential(OIDCProvider(settings, authority, now=now), "oidc", now=now)
         case "gcp":

@@ -141,7 +141,7 @@ class TokenFile:
                 token = file.read(MAX_TOKEN_SIZE).decode("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or error
-            token, problem = "", f"the token file {self.path} cannot be read ({reason})"
+            token, problem = "", f"cannot read the token file {self.path} ({reason})"
         else:
             problem = f"the token file {self.path} is empty"
         if not (token or self._token):

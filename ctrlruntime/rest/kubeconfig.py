@@ -171,7 +171,7 @@ def _read(file: str) -> Mapping[str, Any]:
             raise ConfigError(f"kubeconfig {file} has more than {MAX_SIZE // 2**20} MiB. Check the path")
         text = raw.decode("utf-8")
     except OSError as error:
-        raise ConfigError(f"kubeconfig {file} cannot be read ({error.strerror}); check the path") from error
+        raise ConfigError(f"cannot read kubeconfig {file} ({error.strerror}); check the path") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"kubeconfig {file} is not text ({error.reason})") from error
     try:

@@ -189,7 +189,7 @@ def _content(what: str, data: bytes | None, file: str | None) -> bytes | None:
         return Path(file).read_bytes()
     except OSError as error:
         raise ConfigError(
-            f"the {what} {file} cannot be read ({error.strerror}); check the path and its permissions"
+            f"cannot read the {what} {file} ({error.strerror}); check the path and its permissions"
         ) from error
 
 

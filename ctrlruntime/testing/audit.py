@@ -175,7 +175,7 @@ def read_roles(paths: Iterable[str | Path]) -> list[Mapping[str, Any]]:
                 f"cannot read roles from {path}: no such file; create it with: ctrl manifests --module …"
             ) from error
         except (OSError, ValueError, yaml.YAMLError) as error:
-            raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+            raise ConfigError(f"cannot read {path}: {' '.join(str(error).split())}") from error
         found = [document for document in documents if _is_role(document)]
         if not found:
             raise ConfigError(f"no Role or ClusterRole in {path}")

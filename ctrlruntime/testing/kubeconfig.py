@@ -58,7 +58,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         config = load(path.read_text()) or {}
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigError(f"the kubeconfig {path} cannot be read: {error}") from error
+        raise ConfigError(f"cannot read the kubeconfig {path}: {error}") from error
     if not isinstance(config, dict):
         raise ConfigError(f"the kubeconfig {path} holds no mapping")
     tree = cast("dict[str, Any]", config)

@@ -143,7 +143,7 @@ class WebhookRule:
         if len(names) > _MOST_CONDITIONS:
             yield f"there are {len(names)} match_conditions, and may be {_MOST_CONDITIONS}"
         if len(set(names)) < len(names):
-            yield f"match_conditions are named {', '.join(names)}; give each a name of its own"
+            yield f"match_conditions are named {', '.join(names)}; rename one of them"
         for condition in self.match_conditions:
             for problem in label_key_problems(condition.name):
                 yield f"the match condition {condition.name!r} cannot have this name: {problem}"

@@ -335,13 +335,13 @@ def test_permissions_of_further_accounts_are_granted(project):
         (["--version", "0.1.0", "--channels", ","], "no channel is named"),
         (["--version", "0.1.0", "--channels", "a b"], "the channel 'a b' has to be"),
         (["--version", "0.1.0", "--package", "My Shop"], "the package 'My Shop' has to be"),
-        (["--version", "0.1.0", "--image-digests", "none.json"], "none.json cannot be read"),
-        (["--version", "0.1.0", "--output-dir", "."], ". holds the project; give the bundle a folder of its own"),
+        (["--version", "0.1.0", "--image-digests", "none.json"], "cannot read none.json"),
+        (["--version", "0.1.0", "--output-dir", "."], "cannot write the bundle to .: it contains the project"),
         (["--version", "0.1.0", "--output-dir", "config"], "config is not a bundle, and holds "),
         (["--version", "0.1.0+b1"], "the version '0.1.0+b1' has build metadata"),
         (["--version", "0.1.0", "--input-dir", "config/default"], "config/default has no ClusterServiceVersion"),
         (["--version", "0.1.0", "--input-dir", "none"], "folder none does not exist"),
-        (["--version", "0.1.0", "--input", "none.yaml"], "none.yaml cannot be read"),
+        (["--version", "0.1.0", "--input", "none.yaml"], "cannot read none.yaml"),
         (["--version", "0.1.0", "--input-dir", "config/crd"], "config/crd has no ClusterServiceVersion to start from"),
     ],
 )
@@ -481,7 +481,7 @@ def test_digests_of_a_file_and_of_registries_exclude_each_other(bundle):
     done = run("--use-image-digests", "--image-digests", "digests.json")
 
     assert done.exit_code == 2
-    assert "give --image-digests or --use-image-digests, and not both" in done.stderr
+    assert "use --image-digests or --use-image-digests, not both" in done.stderr
 
 
 def test_a_registry_that_cannot_be_asked_is_one_line_and_nothing_is_written(bundle):

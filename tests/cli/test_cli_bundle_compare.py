@@ -116,7 +116,7 @@ def test_json_has_every_change(old, new):
     [
         (["--allow", "install-mode-remove"], "did you mean install-mode-removed?"),
         (["--allow", "field-remove"], "did you mean field-removed?"),
-        (["--object", "-", "--object", "-"], "the standard input can be read once"),
+        (["--object", "-", "--object", "-"], "standard input can be read only once"),
     ],
 )
 def test_wrong_usage_is_said(old, new, arguments, told):
@@ -130,7 +130,7 @@ def test_wrong_usage_is_said(old, new, arguments, told):
     ("arguments", "told"),
     [
         (["{old}", "{new}", "--stored", "v7"], "nothing can be stored in v7"),
-        (["{old}", "{new}", "--object", "nothing.yaml"], "nothing.yaml cannot be read"),
+        (["{old}", "{new}", "--object", "nothing.yaml"], "cannot read nothing.yaml"),
         (["{old}", "nothing"], "folder nothing does not exist"),
     ],
 )

@@ -73,7 +73,7 @@ def test_a_catalog_that_would_be_refused_is_not_written(releases):
     assert answer.stderr.splitlines() == [
         f"error    channel-several-heads  olm.channel/kettle/candidate: entries: {head}",
         f"error    channel-several-heads  olm.channel/kettle/stable: entries: {head}",
-        "error: no catalog was written: the bundles do not make one that OLM takes",
+        "error: cannot write the catalog: OLM would reject it. Fix the errors above",
     ]
 
 

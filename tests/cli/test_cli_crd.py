@@ -137,7 +137,7 @@ def test_one_thing_is_compared_with(released, more):
     answer = run("crd", "diff", released, *more)
 
     assert answer.exit_code == 2
-    assert "give NEW or --module MODULE, one of them" in answer.stderr
+    assert "use NEW or --module MODULE, not both" in answer.stderr
 
 
 def test_the_standard_input_can_be_read_once():

@@ -96,11 +96,11 @@ def test_webhooks_are_found_by_being_there_from_below_the_folder_too(shop, monke
         (["api", "--group=webapp", "--version=v1", "--kind=cart"], "the kind 'cart' is not in PascalCase"),
         (["api", "--group=webapp", "--version=v1", "--kind=Class"], "'class' is a keyword"),
         (["api", *CART, "--plural=Carts"], "the plural 'Carts' is not a DNS label"),
-        (["api", "--group=apps", "--version=v1", "--kind=Deployment"], "add --external"),
-        (["api", "--group=cert-manager.io", "--version=v1", "--kind=Issuer", "--external"], "nor a kind of Kubernetes"),
-        (["api", *CART, "--image=nginx", "--cluster-scoped"], "the kind cannot be cluster-scoped"),
+        (["api", "--group=apps", "--version=v1", "--kind=Deployment"], "Add --external"),
+        (["api", "--group=cert-manager.io", "--version=v1", "--kind=Issuer", "--external"], "nor built in"),
+        (["api", *CART, "--image=nginx", "--cluster-scoped"], "cannot be used with --cluster-scoped"),
         (["webhook", *CART, "--defaulting"], "this project has no Cart webapp/v1"),
-        (["webhook", *CART], "which webhooks?"),
+        (["webhook", *CART], "no webhook to create"),
     ],
 )
 def test_what_cannot_be_added_is_one_line_and_changes_nothing(shop, arguments, message):
@@ -140,7 +140,7 @@ def test_outside_a_project_the_advice_is_init(tmp_path, monkeypatch):
     failed = create("api", *CART)
 
     assert failed.exit_code == 1
-    assert "run `ctrl init` to make one" in failed.stderr
+    assert "Create one with `ctrl init`" in failed.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -155,7 +155,7 @@ def test_a_file_that_is_there_is_not_overwritten_unless_forced(shop):
 
     assert (refused.exit_code, refused.stderr) == (
         1,
-        "error: would overwrite shop/controllers/cart.py; move them away, or add --force\n",
+        "error: cannot overwrite shop/controllers/cart.py. Move them, or add --force\n",
     )
     assert untouched == before
     assert forced.exit_code == 0, forced.output
@@ -186,7 +186,7 @@ def test_further_webhooks_of_a_version_go_by_hand_or_by_force(shop):
     refused = create("webhook", *CART, "--validation")
     forced = create("webhook", *CART, "--validation", "--force")
 
-    assert refused.stderr.startswith("error: would overwrite shop/webhooks/v1/cart.py, tests/test_cart_v1_webhook.py;")
+    assert refused.stderr.startswith("error: cannot overwrite shop/webhooks/v1/cart.py, tests/test_cart_v1_webhook.py.")
     assert forced.exit_code == 0, forced.output
     text = (shop / "shop/webhooks/v1/cart.py").read_text()
     assert "CartDefaulter" in text

@@ -121,7 +121,7 @@ def test_multigroup_waits_for_no_classes(project):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--prometheus", "--no-metrics"], "prometheus scrapes the metrics, and they are off"),
+        (["--prometheus", "--no-metrics"], "prometheus needs metrics, which are off"),
         (["--image", ""], "'' is not an image"),
         (["--image", "a b"], "'a b' is not an image"),
         (["--image", ":v1"], "':v1' is not an image"),

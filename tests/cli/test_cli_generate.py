@@ -143,7 +143,7 @@ def test_an_answer_that_a_field_cannot_hold_is_asked_again_with_the_reason(base)
     assert done.stderr.splitlines() == [
         "error: it is required; give one",
         "error: it is required; give one",
-        "error: 'x.io' is not a URL; give one that begins with https://",
+        "error: 'x.io' is not a URL; use one that starts with https://",
         "error: the maintainer 'Ada' has to be name:email, as in 'Ada:ada@example.com'",
     ]
     spec = spec_of(base)
@@ -214,7 +214,7 @@ def test_a_description_that_is_no_text_is_refused(base, project, content):
     done = run("--description-file", "about.md")
 
     assert done.stderr in {
-        "error: about.md cannot be read: it is not text in UTF-8\n",
+        "error: cannot read about.md: it is not UTF-8 text\n",
         "error: the description may not be empty; what the base says stays without --description\n",
     }
 
@@ -286,7 +286,7 @@ def test_what_a_field_cannot_hold_is_one_line_and_writes_nothing(base, arguments
     ("text", "said"),
     [
         ("kind: a: b\n", f"error: {BASE}, line 1: mapping values are not allowed"),
-        ("kind: Service\n", f"error: {BASE} is not a ClusterServiceVersion with a spec; fix it, or delete it to have a new one written\n"),
+        ("kind: Service\n", f"error: {BASE} is not a ClusterServiceVersion with a spec; fix it, or delete it to create a new one\n"),
     ],
 )  # fmt: skip
 def test_a_broken_base_is_one_line(base, text, said):
@@ -308,7 +308,7 @@ def test_an_empty_picture_is_refused(base, project):
 def test_two_descriptions_are_wrong_usage(base):
     done = run("--description", "a", "--description-file", "pyproject.toml")
 
-    assert (done.exit_code, "and not both" in done.stderr) == (2, True)
+    assert (done.exit_code, ", not both" in done.stderr) == (2, True)
 
 
 def test_outside_a_project_it_is_one_line(tmp_path, monkeypatch):

@@ -100,7 +100,7 @@ def test_the_chart_is_not_the_project(project, folder):
     done = run("--output-dir", folder)
 
     assert done.exit_code == 1
-    assert done.stderr.endswith("holds the project; give the chart a folder of its own\n")
+    assert done.stderr.endswith("it contains the project. Use another folder\n")
 
 
 def test_a_folder_that_is_a_file_is_refused(project):

@@ -109,7 +109,7 @@ def test_a_dockerfile_that_is_missing_is_one_line(dockerfile):
     done = pin("--digest", DIGESTS["3.13"])
 
     assert done.exit_code == 1
-    assert done.stderr.startswith("error: Dockerfile cannot be read")
+    assert done.stderr.startswith("error: cannot read Dockerfile")
 
 
 @pytest.mark.parametrize("digest", ["sha256:ab", "latest", f"sha256:{'AB' * 32}", f"sha512:{'ab' * 32}"])

@@ -106,7 +106,7 @@ def test_a_kind_is_chosen(crd: Path):
         (CRONTAB.replace("k8s.io/v1", "k8s.io/v1beta1"), "bring it to apiextensions.k8s.io/v1"),
         (
             CRONTAB.replace("{type: string, ", "{"),
-            "the schema of v1 is not structural, the server refuses it: .spec.schedule has no type",
+            "the schema of v1 is not structural, so the API server rejects it: .spec.schedule has no type",
         ),
         ("a: [\n", "crd.yaml, line 2: "),
     ],
@@ -130,7 +130,7 @@ def test_a_file_that_is_there_is_kept_without_force(crd: Path, tmp_path: Path):
     refused = run(crd, "-o", out)
 
     assert refused.exit_code == 1
-    assert refused.stderr == f"error: {out} is there already; give another name, or --force to replace it\n"
+    assert refused.stderr == f"error: cannot write {out}: it exists. Use another name, or --force\n"
     assert out.read_text() == "mine"
     assert run(crd, "-o", out, "--force").exit_code == 0
     assert "class CronTab(" in out.read_text()

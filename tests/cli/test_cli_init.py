@@ -83,7 +83,7 @@ def test_what_was_chosen_is_kept_in_another_folder(tmp_path, monkeypatch):
         (["--package", "json"], "the package 'json' would hide a module of that name"),
         (["--package", "ctrlruntime"], "the package 'ctrlruntime' would hide a module of that name"),
         (["--image", "a b"], "the image 'a b' is not a reference"),
-        (["--license-file", "empty"], "empty is empty, and a license is not"),
+        (["--license-file", "empty"], "empty is empty"),
         (["empty"], "empty is a file, and a project is a folder"),
     ],
 )
@@ -120,7 +120,7 @@ def test_files_that_are_there_are_listed_and_stay_unless_forced(shop):
 
     assert (refused.exit_code, refused.stderr) == (
         1,
-        "error: would overwrite Makefile, README.md; move them away, or add --force\n",
+        "error: cannot overwrite Makefile, README.md. Move them, or add --force\n",
     )
     assert there == ["Makefile", "README.md", "notes"]
     assert forced.exit_code == 0
@@ -135,7 +135,7 @@ def test_a_project_is_not_made_twice(shop):
     failed = init("--domain", "x.io", "--force")
 
     assert failed.exit_code == 1
-    assert "is a project already: add to it with `ctrl create`" in failed.stderr
+    assert "is already a project. Use `ctrl create`" in failed.stderr
     assert names(shop) == ["pyproject.toml"]
 
 
@@ -145,5 +145,5 @@ def test_when_the_manifests_cannot_be_made_nothing_is_left(shop, monkeypatch):
     failed = init("--domain", "x.io")
 
     assert failed.exit_code == 1
-    assert "nothing was written, for `ctrl manifests` would fail" in failed.stderr
+    assert "nothing was written, because `ctrl manifests` would fail" in failed.stderr
     assert names(shop) == []

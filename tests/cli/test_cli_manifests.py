@@ -169,7 +169,7 @@ BAD_INPUT = {
         "same = lambda game: game\n"
         "def setup(mgr):\n    conversion = ctrl.webhook.Conversion(Game).spoke(Later, to_hub=same, from_hub=same)\n"
         f"    {WEBHOOK}.with_conversion(conversion).complete()"),
-        r"bad.Third: version v3 of Game is missing in its conversion, which knows v1, v2; add .spoke\(Third,",
+        r"bad.Third: version v3 of Game is missing in its conversion, which has v1, v2; add .spoke\(Third,",
     ),
     "certificates from two places": (
         "OPTIONS = ctrl.webhook.WebhookOptions(development=ctrl.webhook.DevelopmentMode(), cert_dir='/x')",
@@ -177,7 +177,7 @@ BAD_INPUT = {
     ),
     "a rule that grants nothing it can": (
         "@ctrl.rbac(urls='/metrics', verbs='get', namespace='ops')\nasync def reconcile(request): ...",
-        r'@rbac\(urls="/metrics", verbs="get", namespace="ops"\) names URLs .* leave namespace= out',
+        r'@rbac\(urls="/metrics", verbs="get", namespace="ops"\) has URLs .* Remove namespace=',
     ),
     "a module that raises": ("raise RuntimeError('no token')", r"bad cannot be imported \(bad.py:2\): RuntimeError: no token"),
     "a setup that raises": ("def setup(mgr):\n    raise KeyError('TOKEN')", r"setup failed \(bad.py:3\): KeyError: 'TOKEN'"),
@@ -411,7 +411,7 @@ def test_a_kind_that_is_gone_takes_its_files_along(project, package):
     [
         (["--role-name", "x"], "--role-name goes with --module"),
         (["--output-dir", "x"], "--output-dir goes with --module"),
-        (["--module", "x", "--project", "."], "--module and --project exclude each other"),
+        (["--module", "x", "--project", "."], "use --module or --project, not both"),
     ],
 )
 def test_what_the_settings_decide_is_no_option_in_a_project(project, flags, message):
@@ -464,5 +464,5 @@ def test_a_file_for_the_folder_of_what_is_made_is_refused(game, tmp_path, monkey
     done = run(*(game if word == "GAME" else word for word in command))
 
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.endswith(f"taken is a file: give the {what} a folder\n")
+    assert done.stderr.endswith("taken: it is a file. Use a folder\n")
     assert (project / "taken").read_text() == "mine"

@@ -102,7 +102,7 @@ def test_what_is_left_to_kubectl_is_refused(folder, tmp_path):
     refused = run(folder, "-o", tmp_path / "all.yaml")
 
     assert (refused.exit_code, (tmp_path / "all.yaml").exists()) == (1, False)
-    assert refused.stderr.endswith("helmCharts is not rendered here; `kubectl kustomize` can\n")
+    assert refused.stderr.endswith("helmCharts is not supported. Use `kubectl kustomize`\n")
 
 
 @pytest.mark.parametrize("text", [None, "a: [b"])

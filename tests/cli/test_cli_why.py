@@ -138,7 +138,7 @@ def test_another_server_is_told_from_an_operator(operator):
     operator.status, operator.body = 200, b"<html>"
     code, _, err = why("Web", "ns/a", address=operator.address)
     assert code == 1
-    assert "not as an operator of this version does" in err
+    assert "not that of an operator of this version" in err
 
 
 def test_nobody_at_the_address_says_what_to_do():

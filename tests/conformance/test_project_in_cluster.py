@@ -200,7 +200,7 @@ def test_who_may_not_is_told_verbs_and_resources_and_nothing_was_changed(run, pr
     doctor = run("doctor", "--json", kubeconfig=kubeconfig)
 
     assert refused.exit_code == 1
-    assert refused.stderr.startswith("error: nothing was changed, for this user may not: create, get, patch ")
+    assert refused.stderr.startswith("error: nothing was changed: this user has no permission to create, get, patch ")
     assert f"create, get, patch deployments.apps in namespace {shop.namespace}" in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert statuses(doctor)["permissions"] == "fail"
@@ -234,10 +234,10 @@ def test_objects_that_keep_finalizers_are_named_and_can_be_let_go(run, deployed,
     done = run("undeploy", "--yes", "--remove-finalizers")
 
     assert stuck.exit_code == 1
-    assert "still there after 0.5 s: Cart default/mine (finalizers example.com/held)" in stuck.stderr
+    assert "not deleted after 0.5 s: Cart default/mine (finalizers example.com/held)" in stuck.stderr
     assert still["metadata"].get("deletionTimestamp") is None
     assert unattended.exit_code == 1
-    assert "no operator runs that would remove these finalizers" in unattended.stderr
+    assert "no operator runs that could remove these finalizers" in unattended.stderr
     assert done.exit_code == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"deleted Namespace {shop.namespace}"
 

@@ -91,7 +91,7 @@ def kind_with(annotation: Any, *default: Any) -> type[ctrl.Object]:
 
 COUNTER = itertools.count()
 FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "float": ((float,), "floats do not survive"),
+    "float": ((float,), "keep the value of a float"),
     "Any": ((Any,), "use JSONValue"),
     "object": ((object,), "use JSONValue"),
     "bare dict": ((dict,), "write dict"),
@@ -100,7 +100,7 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "list of Any": ((list[Any],), "use JSONValue"),
     "dict with int keys": ((dict[int, str],), "keys of a JSON object are text"),
     "dict with keys of interfaces": ((dict[IPv4Interface, str],), "keys of a JSON object are text"),
-    "tuple of different items": ((tuple[int, str],), "items of a tuple differ"),
+    "tuple of different items": ((tuple[int, str],), "items of a tuple have different types"),
     "int or str": ((int | str,), "IntOrString"),
     "union of models": ((Part | Other,), "exactly_one_of"),
     "discriminated union": ((Circle | Square, Field(discriminator="kind")), "exactly_one_of"),
@@ -129,7 +129,7 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
         (Annotated[list[Annotated[Part | None, Nullable]], ListMap("name")],),
         "a set, and of a list with keys, cannot be",
     ),
-    "set of objects": ((Annotated[list[Part], ListSet],), "items of a set are scalars"),
+    "set of objects": ((Annotated[list[Part], ListSet],), "items of a set must be scalars"),
     "marker as a class": ((Annotated[list[Part], ListMap],), "ListMap is used as a class"),
     "rule that does not compile": ((Annotated[str, CEL("self.nope")],), "does not compile"),
     "rule that gives no bool": ((Annotated[str, CEL("self")],), "must give a bool"),
@@ -144,12 +144,12 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "default not in the enum": ((Literal["a", "b"], "c"), "not one of"),
     "default of another type": ((int, "five"), "of type string, not integer"),
     "default that does not match": ((Annotated[str, Field(pattern="^a$")], "b"), "does not match"),
-    "default of null": ((Annotated[str, Default(None)],), "null is not a default"),
+    "default of null": ((Annotated[str, Default(None)],), "null cannot be a default"),
     "default that changes": ((int, Field(default_factory=lambda: next(COUNTER) + 1)), "another value each time"),
     "default that cannot be made": ((Needs, Field(default_factory=Needs)), "size is required"),
     "default that is not JSON": ((Annotated[str, Default(Stranger())],), "no form in JSON"),
     "bad pattern": ((str, Field(pattern="(?=a)")), "look-around|none the server can read"),
-    "bounds that exclude all": ((str, Field(min_length=3, max_length=1)), "nothing fits"),
+    "bounds that exclude all": ((str, Field(min_length=3, max_length=1)), "no value is valid"),
     "json_schema_extra": ((str, Field(json_schema_extra={"x": 1})), "not read"),
     "a class nobody knows": ((Annotated[Stranger, Title("x")],), "pydantic cannot build|cannot become a schema"),
 }
@@ -174,7 +174,7 @@ def test_the_error_names_a_field_of_a_part():
     with pytest.raises(GenerateError) as caught:
         crds([kind_with(list[Wrong])])
 
-    assert "Wrong.ratio: floats do not survive" in str(caught.value)
+    assert "Wrong.ratio: keep the value of a float" in str(caught.value)
     assert str(caught.value).startswith(__name__)
 
 
@@ -191,13 +191,13 @@ def kind(version: str = "v1", *, name: str = "Bad", body: dict[str, Any] | None 
 KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     "two storage versions": ([kind(storage=True), kind("v2", storage=True)], "2 versions are the one that is stored"),
     "no storage version": ([kind(), kind("v2")], "no version of v1, v2 is the one that is stored"),
-    "no served version": ([kind(served=False)], "no version is served"),
-    "all skipped": ([kind(skip=True)], "every version is skipped"),
-    "one version twice": ([kind(), kind()], "another class is"),
+    "no served version": ([kind(served=False)], "all versions have served=False"),
+    "all skipped": ([kind(skip=True)], "all versions have skip=True"),
+    "one version twice": ([kind(), kind()], "another class also is"),
     "scopes that differ": ([kind(storage=True), kind("v2", scope="Cluster")], "scope is 'Cluster'"),
     "plurals that differ": ([kind(storage=True), kind("v2", plural="worse")], "plural is 'worse'"),
     "a group without a dot": ([kind(group="bad")], "domain with a dot"),
-    "a version that is not a label": ([kind("1.0")], "a version is like v1"),
+    "a version that is not a label": ([kind("1.0")], "is not one like v1"),
     "a plural in capitals": ([kind(plural="Bads")], "lower case"),
     "annotations that differ": (
         [kind(storage=True, annotations={"a": "1"}), kind("v2", annotations={"a": "2"})],
@@ -216,14 +216,14 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     "a selectable field of metadata": ([kind(selectable_fields=[".metadata.name"])], "is metadata"),
     "a selectable field in a list": ([kind(selectable_fields=[".spec.a[0]"])], "not a path like"),
     "too many selectable fields": ([kind(selectable_fields=[f".spec.a{n}" for n in range(9)])], "allows 8"),
-    "a group of fields with a dot": ([kind(exactly_one_of=[("a.b",)])], "field of another object"),
+    "a group of fields with a dot": ([kind(exactly_one_of=[("a.b",)])], "is not a field of .* itself"),
     "a group of unknown fields": ([kind(exactly_one_of=[("a", "b")])], "has no field 'a'"),
     "a group of required fields": (
         [kind(body={"__annotations__": {"a": str}}, at_most_one_of=[("a",)])],
         "is required",
     ),
     "a column that leads nowhere": ([printcolumn("X", ".spec.x")(kind())], "is not in the schema"),
-    "a column without a type": ([printcolumn("X", ".metadata.labels")(kind())], "no type follows"),
+    "a column without a type": ([printcolumn("X", ".metadata.labels")(kind())], "has no type"),
     "a column that is not a path": ([printcolumn("X", ".metadata.[")(kind())], "a bracket is not closed"),
     "a column of a key with dots": (
         [printcolumn("X", ".metadata.labels['example.com/x']")(kind())],
@@ -249,7 +249,7 @@ def test_a_class_without_group_is_no_kind():
     class Nothing(ctrl.Object):
         pass
 
-    with pytest.raises(GenerateError, match="give it a group and a version"):
+    with pytest.raises(GenerateError, match="Set a group and a version"):
         crds([Nothing])
 
 
@@ -258,7 +258,7 @@ def test_two_fields_of_one_wire_name_are_refused():
         a_b: str = ""
         other: str = Field("", validation_alias="aB", serialization_alias="aB")
 
-    with pytest.raises(GenerateError, match="two fields have the wire name 'aB'"):
+    with pytest.raises(GenerateError, match="two fields have the JSON name 'aB'"):
         crds([Twice])
 
 
@@ -345,5 +345,5 @@ def test_a_name_that_no_rule_can_read_is_an_error_where_a_rule_is_needed():
     class Odd(ctrl.Model):
         one: Annotated[str | None, Immutable] = Field(None, validation_alias="x y")
 
-    with pytest.raises(GenerateError, match=r"Odd\.one: a rule is needed that reads the field 'x y'"):
+    with pytest.raises(GenerateError, match=r"Odd\.one: Immutable needs a CEL rule for the field 'x y'"):
         crds([kind_with(Odd)])

@@ -104,7 +104,7 @@ def test_no_definition_is_an_answer():
             "things.read.example.com is of apiextensions.k8s.io/v1beta1",
         ),
         ("kind: CustomResourceDefinition", "a definition is of no apiVersion"),
-        (b"\xff", "cannot be read"),
+        (b"\xff", "cannot read"),
         (
             yaml.safe_dump(definition(schema={"properties": {"a": "text"}})),
             "spec.versions[0].schema.openAPIV3Schema.properties.a has to be a map",

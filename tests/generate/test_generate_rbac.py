@@ -190,11 +190,11 @@ def test_a_webhook_certificate_needs_its_secret_and_what_trusts_it_by_name():
     [
         (RBACRule(resources=("pods",)), "grants nothing"),
         (RBACRule(verbs=("get",)), "grants nothing"),
-        (RBACRule(resources=("pods",), verbs=("get",)), "names no API group"),
-        (RBACRule(urls=("/metrics",), groups=("apps",), verbs=("get",)), "make it two rules"),
-        (RBACRule(urls=("/metrics",), resource_names=("a",), verbs=("get",)), "make it two rules"),
-        (RBACRule(urls=("/metrics",), verbs=("get",), namespace="zoo"), "URLs belong to no namespace"),
-        (RBACRule(urls=("/metrics",), groups=("",), resources=("pods",), verbs=("get",)), "make it two rules"),
+        (RBACRule(resources=("pods",), verbs=("get",)), "has no API group"),
+        (RBACRule(urls=("/metrics",), groups=("apps",), verbs=("get",)), "Split it into two rules"),
+        (RBACRule(urls=("/metrics",), resource_names=("a",), verbs=("get",)), "Split it into two rules"),
+        (RBACRule(urls=("/metrics",), verbs=("get",), namespace="zoo"), "URLs are cluster-scoped"),
+        (RBACRule(urls=("/metrics",), groups=("",), resources=("pods",), verbs=("get",)), "Split it into two rules"),
     ],
 )
 def test_a_rule_no_server_takes_is_refused(bad, advice):

@@ -93,5 +93,5 @@ def test_a_file_that_holds_no_digests_is_refused(tmp_path, content, said):
 
 
 def test_a_file_of_digests_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read"):
         read_digests(tmp_path / "none.json")

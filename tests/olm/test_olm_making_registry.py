@@ -614,7 +614,7 @@ def test_what_is_no_http_is_one_line(environ, said):
     with talking(said) as host:
         assert (
             refusal(environ, f"{host}/shop")
-            == f"{host}/shop: the response from {host} speaks no HTTP; is it a registry?"
+            == f"{host}/shop: the response from {host} is not HTTP. Check the registry name and port"
         )
 
 

@@ -49,7 +49,7 @@ def test_references_to_one_image_are_equal_however_they_are_written():
     ],
 )  # fmt: skip
 def test_what_is_no_reference_is_refused_in_one_line(image):
-    with pytest.raises(ConfigError, match="is not a reference to an image: write it as") as caught:
+    with pytest.raises(ConfigError, match=r"is not a reference to an image. Write") as caught:
         Reference.of(image)
 
     assert "\n" not in str(caught.value)

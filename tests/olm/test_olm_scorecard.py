@@ -173,10 +173,13 @@ def test_fields_that_no_example_shows_are_suggested_a_descriptor(tmp_path):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (examples(), "the annotation alm-examples has no object, so there is nothing to look at"),
+        (examples(), "the annotation alm-examples has no object. Add a sample to config/samples"),
         (csv_annotation("alm-examples", "[{"), "the annotation alm-examples is not JSON: "),
         (csv_annotation("alm-examples", '{"kind": "Kettle"}'), "the annotation alm-examples is not a list of objects"),
-        (csv("spec.install", 1), "no ClusterServiceVersion can be read: `ctrl bundle validate` says why"),
+        (
+            csv("spec.install", 1),
+            "the bundle has no readable ClusterServiceVersion. Run `ctrl bundle validate` for details",
+        ),
     ],
     ids=["none", "no-json", "no-list", "no-csv"],
 )
@@ -281,7 +284,7 @@ def test_a_configuration_can_stand_elsewhere(tmp_path):
     write(tmp_path)
 
     assert len(read_configuration(tmp_path / SCORECARD).tests) == 6
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read"):
         read_configuration(tmp_path / "nothing.yaml")
 
 

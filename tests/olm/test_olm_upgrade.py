@@ -419,9 +419,7 @@ def test_objects_are_read_from_lists_and_documents():
 
 @pytest.mark.parametrize("text", ["3", "a: 1", '{"kind": "List", "items": [1]}'])
 def test_what_is_no_object_is_said(text):
-    with pytest.raises(
-        ConfigError, match="b: a document is not an object: it has to be a map with apiVersion and kind"
-    ):
+    with pytest.raises(ConfigError, match="b: a document is not an object: it must be a map with apiVersion and kind"):
         given_objects([("b", text)])
 
 

@@ -69,7 +69,7 @@ def test_the_folder_is_told_from_where_the_command_runs(project, monkeypatch):
 
 
 def test_several_platforms_without_a_push_are_refused(project):
-    with pytest.raises(ConfigError, match="add --push"):
+    with pytest.raises(ConfigError, match="Add --push"):
         Build(image="shop", folder=project, platforms=(AMD, ARM))
 
 
@@ -108,7 +108,7 @@ def test_without_a_dockerfile_nothing_is_run(tmp_path):
 def test_a_tool_that_is_not_there_is_one_line(project, monkeypatch):
     monkeypatch.setenv("PATH", "")
 
-    with pytest.raises(ConfigError, match="nerdctl cannot be run: No such file"):
+    with pytest.raises(ConfigError, match="cannot run nerdctl: No such file"):
         run(Build(image="shop", folder=project), "nerdctl")
     with pytest.raises(ConfigError, match="plugin buildx"):
         run(Build(image="shop", folder=project, platforms=(ARM,)), "docker")

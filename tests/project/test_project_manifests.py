@@ -277,7 +277,7 @@ def test_a_version_that_the_conversion_does_not_know_is_refused(package):
     v3 = V2.replace('version="v2", storage=True', 'version="v3"')
 
     with pytest.raises(
-        GenerateError, match=r"\.v3\.Game: version v3 of Game is missing in its conversion, which knows v1, v2"
+        GenerateError, match=r"\.v3\.Game: version v3 of Game is missing in its conversion, which has v1, v2"
     ):
         manifests(load(package(api=API, v2=V2, v3=v3, controller=CONVERSION)))
 

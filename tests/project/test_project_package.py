@@ -128,7 +128,7 @@ def test_the_election_is_the_one_a_module_names(package):
                 "a": "import ctrlruntime as ctrl\n"
                 "ONE, TWO = ctrl.LeaderElection('one.example.com'), ctrl.LeaderElection('two.example.com')"
             },
-            r"elects by several leases \(one\.example\.com, two\.example\.com\)",
+            r"has several leader elections \(one\.example\.com, two\.example\.com\)",
         ),
         ({"a": "import nowhere_at_all"}, r"\.a cannot be imported \(a\.py:1\): ModuleNotFoundError: No module named"),
         ({"a": "\n\nraise ValueError('two\\nlines')"}, r"\.a cannot be imported \(a\.py:3\): ValueError: two lines$"),

@@ -256,30 +256,30 @@ def test_a_kind_of_kubernetes_has_the_plural_and_scope_it_has():
 @pytest.mark.parametrize(
     ("add", "message"),
     [
-        (lambda: with_api(carts(), "webapp", "v1", "Cart"), "is in this project already; --force"),
-        (lambda: with_api(carts(), "webapp", "v2", "Cart", controller=True), "has a controller already, of version v1"),
+        (lambda: with_api(carts(), "webapp", "v1", "Cart"), "is already in this project. Use --force"),
+        (lambda: with_api(carts(), "webapp", "v2", "Cart", controller=True), "already has a controller, for version v1"),
         (lambda: with_api(carts(), "webapp", "v2", "Cart", namespaced=False), "Cart is namespaced in version v1"),
         (lambda: with_api(carts(), "webapp", "v2", "Cart", plural="cartz"), "has the plural carts in version v1"),
         (lambda: with_api(carts(), "webapp", "v1", "Karren", plural="carts"), "Cart has the plural carts already in webapp.x.io"),
         (lambda: with_api(carts(), "crew", "v1", "Cart"), "would have the modules of Cart webapp.x.io/v1"),
         (lambda: with_api(carts(), "webapp", "v1", "CART"), "has the plural carts already"),
-        (lambda: with_api(carts(), "webapp", "v1", "Cart", resource=False), "has a controller already"),
-        (lambda: with_api(SHOP, "apps", "v1", "Deployment"), "is a kind of Kubernetes: add --external"),
-        (lambda: with_api(SHOP, "apps", "v1", "Nothing", is_external=True), "neither in this project nor a kind of Kubernetes"),
-        (lambda: with_api(SHOP, "apps", "v1", "Deployment", is_external=True, controller=False), "nothing is left to create"),
-        (lambda: with_api(full(SHOP), "apps", "v1", "Deployment", is_external=True), "Deployment has a controller already"),
-        (lambda: with_api(SHOP, "apps", "v1", "Deployment", is_external=True, container=IMAGE), "a kind of the project's own"),
-        (lambda: carts(container=IMAGE, controller=False), "leave --no-controller out"),
-        (lambda: carts(container=IMAGE, namespaced=False), "cannot be cluster-scoped"),
+        (lambda: with_api(carts(), "webapp", "v1", "Cart", resource=False), "already has a controller"),
+        (lambda: with_api(SHOP, "apps", "v1", "Deployment"), "is a built-in kind. Add --external"),
+        (lambda: with_api(SHOP, "apps", "v1", "Nothing", is_external=True), "neither in this project nor built in"),
+        (lambda: with_api(SHOP, "apps", "v1", "Deployment", is_external=True, controller=False), "nothing to create"),
+        (lambda: with_api(full(SHOP), "apps", "v1", "Deployment", is_external=True), "Deployment already has a controller"),
+        (lambda: with_api(SHOP, "apps", "v1", "Deployment", is_external=True, container=IMAGE), "because it creates a kind"),
+        (lambda: carts(container=IMAGE, controller=False), "cannot be used with --no-controller"),
+        (lambda: carts(container=IMAGE, namespaced=False), "cannot be used with --cluster-scoped"),
         (lambda: carts(container=Container(image="UPPER CASE")), "is not a reference of an image"),
         (lambda: with_webhook(carts(), "webapp", "v1", "Cart"), "which webhooks"),
         (lambda: with_webhook(carts(), "webapp", "v2", "Cart", defaulting=True), "this project has no Cart webapp/v2"),
-        (lambda: with_webhook(carts(), "webapp", "v1", "Cart", conversion=True), "nothing to convert"),
+        (lambda: with_webhook(carts(), "webapp", "v1", "Cart", conversion=True), "has only the version"),
         (lambda: with_webhook(full(SHOP), "webapp", "v1", "ShopCart", conversion=True), "add --spoke v1alpha1,v2"),
         (lambda: with_webhook(full(SHOP), "webapp", "v1", "ShopCart", conversion=True, spokes=["v3"]), "has no version v3"),
         (lambda: with_webhook(full(SHOP), "webapp", "v1", "ShopCart", conversion=True, spokes=["v1"]), "v1 is the hub itself"),
         (lambda: with_webhook(full(SHOP), "webapp", "v2", "ShopCart", conversion=True, spokes=["v1"]), "through v1 already"),
-        (lambda: with_webhook(SHOP, "core", "v1", "Pod", conversion=True), "not this project's to convert"),
+        (lambda: with_webhook(SHOP, "core", "v1", "Pod", conversion=True), "not a kind of this project"),
         (lambda: new_project(Path("/x/2048"), domain="x.io"), "has to begin with a letter"),
         (lambda: new_project(Path("/x/shop"), domain="x.io", image="a b"), "is not a reference of an image"),
         (lambda: new_project(Path("/x/json"), domain="x.io"), "would hide a module"),
@@ -332,7 +332,7 @@ def test_a_folder_where_a_file_goes_stops_it_before_anything_is_changed(tmp_path
     (tmp_path / "a").write_text("old")
 
     with (
-        pytest.raises(ConfigError, match="cannot be written: it is a folder"),
+        pytest.raises(ConfigError, match=r"cannot write .*: it is a folder"),
         staged(tmp_path, {"a": "new", "b": "x"}),
     ):
         pass
@@ -355,7 +355,9 @@ def test_a_file_where_a_folder_goes_is_named(tmp_path):
 def test_what_ctrl_manifests_says_is_handed_on(tmp_path):
     warnings: list[str] = []
 
-    with pytest.raises(ConfigError, match=r"nothing was written, for `ctrl manifests` would fail: .* is in no project"):
+    with pytest.raises(
+        ConfigError, match=r"nothing was written, because `ctrl manifests` would fail: .* is not in a project"
+    ):
         refresh(tmp_path, warnings.append)
 
     assert warnings == []
@@ -427,9 +429,9 @@ def test_the_program_has_the_flags_of_every_operator(main, monkeypatch, capsys):
 def test_nothing_is_scaffolded_for_a_package_that_stands_elsewhere():
     elsewhere = replace(full(SHOP), source_dir="src")
 
-    with pytest.raises(ConfigError, match=r"next to pyproject.toml, and the source-dir of this one is 'src'"):
+    with pytest.raises(ConfigError, match=r"the source-dir of this project is 'src'"):
         scaffold_files(elsewhere)
-    with pytest.raises(ConfigError, match=r"write classes by hand"):
+    with pytest.raises(ConfigError, match=r"Write the classes by hand"):
         kind_files(elsewhere, elsewhere.resources[0], ["api"])
 
     assert scaffold_files(replace(elsewhere, source_dir="./")) == scaffold_files(full(SHOP))

@@ -117,7 +117,7 @@ def test_the_nearest_project_upwards_is_found(tmp_path):
 
 
 def test_outside_a_project_the_advice_is_init(tmp_path):
-    with pytest.raises(ConfigError, match=r"is in no project.*run `ctrl init`"):
+    with pytest.raises(ConfigError, match=r"is not in a project.*`ctrl init`"):
         find_project(tmp_path)
     with pytest.raises(ConfigError, match="is not a project"):
         read_settings(tmp_path)

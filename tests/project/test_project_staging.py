@@ -62,7 +62,7 @@ def test_a_full_disk_leaves_all_as_it_was(folder, files, monkeypatch, method, nu
     before = everything(folder)
     full_disk_at(monkeypatch, method, number)
 
-    with pytest.raises(ConfigError, match="cannot be written: No space left on device"):
+    with pytest.raises(ConfigError, match=r"cannot write .*: No space left on device"):
         write(files)
 
     monkeypatch.undo()
@@ -119,9 +119,9 @@ def test_folders_and_files_in_the_way_are_named(folder):
     (folder / "deep").mkdir()
     before = everything(folder)
 
-    with pytest.raises(ConfigError, match="/deep cannot be written: it is a folder"):
+    with pytest.raises(ConfigError, match=r"cannot write .*/deep: it is a folder"):
         write({folder / "a": "new\n", folder / "deep": "x"})
-    with pytest.raises(ConfigError, match="/b/x cannot be written: "):
+    with pytest.raises(ConfigError, match=r"cannot write .*/b/x: "):
         write({folder / "a": "new\n", folder / "b/x": "x"})
 
     assert everything(folder) == before

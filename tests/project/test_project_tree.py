@@ -59,7 +59,7 @@ def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path):
     (tmp_path / "file").touch()
     tree = Tree(tmp_path)
 
-    with pytest.raises(ConfigError, match=r"x\.yaml cannot be read"):
+    with pytest.raises(ConfigError, match=r"cannot read .*x\.yaml"):
         tree.changes({"x.yaml": ""})
     with pytest.raises(ConfigError, match=r"file/y\.yaml cannot be written"):
         tree.write([Change(tmp_path / "file" / "y.yaml", None, "a")])

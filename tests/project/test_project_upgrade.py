@@ -229,7 +229,7 @@ def test_nothing_is_left_half_written(project, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
 
-    with pytest.raises(ConfigError, match="cannot be written: No space left on device"):
+    with pytest.raises(ConfigError, match=r"cannot write .*: No space left on device"):
         apply(planned)
 
     assert len(moved) == 2
@@ -287,7 +287,7 @@ def test_a_file_that_is_no_text_is_named(project):
     folder = project({"file": TEN})
     (folder / "file").write_bytes(b"\xff\xfe")
 
-    with pytest.raises(ConfigError, match="file cannot be read: it is not text in UTF-8"):
+    with pytest.raises(ConfigError, match=r"cannot read .*file: it is not UTF-8 text"):
         plan(folder, OLD, {"file": "new\n"}, "0.2.0")
 
 
@@ -366,7 +366,7 @@ def test_a_repository_that_git_refuses_is_not_taken_for_none(repository):
     folder, _ = repository
     (folder.parent / ".git" / "config").write_text("[core")
 
-    with pytest.raises(ConfigError, match="git cannot be asked about"):
+    with pytest.raises(ConfigError, match="cannot read the git state of"):
         check_work_tree(folder, force=True)
 
 

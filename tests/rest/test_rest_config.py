@@ -301,7 +301,10 @@ def test_a_context_without_a_user_is_anonymous(world):
         (kubeconfig(server=""), "cluster 'k' has no server"),
         (kubeconfig(server="ftp://h"), "address 'ftp://h' is not of the form https://host:port"),
         (kubeconfig(cluster={"insecure-skip-tls-verify": "yes"}), "must be true or false, not str"),
-        (kubeconfig(cluster={"certificate-authority": "gone.crt"}), "certificate authority .*/gone.crt cannot be read"),
+        (
+            kubeconfig(cluster={"certificate-authority": "gone.crt"}),
+            "cannot read the certificate authority .*/gone.crt",
+        ),
         (kubeconfig(cluster={"certificate-authority-data": "!"}), "certificate-authority-data of 'k' is not base64"),
         (kubeconfig(cluster={"proxy-url": "socks4://u:secret@p"}), r"proxy socks4://…@p is not supported"),
         (

@@ -102,7 +102,7 @@ async def test_while_the_file_is_gone_the_last_token_serves_and_the_new_one_is_s
 
 
 async def test_a_token_file_that_never_could_be_read_is_an_error(tmp_path):
-    with pytest.raises(CredentialError, match=r"cannot be read .No such file"):
+    with pytest.raises(CredentialError, match=r"cannot read the token file .* .No such file"):
         await TokenFile(str(tmp_path / "gone")).headers()
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(CredentialError, match="is empty"):

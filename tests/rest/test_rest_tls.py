@@ -111,7 +111,7 @@ def test_no_file_is_left_behind(authority, pair, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (TLSConfig(ca_file="/does/not/exist"), r"certificate authority /does/not/exist cannot be read \(No such file"),
+        (TLSConfig(ca_file="/does/not/exist"), r"cannot read the certificate authority /does/not/exist \(No such file"),
         (TLSConfig(ca_data=b"nonsense"), "certificate authority in the kubeconfig is not a PEM certificate"),
         (TLSConfig(ca_data=b""), "it is empty"),
         (

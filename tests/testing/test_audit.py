@@ -291,7 +291,7 @@ def test_roles_are_read_from_files_and_other_documents_passed_over(tmp_path):
     ("text", "message"),
     [
         (None, "cannot read roles from .*: no such file; create it with: ctrl manifests"),
-        ("a: [", "cannot be read"),
+        ("a: [", "cannot read"),
         ("kind: Pod", "no Role or ClusterRole"),
     ],
 )

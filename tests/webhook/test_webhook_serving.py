@@ -200,9 +200,7 @@ async def test_callers_without_a_certificate_of_the_client_ca_are_refused(folder
 
 async def test_a_missing_certificate_ends_the_start_with_advice(tmp_path):
     webhooks = WebhookServer(ctrl.webhook.WebhookOptions(port=0, cert_dir=tmp_path))
-    with pytest.raises(
-        ConfigError, match=r"no certificate: .*tls\.crt cannot be read.*development=DevelopmentMode\(\)"
-    ):
+    with pytest.raises(ConfigError, match=r"no certificate: cannot read .*tls\.crt.*development=DevelopmentMode\(\)"):
         await webhooks.start()
 
 
@@ -218,7 +216,7 @@ async def test_a_certificate_with_the_key_of_another_ends_the_start_with_advice(
 
 async def test_a_missing_client_ca_ends_the_start(folder):
     webhooks = WebhookServer(ctrl.webhook.WebhookOptions(port=0, cert_dir=folder, client_ca="ca.crt"))
-    with pytest.raises(ConfigError, match=r"client_ca .*ca\.crt cannot be read"):
+    with pytest.raises(ConfigError, match=r"cannot read client_ca .*ca\.crt"):
         await webhooks.start()
 
 

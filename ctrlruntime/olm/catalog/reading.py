@@ -84,7 +84,7 @@ def blobs_in(texts: Iterable[tuple[str, str]]) -> Catalog:
         for tree in _trees(text, file)
     )
     if not blobs:
-        raise ConfigError("there is nothing in the catalog: no document in any YAML or JSON file")
+        raise ConfigError("the catalog is empty: no document in any YAML or JSON file")
     return Catalog(blobs)
 
 

@@ -43,7 +43,7 @@ def _check_names(releases: Sequence[Release]) -> None:
     for one, other in pairwise(releases):
         if (one.package, one.name) == (other.package, other.name):
             raise ConfigError(
-                f"{one.bundle.folder} and {other.bundle.folder} are both {one.name}: give each release once"
+                f"{one.bundle.folder} and {other.bundle.folder} are both {one.name}. Pass each release once"
             )
 
 
@@ -69,7 +69,7 @@ def _default_channel(releases: Sequence[Release]) -> str:
     channels = sorted({name for each in releases for name in each.bundle.channels})
     if len(channels) > 1:
         raise ConfigError(
-            f"no bundle of {releases[0].package} names its default channel: give --default-channel with one of {', '.join(channels)}"
+            f"no bundle of {releases[0].package} has a default channel. Set --default-channel to one of {', '.join(channels)}"
         )
     return channels[0]
 
@@ -109,7 +109,9 @@ def _image(release: Release, template: str) -> str:
         return template
     operator = release.csv.metadata.annotations.get("containerImage") or next(iter(release.images), "")
     if not operator:
-        raise ConfigError(f"{release.bundle.folder} runs no image that its own could be named after: give --image")
+        raise ConfigError(
+            f"cannot derive the bundle image of {release.bundle.folder}: the ClusterServiceVersion has no operator image. Use --image"
+        )
     try:
         repository = Reference.of(operator).name
     except ConfigError as error:
@@ -137,6 +139,6 @@ def _check_images(blobs: Sequence[Document]) -> None:
             continue
         if image in seen:
             raise ConfigError(
-                f"{seen[image]} and {blob['name']} would both be {image}: give --image with {{name}} in it"
+                f"{seen[image]} and {blob['name']} would both be {image}. Use --image with {{name}} in it"
             )
         seen[image] = blob["name"]

@@ -148,8 +148,8 @@ def _name(sources: Sources) -> str:
     name = name_for(sources.package, sources.version, release)
     if release and (len(name) > _LONGEST_NAME or release != release.lower()):
         raise GenerateError(
-            f"the ClusterServiceVersion would be named {name}, and a name has no upper-case letters and {_LONGEST_NAME} characters at "
-            f"most; change spec.release in the base"
+            f"cannot name the ClusterServiceVersion {name}: a name must be lower case and have at most {_LONGEST_NAME} "
+            f"characters. Change spec.release in the base"
         )
     return name
 
@@ -160,7 +160,7 @@ def _release(base: Document) -> str:
         return ""
     if not is_release(release):
         raise GenerateError(
-            f"spec.release {release!r} is not a release: in the base, write a text of identifiers with dots between them, "
+            f"spec.release {release!r} is not valid. In the base, use identifiers with dots between them, "
             f'such as "1" or "2.rc-1"'
         )
     return str(release)

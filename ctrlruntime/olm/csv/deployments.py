@@ -24,8 +24,7 @@ def deployments(objects: Objects) -> list[Document]:
     found = objects.deployments
     if not found:
         raise GenerateError(
-            "no Deployment among the objects, and the Operator Lifecycle Manager starts an operator by its Deployment; "
-            "see config/manager, or give the whole tree"
+            "cannot create the bundle: no Deployment among the objects. Add config/manager, or pass the whole tree"
         )
     objects.take(found)
     return [_entry(each) for each in found]

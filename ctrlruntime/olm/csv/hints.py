@@ -106,7 +106,7 @@ def _urn(name: str, place: Place) -> str:
     if name in _PLAIN or (word in _WITH_ARGUMENT and argument):
         return f"{_UI}{name}"
     if word in _WITH_ARGUMENT:
-        raise place.error(f"the hint {word} needs to say which: {word}:NAME")
+        raise place.error(f"the hint {word} needs a name: {word}:NAME")
     if colon and word in _PLAIN:
         raise place.error(f"write the hint {word} without {colon}{argument}")
     known = (*_PLAIN, *_WITH_ARGUMENT, *_ELSEWHERE, *_KINDS)
@@ -115,4 +115,4 @@ def _urn(name: str, place: Place) -> str:
     advice = (
         f"; did you mean {by_lower[near[0]]!r}?" if near else f"; it is one of {', '.join(known)}, or a whole urn:…"
     )
-    raise place.error(f"no console knows the hint {name!r}{advice}")
+    raise place.error(f"unknown hint {name!r}{advice}")

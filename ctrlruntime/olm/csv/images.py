@@ -83,12 +83,10 @@ def _variables(deployments: Sequence[Mapping[str, Any]]) -> Iterator[_Named]:
                     continue
                 where = f"Deployment/{deployment['name']}, container {container.get('name')}: {name}"
                 if variable.get("valueFrom"):
-                    raise GenerateError(
-                        f"{where} has a valueFrom, and a related image has to be known here; give it a value"
-                    )
+                    raise GenerateError(f"cannot read the related image {where}: valueFrom is not supported. Set value")
                 if not variable.get("value") or name == RELATED_IMAGE:
                     raise GenerateError(
-                        f"{where} has no value or no name; it is like RELATED_IMAGE_CACHE with an image as its value"
+                        f"cannot read the related image {where}: it has no value or no name. Set the image as its value"
                     )
                 short = name.removeprefix(RELATED_IMAGE).lower().replace("_", "-")
                 yield _Named(str(deployment["name"]), str(container.get("name")), short, str(variable["value"]))

@@ -90,9 +90,7 @@ def _checked(document: Document) -> Document:
     words = (document.get("apiVersion"), document.get("kind"), mapping(document.get("metadata")).get("name"))
     if not all(isinstance(word, str) and word for word in words):
         told = ", ".join(str(word) for word in words if word) or "a document"
-        raise GenerateError(
-            f"{told}: an object has to have apiVersion, kind and metadata.name; complete it or leave it out"
-        )
+        raise GenerateError(f"{told}: apiVersion, kind or metadata.name is missing. Add it, or remove the object")
     _refuse_misfit(document)
     return document
 

@@ -203,6 +203,6 @@ class _Servers:
         if len(names) == 1 and service is None:
             return names[0]
         raise GenerateError(
-            f"{where} is at the Service {name}, and no Deployment has the labels it selects; the Operator Lifecycle Manager makes the "
-            f"Service itself and has to know the Deployment"
+            f"cannot add {where}: no Deployment matches the selector of the Service {name}. "
+            f"Fix the selector, or the labels of the Pods"
         )

@@ -157,7 +157,7 @@ def _read(text: str, path: Path) -> Document:
         or not isinstance(tree.get("spec"), dict)
     ):
         raise ConfigError(
-            f"{path} is not a ClusterServiceVersion with a spec; fix it, or delete it to have a new one written"
+            f"{path} is not a ClusterServiceVersion with a spec; fix it, or delete it to create a new one"
         )
     return cast("Document", tree)
 
@@ -177,13 +177,13 @@ def _refuse_text(name: str, value: Any) -> None:
     option = f"--{_OPTIONS.get(name, name).replace('_', '-')}"
     what = name.replace("_", " ")
     if not texts or not all(text.strip() for text in texts):
-        raise ConfigError(f"the {what} may not be empty; what the base says stays without {option}")
+        raise ConfigError(f"cannot set an empty {what}. Leave out {option} to keep the value in the base")
     for text in texts:
         try:
             text.encode()
         except UnicodeEncodeError as error:
             wrong = text[max(error.start - 10, 0) : error.start + 10]
-            raise ConfigError(f"the {what} is not text in UTF-8, near {wrong!a}; set the terminal to UTF-8") from error
+            raise ConfigError(f"the {what} is not UTF-8 text, near {wrong!a}. Set the terminal to UTF-8") from error
 
 
 def _image(text: str) -> str:
@@ -194,33 +194,33 @@ def _image(text: str) -> str:
 def _maintainer(text: str) -> Document:
     name, _, email = (part.strip() for part in text.rpartition(":"))
     if not name or not _EMAIL.fullmatch(email):
-        raise ConfigError(f"the maintainer {text!r} has to be name:email, as in 'Ada:ada@example.com'")
+        raise ConfigError(f"the maintainer {text!r} must be name:email, as in 'Ada:ada@example.com'")
     return {"name": name, "email": email}
 
 
 def _link(text: str) -> Document:
     name, _, url = (part.strip() for part in text.partition("="))
     if not name or not url:
-        raise ConfigError(f"the link {text!r} has to be name=url, as in 'Docs=https://example.com'")
+        raise ConfigError(f"the link {text!r} must be name=url, as in 'Docs=https://example.com'")
     return {"name": name, "url": _url(url)}
 
 
 def _url(text: str) -> str:
     if not _URL.fullmatch(text):
-        raise ConfigError(f"{text!r} is not a URL; give one that begins with https://")
+        raise ConfigError(f"{text!r} is not a URL; use one that starts with https://")
     return text
 
 
 def _version(text: str) -> str:
     if semver.parse(text) is None:
-        raise ConfigError(f"the Kubernetes version {text!r} has to be three numbers, as in 1.28.0")
+        raise ConfigError(f"the Kubernetes version {text!r} must be three numbers, as in 1.28.0")
     return text
 
 
 def _icon(path: Path) -> Document:
     mediatype = _PICTURES.get(path.suffix.lower())
     if mediatype is None:
-        raise ConfigError(f"the icon {path} has to be one of {', '.join(_PICTURES)}")
+        raise ConfigError(f"the icon {path} must be one of {', '.join(_PICTURES)}")
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -228,8 +228,8 @@ def _icon(path: Path) -> Document:
     if not content:
         raise ConfigError(f"the icon {path} is empty")
     if len(content) > _MOST:
-        raise ConfigError(f"the icon {path} has {len(content):,} bytes, and {_MOST:,} are the most: make it smaller")
+        raise ConfigError(f"the icon {path} has {len(content):,} bytes, and the maximum is {_MOST:,}. Make it smaller")
     if not is_picture(content, mediatype):
         other = media_type_of(content)
-        raise ConfigError(f"the icon {path} is not {mediatype}" + (f", but {other}: name it so" if other else ""))
+        raise ConfigError(f"the icon {path} is not {mediatype}" + (f", but {other}. Rename it" if other else ""))
     return {"base64data": base64.b64encode(content).decode("ascii"), "mediatype": mediatype}

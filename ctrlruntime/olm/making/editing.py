@@ -43,7 +43,7 @@ def with_values(text: str, values: Mapping[Keys, Any], where: str) -> Edited:
     """Return the text with these values. Raises: ConfigError, which names `where`, for a text that is not one map of YAML."""
     tree = read_one(text, where)
     if not isinstance(tree, dict):
-        raise ConfigError(f"{where} has to hold one map of YAML")
+        raise ConfigError(f"{where} must have one YAML map")
     wanted = copy.deepcopy(cast("Document", tree))
     for keys, value in values.items():
         _set_in_tree(wanted, keys, value, where)
@@ -67,7 +67,9 @@ def _anew(wanted: Document, where: str) -> str:
     except ConfigError:
         is_same = False
     if not is_same:
-        raise ConfigError(f"{where} cannot hold what is to be set: it would not be read again as it was given")
+        raise ConfigError(
+            f"cannot update {where}: YAML does not keep the new values. Remove special characters from them"
+        )
     return text
 
 
@@ -79,7 +81,7 @@ def _set_in_tree(tree: Document, keys: Keys, value: Any, where: str) -> None:
                 return
             below = tree[key] = {}
         if not isinstance(below, dict):
-            raise ConfigError(f"{where}: {key} has to be a map")
+            raise ConfigError(f"{where}: {key} must be a map")
         tree = cast("Document", below)
     if value is REMOVED:
         tree.pop(keys[-1], None)

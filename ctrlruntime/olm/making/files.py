@@ -75,8 +75,8 @@ def manifest_files(assembled: Assembled, package: str) -> dict[str, str]:
         name = _name_of_definition(each) if each["kind"] == _CRD else _name(each)
         if name in names:
             raise GenerateError(
-                f"two objects would be {MANIFESTS}/{name}: all objects of a bundle are in one namespace, "
-                f"so give one {each['kind']} {each['metadata']['name']} another name"
+                f"cannot write {MANIFESTS}/{name}: two objects have this name, and all objects of a bundle are in one namespace. "
+                f"Rename one {each['kind']} {each['metadata']['name']}"
             )
         names[name] = each
     return {f"{MANIFESTS}/{name}": marked(dump(each)) for name, each in names.items()}
@@ -86,7 +86,7 @@ def _name_of_definition(each: Document) -> str:
     spec = mapping(each.get("spec"))
     words = (spec.get("group"), mapping(spec.get("names")).get("plural"))
     if not all(isinstance(word, str) and word and "/" not in word for word in words):
-        raise GenerateError(f"{_CRD}/{each['metadata']['name']}: spec.group and spec.names.plural have to be DNS names")
+        raise GenerateError(f"{_CRD}/{each['metadata']['name']}: spec.group and spec.names.plural must be DNS names")
     return file_name(each)
 
 

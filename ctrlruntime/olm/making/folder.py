@@ -18,13 +18,15 @@ def refuse_foreign(folder: Path, existing: Bundle | None) -> None:
     """Raise ConfigError for a folder that holds something else than a bundle, and for a name that no Dockerfile can have."""
     name = folder.resolve().name
     if not name.isprintable():
-        raise ConfigError(f"the folder {name!r} has a name that no Dockerfile can say; give the bundle another one")
+        raise ConfigError(
+            f"cannot write the bundle to {name!r}: the name is not valid in a Dockerfile. Use another --output-dir"
+        )
     if existing is None or existing.annotations is not None or existing.csvs:
         return
     found = _foreign(folder)
     if found:
         raise ConfigError(
-            f"{folder} is not a bundle, and holds {found}; give the bundle an empty folder, or one that is not there yet"
+            f"cannot write the bundle to {folder}: it is not a bundle, and contains {found}. Use an empty or a new --output-dir"
         )
 
 

@@ -67,36 +67,36 @@ def _version(given: Given, existing: Bundle | None) -> str:
         return found
     if len(given.version) > _LONGEST:
         raise ConfigError(
-            f"the version has {len(given.version)} characters, and a name has {_LONGEST} at most: shorten it"
+            f"the version has {len(given.version)} characters, and a name has at most {_LONGEST}. Shorten it"
         )
     if semver.parse(given.version) is not None:
         return given.version
     bare = given.version.lstrip("vV")
     hint = f"without its v: {bare}" if semver.parse(bare) is not None else "three numbers, as in 0.1.0 or 1.2.0-rc.1"
-    raise ConfigError(f"the version {given.version!r} is not a semantic version; give one {hint}")
+    raise ConfigError(f"the version {given.version!r} is not a semantic version. Write one {hint}")
 
 
 def _fitting(version: str, package: str) -> str:
     """Return the version. Raises: ConfigError for one that OLM cannot read, or that no ClusterServiceVersion can be named after."""
     bare, plus, build = version.partition("+")
     if plus:
-        raise ConfigError(
-            f"the version {version!r} has build metadata, and no name can have a +: give it without +{build}"
-        )
+        raise ConfigError(f"the version {version!r} has build metadata, but a name cannot have a +. Remove +{build}")
     if bare != bare.lower():
-        raise ConfigError(f"the version {version!r} has upper-case letters, and a name has none: give {bare.lower()}")
+        raise ConfigError(
+            f"the version {version!r} has upper-case letters, but a name must be lower case. Use {bare.lower()}"
+        )
     if any(int(part) >= 2**64 for part in re.split(r"[-.]", bare) if part.isdigit()):
-        raise ConfigError(f"the version {version!r} has a number that 64 bits do not hold: give smaller ones")
+        raise ConfigError(f"the version {version!r} has a number above 64 bits. Use smaller ones")
     name = name_for(package, version)
     if len(name) > _LONGEST:
         raise ConfigError(
-            f"the ClusterServiceVersion would be named {name}, which are {len(name)} characters of {_LONGEST} at most: "
-            "give a shorter version, or a shorter package"
+            f"cannot name the ClusterServiceVersion {name}: {len(name)} characters, and the maximum is {_LONGEST}. "
+            "Use a shorter version or package"
         )
     if not is_subdomain(name):
         raise ConfigError(
-            f"the ClusterServiceVersion would be named {name}, which is not a DNS name: "
-            "let each part between dots begin and end with a letter or a digit"
+            f"cannot name the ClusterServiceVersion {name}: it is not a DNS name. "
+            "Each part between dots must start and end with a letter or a digit"
         )
     return version
 
@@ -131,7 +131,7 @@ def _channels(given: Given, existing: Bundle | None) -> tuple[str, ...]:
     if given.channels is None:
         return (existing.channels if existing else ()) or (_FIRST_CHANNEL,)
     if not given.channels:
-        raise ConfigError("no channel is named: give one or more, as in --channels stable,fast")
+        raise ConfigError("no channel is set. Use --channels, such as --channels stable,fast")
     return tuple(dict.fromkeys(_named(channel, "channel", _CHANNEL) for channel in given.channels))
 
 
@@ -148,5 +148,5 @@ def _default_channel(given: Given, existing: Bundle | None, channels: tuple[str,
 def _named(name: str, what: str, rule: re.Pattern[str]) -> str:
     if not rule.fullmatch(name):
         letters, such = ("lower-case letters", "my-shop") if rule is _PACKAGE else ("letters", "stable-v1")
-        raise ConfigError(f"the {what} {name!r} has to be {letters}, digits, dots and dashes, as in {such}")
+        raise ConfigError(f"the {what} {name!r} must be {letters}, digits, dots and dashes, as in {such}")
     return name

@@ -87,9 +87,9 @@ def _read(path: Path) -> _File | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not JSON, so no registry's login can be read from it: {error}") from error
+        raise ConfigError(f"cannot read registry logins from {path}: it is not JSON: {error}") from error
     whole = mapping(tree)
     auths, store = mapping(whole.get("auths")), whole.get("credsStore")
     # A key that is a plain place goes before one that only amounts to it.
@@ -123,7 +123,7 @@ def _login(file: _File, place: str) -> Login | None:
     }
     basic = said.get("auth", "")
     if basic and not _is_basic(basic):
-        raise ConfigError(f"{file.path}: auth of {place} is not a NAME:PASSWORD in base64; log in to {place} again")
+        raise ConfigError(f"{file.path}: auth of {place} is not NAME:PASSWORD in base64. Log in to {place} again")
     login = Login(
         file=file.path,
         basic=basic,

@@ -29,18 +29,18 @@ def read_digests(path: Path) -> dict[str, str]:
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        raise ConfigError(f"cannot read {path}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not JSON: {error}") from error
     if not isinstance(tree, dict):
-        raise ConfigError(f'{path} has to be a map, as in {{"quay.io/me/shop:v1": "sha256:…"}}')
+        raise ConfigError(f'{path} must be a map, such as {{"quay.io/me/shop:v1": "sha256:…"}}')
     return {image: _reference(image, value, path) for image, value in tree.items()}
 
 
 def _reference(image: str, value: Any, path: Path) -> str:
     name, at, digest = value.rpartition("@") if isinstance(value, str) else ("", "", "")
     if not DIGEST.fullmatch(digest) or (at and not name):
-        raise ConfigError(f"{path}: {image} has to have a digest, sha256: and 64 hexadecimal digits")
+        raise ConfigError(f"{path}: {image} must have a digest, sha256: and 64 hexadecimal digits")
     return f"{name or Reference.of(image).name}@{digest}"
 
 
@@ -63,8 +63,8 @@ def pinned(csv: Document, digests: Mapping[str, str], *, where: str = "the file"
             holder[key] = reference
     if missing:
         raise GenerateError(
-            f"{where} has no digest for {', '.join(missing)}; add each as a line that "
-            "`docker buildx imagetools inspect IMAGE` or `skopeo inspect docker://IMAGE` tells"
+            f"{where} has no digest for {', '.join(missing)}. Add each digest, from "
+            "`docker buildx imagetools inspect IMAGE` or `skopeo inspect docker://IMAGE`"
         )
     spec = mapping(found["spec"])
     related = with_own_images(_deployments(found), maps(spec.get("relatedImages")))

@@ -173,7 +173,7 @@ def _is_ours(path: Path) -> bool:
         with path.open("rb") as file:
             return file.readline() == MARK.encode()
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _replaced(changes: Sequence[Change], annotations: Path) -> Iterator[Path]:
@@ -212,5 +212,5 @@ def _moment(environ: Mapping[str, str], clock: Callable[[], datetime]) -> str:
     try:
         moment = datetime.fromtimestamp(int(seconds), UTC) if seconds else clock()
     except (ValueError, OverflowError, OSError) as error:
-        raise ConfigError(f"{EPOCH} has to be seconds since 1970, and is {seconds!r}") from error
+        raise ConfigError(f"{EPOCH} is {seconds!r}: it must be seconds since 1970") from error
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

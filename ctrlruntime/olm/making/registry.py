@@ -103,11 +103,15 @@ class _Question:
         if answer.status != 200:
             raise self._failure(answer)
         if len(answer.body) > MOST or _tree(answer.body).get("schemaVersion") != 2:
-            raise ConfigError(f"what {self._reference.registry} answers is not a manifest; is it a registry?")
+            raise ConfigError(
+                f"the response of {self._reference.registry} is not an image manifest. Check the registry"
+            )
         digest = f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
         said = answer.headers.get(_DIGEST, "")
         if DIGEST.fullmatch(said) and said != digest:
-            raise ConfigError(f"{self._reference.registry} sends a manifest with {digest} for {said}: do not trust it")
+            raise ConfigError(
+                f"{self._reference.registry} returned a manifest with the digest {digest} instead of {said}. Do not trust it"
+            )
         return digest
 
     def _ask(self, method: str) -> Answer:
@@ -142,14 +146,14 @@ class _Question:
         try:
             answer = self._token_answer(realm, challenge)
         except ConfigError as error:
-            raise ConfigError(f"{registry} wants a token: {error}") from error
+            raise ConfigError(f"cannot authenticate to {registry}: {error}") from error
         if answer.status in {401, 403}:
             raise self._refusal()
         tree = _tree(answer.body)
         token = tree.get("token") or tree.get("access_token")
         if answer.status != 200 or not isinstance(token, str) or not _TOKEN.fullmatch(token):
             raise ConfigError(
-                f"{registry} wants a token, and {realm} gives none ({_status(answer.status)}): try again later, or give the digests in a file"
+                f"cannot authenticate to {registry}: {realm} returned no token ({_status(answer.status)}). Retry later, or use --image-digests"
             )
         return token
 

@@ -70,7 +70,7 @@ def of_project(folder: Path, settings: Settings, *, warn: Warn) -> Material:
     stale = refresh(folder, settings, warn=_ignore).stale
     base = folder / MANIFESTS_FOLDER / base_file(settings)
     if not base.is_file():
-        raise ConfigError(f"base {base} does not exist; `ctrl generate kustomize-manifests` writes one")
+        raise ConfigError(f"base {base} does not exist. Create one with `ctrl generate kustomize-manifests`")
     _refuse_base(base)
     if stale:
         names = ", ".join(str(path) for path in stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
@@ -102,7 +102,7 @@ def of_folder(folder: Path, *, base: Document | None = None, origin: str = "") -
     `base` is used if the file is missing, and `origin` names its source. Raises: ConfigError.
     """
     if not folder.is_dir():
-        raise ConfigError(f"folder {folder} does not exist; name one with the operator's manifests")
+        raise ConfigError(f"folder {folder} does not exist. Use a folder with the operator's manifests")
     if any((folder / name).is_file() for name in KUSTOMIZATIONS):
         return _material(render(folder), str(folder), base, origin)
     files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
@@ -113,7 +113,7 @@ def of_text(text: str, where: str, *, base: Document | None = None, origin: str 
     """Return what the objects of a text give; `base` and `origin` as of a folder. Raises: ConfigError, which names `where`."""
     trees = read_documents(text.removeprefix("\ufeff"), where)
     if not trees:
-        raise ConfigError(f"{where} is empty: give it the operator's manifests")
+        raise ConfigError(f"{where} is empty. Add the operator's manifests")
     return _material(trees, where, base, origin)
 
 
@@ -121,7 +121,7 @@ def read_base(path: Path) -> Document:
     """Return the base in a file. Raises: ConfigError for a file without exactly one ClusterServiceVersion."""
     found = [each for each in _objects(_read(path), str(path)) if _key(each) == _CSV]
     if len(found) != 1:
-        raise ConfigError(f"{path} has to hold one ClusterServiceVersion, and holds {len(found)}")
+        raise ConfigError(f"{path} must have one ClusterServiceVersion, and has {len(found)}")
     return found[0]
 
 
@@ -147,12 +147,12 @@ def _material(trees: Iterable[Any], where: str, base: Document | None, origin: s
     for kind, several in (("ClusterServiceVersions", bases), ("configurations of the scorecard", scorecards)):
         if len(several) > 1:
             names = ", ".join(str(each["metadata"]["name"]) for each in several)
-            raise ConfigError(f"{where} has several {kind} ({names}); a bundle is made from one")
+            raise ConfigError(f"{where} has several {kind} ({names}), and a bundle has one")
     if base is None and not bases:
-        raise ConfigError(f"{where} has no ClusterServiceVersion to start from; name the file of one with --base")
+        raise ConfigError(f"{where} has no ClusterServiceVersion. Pass the file of one with --base")
     start = bases[0] if base is None else base
     if not isinstance(start.get("spec"), dict):
-        raise ConfigError(f"{where}: the ClusterServiceVersion {start['metadata']['name']} has no spec; give it one")
+        raise ConfigError(f"{where}: the ClusterServiceVersion {start['metadata']['name']} has no spec. Add one")
     return Material(
         base=start,
         origin=where if base is None else origin or where,
@@ -171,7 +171,7 @@ def _objects(trees: Iterable[Any], where: str) -> list[Document]:
         )
         if not all(isinstance(text, str) and text for text in texts):
             raise ConfigError(
-                f"{where} holds a document that is not an object: it has no apiVersion, kind or metadata.name"
+                f"{where} has a document that is not an object: apiVersion, kind or metadata.name is missing"
             )
         found.append(cast("Document", tree))
     return found

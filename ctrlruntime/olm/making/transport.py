@@ -96,7 +96,7 @@ class Transport:
         except urllib.error.URLError as error:
             raise ConfigError(self._unreached(host, error.reason)) from error
         except (HTTPException, ValueError, OverflowError) as error:
-            raise ConfigError(f"the response from {host} speaks no HTTP; is it a registry?") from error
+            raise ConfigError(f"the response from {host} is not HTTP. Check the registry name and port") from error
         except OSError as error:
             raise ConfigError(self._unreached(host, error)) from error
 
@@ -142,7 +142,7 @@ def _target(url: str, place: str) -> str:
         _host_of(target)
     except (ValueError, ConfigError):
         raise ConfigError(
-            f"{_host_of(url)} leads to {shown_url(place)!r}, and only https is followed; ask who runs it"
+            f"cannot follow the redirect from {_host_of(url)} to {shown_url(place)!r}: only https is supported"
         ) from None
     return target
 
@@ -155,7 +155,7 @@ def _host_of(url: str) -> str:
     except ValueError:
         parts, is_good = None, False
     if parts is None or not is_good or not parts.hostname:
-        raise ConfigError(f"{shown_url(url)!r} is not https, and nothing else is asked; ask who runs it")
+        raise ConfigError(f"cannot query {shown_url(url)!r}: only https is supported")
     return parts.netloc
 
 

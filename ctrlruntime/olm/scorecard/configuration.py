@@ -87,5 +87,5 @@ def _decoded(document: Any, file: Path) -> Configuration:
         raise ConfigError(f"{file}: its stages have no tests")
     for number, test in enumerate(found.tests, 1):
         if not test.entrypoint:
-            raise ConfigError(f"{file}: test {number} has no entrypoint: it says which test it is")
+            raise ConfigError(f"{file}: test {number} has no entrypoint. Set the command of the test")
     return found

@@ -30,7 +30,9 @@ class Specimen:
         """Raises: ConfigError without a readable one."""
         found = Subject(self.bundle).csv
         if found is None:
-            raise ConfigError("no ClusterServiceVersion can be read: `ctrl bundle validate` says why")
+            raise ConfigError(
+                "the bundle has no readable ClusterServiceVersion. Run `ctrl bundle validate` for details"
+            )
         return found
 
     @cached_property
@@ -38,7 +40,7 @@ class Specimen:
         """Raises: ConfigError when they cannot be read, or kinds are owned and none has an example."""
         found = examples_of(self.csv)
         if not found and self.csv.spec.customresourcedefinitions.owned:
-            raise ConfigError(f"the annotation {EXAMPLES[0]} has no object, so there is nothing to look at")
+            raise ConfigError(f"the annotation {EXAMPLES[0]} has no object. Add a sample to config/samples")
         return found
 
     def description(self, example: Example) -> CRDDescription | None:

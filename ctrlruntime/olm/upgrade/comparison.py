@@ -79,7 +79,7 @@ def stored_versions(definitions: Sequence[Definition], given: Iterable[str]) -> 
         ]
         if not found:
             there = "; ".join(f"{each['metadata']['name']} has {', '.join(_versions(each))}" for each in definitions)
-            raise ConfigError(f"nothing can be stored in {text}: {there or 'the old bundle has no definitions'}")
+            raise ConfigError(f"cannot use --stored {text}: {there or 'the old bundle has no CRDs'}")
         for each in found:
             listed.setdefault(each, []).append(version)
     return [
@@ -107,7 +107,7 @@ def _check(folder: Path, definitions: Sequence[Document]) -> None:
     for problem in check([(str(folder / MANIFESTS), checkable(definitions))]).problems:
         if problem.text != UNKNOWN_FIELD:  # which a server drops, and says so
             said = " ".join(str(problem).split())
-            raise ConfigError(f"{said}; `ctrl bundle validate {folder}` says what else is wrong")
+            raise ConfigError(f"{said}. Run `ctrl bundle validate {folder}` for details")
 
 
 def _life(old: Definition | None, new: Definition | None) -> Iterator[Change]:

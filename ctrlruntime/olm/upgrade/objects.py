@@ -23,7 +23,7 @@ def given_objects(texts: Iterable[tuple[str, str]]) -> list[Mapping[str, Any]]:
 
 def _opened(tree: Any, file: str) -> Iterator[Mapping[str, Any]]:
     if not isinstance(tree, dict) or not tree.get("kind"):
-        raise ConfigError(f"{file}: a document is not an object: it has to be a map with apiVersion and kind")
+        raise ConfigError(f"{file}: a document is not an object: it must be a map with apiVersion and kind")
     items: Any = tree.get("items")
     if str(tree["kind"]).endswith("List") and isinstance(items, list):
         for item in items:

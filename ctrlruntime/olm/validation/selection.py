@@ -60,7 +60,7 @@ def validate(bundle: Bundle, *, optional: Iterable[str] = (), values: Mapping[st
     """
     for name in values or {}:
         if name not in VALUES:
-            raise ConfigError(f"no optional validator asks for {name!r}; {_known(name, VALUES)}")
+            raise ConfigError(f"unknown value {name!r} in --optional-values; {_known(name, VALUES)}")
     subject = Subject(bundle, values or {})
     found = [finding for validator in (*ALWAYS, *select(optional)) for finding in validator.run(subject)]
     # Two validators may share a check, and each yields what it finds.

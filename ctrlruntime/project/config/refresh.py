@@ -64,7 +64,7 @@ class Refresh:
                     if not any(path.parent.iterdir()):
                         path.parent.rmdir()
                 except OSError as error:
-                    raise ConfigError(f"{path} cannot be removed: {error.strerror or error}") from error
+                    raise ConfigError(f"cannot delete {path}: {error.strerror or error}") from error
 
 
 def refresh(folder: Path, settings: Settings, *, options: Options | None = None, warn: Warn = warn) -> Refresh:

@@ -102,11 +102,13 @@ class ApplySet:
         annotations = found.metadata.annotations
         if found.metadata.labels.get(ID) != self.id:
             raise ConfigError(
-                f"{self.parent} is there already and records no deployment; rename it, or take another project-name"
+                f"cannot record the deployment: {self.parent} exists and is not such a record. Rename it, or use another project-name"
             )
         tool = annotations.get(TOOLING, "").partition("/")[0]
         if tool != OWNER:
-            raise ConfigError(f"{self.parent} belongs to {tool or 'another tool'}; remove what it deployed with that")
+            raise ConfigError(
+                f"cannot deploy: {self.parent} belongs to {tool or 'another tool'}. Remove its deployment with that tool"
+            )
         return Scope(
             frozenset(_group_kind(text) for text in _listed(annotations.get(GROUP_KINDS, ""))),
             frozenset(_listed(annotations.get(ADDITIONAL_NAMESPACES, ""))) | {self.parent.namespace},

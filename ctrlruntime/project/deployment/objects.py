@@ -154,7 +154,7 @@ def with_image(documents: Iterable[Document], image: str) -> list[Document]:
     if place is None and len(containers) == 1:
         place = 0
     if deployment is None or place is None:
-        raise ConfigError(f"no Deployment has a container {MANAGER!r} whose image --image could set")
+        raise ConfigError(f"cannot set the image: no Deployment has a container {MANAGER!r}")
     changed = copy.deepcopy(dict(deployment))
     _containers(changed)[place]["image"] = image
     return [changed if each is deployment else each for each in documents]

@@ -99,7 +99,7 @@ def check_owners(found: Found, ours: ApplySet) -> None:
     if foreign:
         names = ", ".join(str(named) for named in sorted(foreign))
         raise ConfigError(
-            f"{names}: part of another deployment ({min(foreign.values())}); undeploy that one, or take them over with "
+            f"cannot deploy {names}: part of another deployment ({min(foreign.values())}). Undeploy that one, or take them over with "
             "--force-conflicts"
         )
 
@@ -116,4 +116,4 @@ async def check_access(client: Client, names: Iterable[Named]) -> None:
             wanted.add(Access(verb, resource.group, resource.plural, named.namespace))
     missing = await refused(client, wanted)
     if missing:
-        raise Forbidden(f"nothing was changed, for this user may not: {told(missing)}")
+        raise Forbidden(f"nothing was changed: this user has no permission to {told(missing)}")

@@ -74,7 +74,7 @@ async def undeploy(cluster: Cluster, *, name: str, namespace: str, removal: Remo
     scope = await ours.read() or await _rest_of(client, ours)
     if scope is None:
         raise NotDeployedError(
-            f"{name} is not deployed in namespace {namespace}: {ours.parent}, the record of `ctrl deploy`, is not there"
+            f"{name} is not deployed in namespace {namespace}: {ours.parent}, the record of `ctrl deploy`, does not exist"
         )
     members = await ours.members(scope)
     definitions = [each.named for each in members if each.named.kind.kind == "CustomResourceDefinition"]
@@ -112,7 +112,7 @@ class _Undeployment:
             left = await self._wait_gone(members)
             if left:
                 raise DeployError(
-                    f"still there after {self._removal.wait:g} s: {_listed(left)}; run it again to continue"
+                    f"not deleted after {self._removal.wait:g} s: {_listed(left)}. Run the command again to continue"
                 )
         if Named(_NAMESPACE, "", self._set.parent.namespace) not in {each.named for each in plan.members}:
             await self._delete(self._set.parent, "")
@@ -127,7 +127,7 @@ class _Undeployment:
         is_attended = not held or await self._operator_runs(plan)
         if not is_attended and not self._removal.remove_finalizers:
             raise DeployError(
-                f"{_listed(held)}: no operator runs that would remove these finalizers; start it, or let --remove-finalizers remove them"
+                f"{_listed(held)}: no operator runs that could remove these finalizers. Start it, or use --remove-finalizers"
             )
         for each in objects:
             await self._delete(each.named, each.uid)
@@ -136,8 +136,8 @@ class _Undeployment:
             left = await self._remove_finalizers(left)
         if left:
             raise DeployError(
-                f"still there after {self._removal.wait:g} s: {_listed(left)}; the operator runs on, see its log; --remove-finalizers "
-                "removes finalizers that it does not"
+                f"not deleted after {self._removal.wait:g} s: {_listed(left)}. The operator still runs; read its log. --remove-finalizers "
+                "removes the remaining finalizers"
             )
 
     async def _operator_runs(self, plan: Plan) -> bool:
@@ -170,7 +170,7 @@ class _Undeployment:
         except Conflict as error:
             # A Namespace that is going answers so; anything else is an object that was made again under the same name.
             if named.kind != _NAMESPACE:
-                raise DeployError(f"{named} was made again while it was removed; run it again") from error
+                raise DeployError(f"{named} was created again while it was deleted. Run the command again") from error
 
     async def _wait_gone(self, members: Sequence[Member]) -> list[Member]:
         """Wait until objects are gone, tell of each, and return those that are not when the time is up."""

@@ -57,7 +57,7 @@ class Plan:
                     (self.folder / name).unlink()
                     self._tidy(name)
             except OSError as error:
-                raise ConfigError(f"{error.filename} cannot be removed: {error.strerror or error}") from error
+                raise ConfigError(f"cannot delete {error.filename}: {error.strerror or error}") from error
 
     def _tidy(self, name: str) -> None:
         """Remove the folders that are empty now."""
@@ -140,7 +140,7 @@ def _sum_of(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _sum(content: bytes) -> str:

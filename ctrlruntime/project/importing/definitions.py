@@ -38,7 +38,7 @@ def importable(text: str, where: str) -> list[Document]:
         kinds = ", ".join(sorted({str(_mapping(one).get("kind") or "") for one in read_documents(text, where)} - {""}))
         raise ConfigError(
             f"{where}: it has no CustomResourceDefinition{f' (only {kinds})' if kinds else ''}; "
-            f"give the file of a definition, such as `kubectl get crd NAME -o yaml` prints"
+            f"pass the file of a CRD, such as the output of `kubectl get crd NAME -o yaml`"
         )
     for definition in definitions:
         _check(definition, where)
@@ -68,14 +68,14 @@ def _check(definition: Mapping[str, Any], where: str) -> None:
         schema = _mapping(_mapping(version.get("schema")).get("openAPIV3Schema"))
         if not schema:
             raise ConfigError(
-                f"{where}: {named}: version {version['name']} has no schema.openAPIV3Schema; no class follows from it"
+                f"{where}: {named}: version {version['name']} has no schema.openAPIV3Schema, so no class can be generated"
             )
         problem = next(_problems(schema, ""), "")
         if not problem and schema.get("type") != "object":
             problem = "the root is not an object"
         if problem:
             raise ConfigError(
-                f"{where}: {named}: the schema of {version['name']} is not structural, the server refuses it: {problem}"
+                f"{where}: {named}: the schema of {version['name']} is not structural, so the API server rejects it: {problem}"
             )
 
 

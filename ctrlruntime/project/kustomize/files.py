@@ -18,7 +18,7 @@ def read_bytes(folder: Path, name: str, where: str) -> bytes:
     """Return a file's content. Raises: ConfigError for one that is missing, unreadable, or outside of the folder."""
     path = folder / name
     if "://" in name:
-        raise ConfigError(f"{where}: {name} is remote, and nothing is fetched here; `kubectl kustomize` can")
+        raise ConfigError(f"{where}: {name} is remote, which is not supported. Use `kubectl kustomize`")
     check_name(name, where)
     try:
         if path.is_dir():
@@ -26,19 +26,17 @@ def read_bytes(folder: Path, name: str, where: str) -> bytes:
         if not path.is_file():
             raise ConfigError(f"{where}: {name} does not exist in {folder}")
         if not path.resolve().is_relative_to(folder.resolve()):
-            raise ConfigError(
-                f"{where}: {name} lies outside of {folder}; move it in, or make its folder a kustomization"
-            )
+            raise ConfigError(f"{where}: {name} is outside {folder}. Move it, or make its folder a kustomization")
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{where}: {name} cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"{where}: cannot read {name}: {error.strerror or error}") from error
 
 
 def check_name(name: str, where: str) -> None:
     """Refuse what can name no file, before a system call fails with it. Raises: ConfigError."""
     is_text = name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
     if "\0" in name or not is_text or any(len(os.fsencode(part)) > _LONGEST_NAME for part in name.split("/")):
-        raise ConfigError(f"{where}: {name[:100]!r} can be no name of a file")
+        raise ConfigError(f"{where}: {name[:100]!r} is not a valid file name")
 
 
 def read_text(folder: Path, name: str, where: str) -> str:

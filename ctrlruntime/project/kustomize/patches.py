@@ -66,9 +66,7 @@ def apply_deprecated_json(said: Entry, folder: Path, resources: Resources) -> No
 def _read(entry: Entry, folder: Path) -> _Patch:
     path, inline = entry.text("path"), entry.text("patch")
     if bool(path) == bool(inline):
-        raise ConfigError(
-            f"{entry.where}: a patch has either `path` or `patch`, and {'both are' if path else 'neither is'} there"
-        )
+        raise ConfigError(f"{entry.where}: a patch needs `path` or `patch`, and has {'both' if path else 'neither'}")
     where = f"{entry.where} ({path})" if path else entry.where
     documents = _documents(read_text(folder, path, entry.where) if path else inline, where)
     target = read_selector(entry, "target")
@@ -80,7 +78,7 @@ def _read(entry: Entry, folder: Path) -> _Patch:
             raise ConfigError(f"{where}: a JSON patch needs a target: add `target: {{kind: …, name: …}}`")
         return _Patch(where, target, documents[0])
     if len(documents) > 1 and target is not None:
-        raise ConfigError(f"{where}: several patches cannot share a target; make an entry of each")
+        raise ConfigError(f"{where}: several patches cannot share a target. Write one entry for each")
     return _Patch(
         where,
         target,
@@ -135,7 +133,7 @@ def _named(patch: _Patch, document: Document, resources: Resources) -> Resource:
     if len(found) != 1:
         many = "no object" if not found else f"{len(found)} objects"
         raise ConfigError(
-            f"{patch.where}: the patch is for {wanted} ({document.get('apiVersion')}), and there is {many} of that name"
+            f"{patch.where}: the patch is for {wanted} ({document.get('apiVersion')}), but there is {many} of this name"
         )
     return found[0]
 

@@ -84,7 +84,7 @@ class _Follow:
         if len({what(each) for each in found}) > 1:
             names = ", ".join(str(each.id) for each in found)
             raise ConfigError(
-                f"{self._referrer.id}: {self._reference.place.path} says {name!r}, which may be any of {names}; name the objects differently"
+                f"{self._referrer.id}: {self._reference.place.path} is {name!r}, which matches several objects: {names}. Rename them"
             )
         return found[0] if found else None
 

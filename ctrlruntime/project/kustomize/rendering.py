@@ -97,7 +97,7 @@ def _base(folder: Path, name: str, said: Entry, inside: tuple[Path, ...]) -> Pat
     if not base.is_dir():
         raise ConfigError(f"{said.where}: {name} is not a folder in {folder}")
     if any(each.is_relative_to(base.resolve()) for each in inside):
-        raise ConfigError(f"{said.where}: {name} is a cycle: {folder} lies in it or is part of it")
+        raise ConfigError(f"{said.where}: {name} is a cycle: it contains {folder}")
     if not is_kustomization(base):
         raise ConfigError(f"{said.where}: {name} has no kustomization.yaml; list its files, or add one")
     return base

@@ -144,7 +144,7 @@ def read_kustomization(folder: Path) -> Entry:
 def _checked(said: Entry) -> Entry:
     for name in sorted(_ELSEWHERE & set(said.tree)):
         if said.tree[name]:
-            raise ConfigError(f"{said.where}: {name} is not rendered here; `kubectl kustomize` can")
+            raise ConfigError(f"{said.where}: {name} is not supported. Use `kubectl kustomize`")
     said.only(_TEXTS | _LISTS | _MAPS | _ELSEWHERE)
     kind = said.text("kind", "Kustomization")
     if kind not in _VERSIONS:

@@ -119,7 +119,7 @@ def set_images(said: Entry, configuration: Configuration, resources: Resources) 
     """Give images other names, tags and digests, wherever containers are listed. Raises: ConfigError."""
     for entry in (*said.entries("images", _IMAGE), *said.entries("imageTags", _IMAGE)):
         if not entry.text("name"):
-            raise ConfigError(f"{entry.where}: an image needs the name that is looked for")
+            raise ConfigError(f"{entry.where}: an image needs a name")
         for resource in resources:
             if resource.kind.kind != "CustomResourceDefinition":
                 _containers(resource.tree, entry)

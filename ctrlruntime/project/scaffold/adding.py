@@ -34,11 +34,9 @@ def begin(
     Raises: ConfigError for a folder that is a project, for files that would be overwritten, and for what cannot be written.
     """
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder} is a file, and a project is a folder: give another name")
+        raise ConfigError(f"cannot create the project {folder}: it is a file. Use another name")
     if folder.is_dir() and has_table(folder):
-        raise ConfigError(
-            f"{folder.absolute()} is a project already: add to it with `ctrl create`, change it with `ctrl edit`"
-        )
+        raise ConfigError(f"{folder.absolute()} is already a project. Use `ctrl create` or `ctrl edit`")
     scaffold = scaffold_files(settings) | _config_files(settings)
     files = dict(scaffold)
     if license_text:
@@ -63,7 +61,7 @@ def add(folder: Path, addition: Addition, *, warn: Callable[[str], None], force:
     settings = addition.settings
     if not folder.joinpath(*settings.package.split(".")).is_dir() and settings.source_dir == ".":
         raise ConfigError(
-            f"{folder} has no package {settings.package}, to which this would be added; if it is in another folder, set "
+            f"{folder} has no package {settings.package}. If it is in another folder, set "
             f"source-dir in [tool.ctrlruntime] of {PYPROJECT}"
         )
     wanted = kind_files(settings, addition.resource, addition.parts)

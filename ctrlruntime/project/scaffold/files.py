@@ -89,8 +89,8 @@ def kind_files(settings: Settings, resource: Resource, parts: Collection[Part]) 
 def _refuse_other_source(settings: Settings) -> None:
     if PurePath(settings.source_dir) != PurePath():
         raise ConfigError(
-            f"code is scaffolded for packages next to {PYPROJECT}, and the source-dir of this one is {settings.source_dir!r}: "
-            "write classes by hand; `ctrl manifests` makes config/ of them"
+            f"cannot create files: the source-dir of this project is {settings.source_dir!r}, and the package must be next to {PYPROJECT}. "
+            "Write the classes by hand; `ctrl manifests` generates config/ from them"
         )
 
 

@@ -49,7 +49,7 @@ def new_project(
     """Return the settings of a new project in `folder`; names that are left out follow from the folder's."""
     name = names.project_name(project_name or names.label(folder.absolute().name))
     if "\n" in owner or '"' in owner:
-        raise ConfigError(f"the owner {owner!r} does not fit on one line of a comment; give another --owner")
+        raise ConfigError(f"the owner {owner!r} is longer than one line. Give another --owner")
     return Settings(
         project_name=name,
         package=names.package(package or name.replace("-", "_")),
@@ -91,10 +91,12 @@ def with_api(
         return _with_controller(settings, known, force=force)
     if is_builtin(group, version, kind):
         raise ConfigError(
-            f"{group}/{version} {kind} is a kind of Kubernetes: add --external for a controller of it, or give another --group or --kind"
+            f"{group}/{version} {kind} is a built-in kind. Add --external for a controller of it, or give another --group or --kind"
         )
     if known is not None and not force:
-        raise ConfigError(f"{kind} {known.group}/{version} is in this project already; --force rewrites its files")
+        raise ConfigError(
+            f"{kind} {known.group}/{version} is already in this project. Use --force to overwrite its files"
+        )
     made = _new(
         settings, group, version, kind, plural, namespaced=namespaced, controller=controller, container=container
     )
@@ -126,18 +128,18 @@ def _new(
         if other.namespaced != namespaced:
             scope = "namespaced" if other.namespaced else "cluster-scoped"
             raise ConfigError(
-                f"{kind} is {scope} in version {other.version}, and a kind has one scope: leave the flag as it was there"
+                f"{kind} is {scope} in version {other.version}, and all versions of a kind have the same scope. Use the same flag"
             )
         if plural and other.plural != plural:
             raise ConfigError(
-                f"{kind} has the plural {other.plural} in version {other.version}, and a kind has one: leave --plural out"
+                f"{kind} has the plural {other.plural} in version {other.version}, and all versions of a kind have the same. Leave out --plural"
             )
     chosen = names.plural(plural or (others[0].plural if others else guess_plural(kind)))
     _refuse_clash(settings, full, kind, chosen)
     has_controller = any(each.controller for each in others)
     if controller and has_controller:
         other = next(each for each in others if each.controller)
-        raise ConfigError(f"{kind} has a controller already, of version {other.version}: add --no-controller")
+        raise ConfigError(f"{kind} already has a controller, for version {other.version}. Add --no-controller")
     resource = Resource(
         group=full,
         version=version,
@@ -152,10 +154,10 @@ def _new(
 
 def _running(resource: Resource, container: Container) -> Resource:
     if not resource.controller:
-        raise ConfigError("--image makes a controller that runs the image: leave --no-controller out, or --image")
+        raise ConfigError("--image cannot be used with --no-controller, because it creates a controller")
     if not resource.namespaced:
         raise ConfigError(
-            "--image creates a Deployment for each object, in its namespace: the kind cannot be cluster-scoped"
+            "--image cannot be used with --cluster-scoped, because it creates a Deployment in the namespace of each object"
         )
     if not 0 <= container.port <= 65535:
         raise ConfigError(f"--image-container-port is {container.port}; give one from 1 to 65535")
@@ -172,7 +174,7 @@ def _running(resource: Resource, container: Container) -> Resource:
 
 def _with_controller(settings: Settings, known: Resource, *, force: bool) -> Addition:
     if known.controller and not force:
-        raise ConfigError(f"{known.kind} has a controller already; --force rewrites its files")
+        raise ConfigError(f"{known.kind} already has a controller. Use --force to overwrite its files")
     return addition(settings, replace(known, controller=True), "controller")
 
 
@@ -180,7 +182,7 @@ def _refuse_clash(settings: Settings, group: str, kind: str, plural: str) -> Non
     """Refuse what two kinds cannot share: a name in one API group, or a module."""
     for each in settings.resources:
         if each.group == group and not each.is_external and each.kind != kind and plural == each.plural:
-            raise ConfigError(f"{each.kind} has the plural {plural} already in {group}; give another with --plural")
+            raise ConfigError(f"{each.kind} already has the plural {plural} in {group}. Give another with --plural")
         is_same_place = each.group == group or not settings.multigroup
         if is_same_place and each.kind.lower() == kind.lower() and (each.group, each.kind) != (group, kind):
             raise ConfigError(
@@ -196,21 +198,17 @@ def _with_external(
     settings: Settings, group: str, version: str, kind: str, *, controller: bool | None, container: Container | None
 ) -> Addition:
     if container is not None:
-        raise ConfigError(
-            "--image makes a kind of the project's own: leave --external and --no-resource out, or --image"
-        )
+        raise ConfigError("--image cannot be used with --external or --no-resource, because it creates a kind")
     if not is_builtin(group, version, kind):
         raise ConfigError(
-            f"{group}/{version} {kind} is neither in this project nor a kind of Kubernetes: for a kind of another project, write classes with "
-            "`ctrl import` and the controller by hand"
+            f"{group}/{version} {kind} is neither in this project nor built in. For a kind of another project, generate classes with "
+            "`ctrl import`, and write the controller by hand"
         )
     if controller is False:
-        raise ConfigError(
-            f"nothing is left to create: {kind} is there already, and --no-controller leaves its controller out"
-        )
+        raise ConfigError(f"nothing to create: {kind} exists, and --no-controller skips its controller")
     known = find(settings, group, version, kind) or builtin(group, version, kind)
     if known.controller:
-        raise ConfigError(f"{kind} has a controller already")
+        raise ConfigError(f"{kind} already has a controller")
     _refuse_clash(settings, known.group, kind, known.plural)
     return addition(settings, replace(known, controller=True), "controller")
 

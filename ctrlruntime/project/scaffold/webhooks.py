@@ -28,7 +28,7 @@ def with_webhook(
     names.version(version)
     names.kind(kind)
     if not (defaulting or validation or conversion):
-        raise ConfigError("which webhooks? give --defaulting, --validation, --conversion, or several of them")
+        raise ConfigError("no webhook to create. Add --defaulting, --validation or --conversion")
     found = find(settings, group, version, kind)
     if found is None and is_builtin(group, version, kind):
         found = builtin(group, version, kind)
@@ -48,22 +48,22 @@ def with_webhook(
 
 def _spokes(settings: Settings, hub: Resource, spokes: Sequence[str]) -> tuple[str, ...]:
     if hub.is_external:
-        raise ConfigError(f"the versions of {hub.kind} are not this project's to convert: leave --conversion out")
+        raise ConfigError(f"cannot convert {hub.kind}: it is not a kind of this project. Leave out --conversion")
     others = {each.version for each in settings.own_resources if (each.group, each.kind) == (hub.group, hub.kind)} - {
         hub.version
     }
     if not spokes:
         if not others:
             raise ConfigError(
-                f"{hub.kind} has the version {hub.version} alone, and nothing to convert: add another with `ctrl create api` first"
+                f"{hub.kind} has only the version {hub.version}. Add another with `ctrl create api` first"
             )
-        raise ConfigError(f"which versions are converted through {hub.version}? add --spoke {','.join(sorted(others))}")
+        raise ConfigError(f"no version to convert to {hub.version}. Add --spoke {','.join(sorted(others))}")
     for spoke in spokes:
         if spoke == hub.version:
-            raise ConfigError(f"{spoke} is the hub itself: give the other versions as --spoke")
+            raise ConfigError(f"{spoke} is the hub. Pass the other versions with --spoke")
         if spoke not in others:
             raise ConfigError(f"{hub.kind} has no version {spoke}: add it with `ctrl create api` first")
     for each in settings.own_resources:
         if (each.group, each.kind) == (hub.group, hub.kind) and each.spokes and each.version != hub.version:
-            raise ConfigError(f"{hub.kind} is converted through {each.version} already, and a kind has one hub")
+            raise ConfigError(f"{hub.kind} already has the hub {each.version}, and a kind has one hub")
     return tuple(dict.fromkeys((*hub.spokes, *spokes)))

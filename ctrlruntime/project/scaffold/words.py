@@ -161,8 +161,8 @@ class Words:
         module = MODULES.get((self.group, self.version))
         if module is None:
             raise ConfigError(
-                f"{self.group}/{self.version} {self.resource.kind} is external and not a kind of Kubernetes, so no class can be "
-                "imported; write one with `ctrl import`, and take `external` out of the project's settings"
+                f"{self.group}/{self.version} {self.resource.kind} is external and not built in, so no class can be "
+                "imported. Generate one with `ctrl import`, and remove `external` from the settings of the project"
             )
         package, _, version = module.rpartition(".")
         return package, version

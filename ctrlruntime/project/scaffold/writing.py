@@ -37,7 +37,7 @@ def refuse_existing(folder: Path, paths: Iterable[str]) -> None:
     found = existing(folder, paths)
     if found:
         more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-        raise ConfigError(f"would overwrite {', '.join(found[:_LISTED])}{more}; move them away, or add --force")
+        raise ConfigError(f"cannot overwrite {', '.join(found[:_LISTED])}{more}. Move them, or add --force")
 
 
 def read_text(path: Path) -> str:
@@ -75,6 +75,6 @@ def refresh(folder: Path, warn: Callable[[str], None]) -> list[str]:
     if done.returncode:
         errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
         raise ConfigError(
-            f"nothing was written, for `ctrl manifests` would fail: {(errors or lines or ['no reason given'])[-1]}"
+            f"nothing was written, because `ctrl manifests` would fail: {(errors or lines or ['no reason given'])[-1]}"
         )
     return done.stdout.splitlines()

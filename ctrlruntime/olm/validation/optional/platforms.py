@@ -71,7 +71,7 @@ def read_platforms(path: str) -> dict[str, frozenset[Platform]]:
     try:
         tree: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"image-platforms names {path}, which cannot be read: {error}") from error
+        raise ConfigError(f"cannot read {path}, set in image-platforms: {error}") from error
     if not isinstance(tree, dict):
         raise _unusable(path)
     images: dict[str, Any] = tree
