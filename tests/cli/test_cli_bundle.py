@@ -283,7 +283,7 @@ def test_an_empty_standard_input_is_one_line(project):
 
     assert (done.exit_code, done.stderr) == (
         1,
-        "error: the standard input is empty: give it the operator's manifests\n",
+        "error: the standard input is empty. Add the operator's manifests\n",
     )
 
 
@@ -330,14 +330,14 @@ def test_permissions_of_further_accounts_are_granted(project):
     ("arguments", "said"),
     [
         ([], "the bundle has no version yet: give one, as in --version 0.1.0"),
-        (["--version", "v0.1.0"], "the version 'v0.1.0' is not a semantic version; give one without its v: 0.1.0"),
+        (["--version", "v0.1.0"], "the version 'v0.1.0' is not a semantic version. Write one without its v: 0.1.0"),
         (["--version", "0.1"], "the version '0.1' is not a semantic version"),
-        (["--version", "0.1.0", "--channels", ","], "no channel is named"),
+        (["--version", "0.1.0", "--channels", ","], "no channel is set"),
         (["--version", "0.1.0", "--channels", "a b"], "the channel 'a b' has to be"),
         (["--version", "0.1.0", "--package", "My Shop"], "the package 'My Shop' has to be"),
         (["--version", "0.1.0", "--image-digests", "none.json"], "cannot read none.json"),
         (["--version", "0.1.0", "--output-dir", "."], "cannot write the bundle to .: it contains the project"),
-        (["--version", "0.1.0", "--output-dir", "config"], "config is not a bundle, and holds "),
+        (["--version", "0.1.0", "--output-dir", "config"], "config: it is not a bundle, and contains "),
         (["--version", "0.1.0+b1"], "the version '0.1.0+b1' has build metadata"),
         (["--version", "0.1.0", "--input-dir", "config/default"], "config/default has no ClusterServiceVersion"),
         (["--version", "0.1.0", "--input-dir", "none"], "folder none does not exist"),

@@ -129,7 +129,7 @@ def test_wrong_usage_is_said(old, new, arguments, told):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["{old}", "{new}", "--stored", "v7"], "nothing can be stored in v7"),
+        (["{old}", "{new}", "--stored", "v7"], "cannot use --stored v7"),
         (["{old}", "{new}", "--object", "nothing.yaml"], "cannot read nothing.yaml"),
         (["{old}", "nothing"], "folder nothing does not exist"),
     ],

@@ -156,7 +156,7 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path):
     checked = run(tmp_path / "none")
 
     assert checked.exit_code == 1
-    assert checked.stderr == f"error: folder {tmp_path / 'none'} does not exist; `ctrl bundle` makes one\n"
+    assert checked.stderr == f"error: folder {tmp_path / 'none'} does not exist. Create the bundle with `ctrl bundle`\n"
 
 
 def test_an_empty_folder_has_findings_and_no_traceback(tmp_path):

@@ -113,7 +113,7 @@ def test_warnings_alone_pass(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["nothing"], 1, "error: folder nothing does not exist; `ctrl bundle` makes one\n"),
+        (["nothing"], 1, "error: folder nothing does not exist. Create the bundle with `ctrl bundle`\n"),
         (["validate", "nothing"], 1, "error: file or folder nothing does not exist;"),
         (["validate"], 2, "Missing argument 'FILE|DIR'"),
         (["render"], 2, "Missing argument 'BUNDLE...'"),

@@ -196,8 +196,8 @@ def test_outside_a_project_is_one_line(command, tmp_path, monkeypatch):
 
     assert refused.exit_code == 1
     assert refused.stderr == (
-        f"error: {tmp_path} is in no project: no pyproject.toml with a table [tool.ctrlruntime] here or above; "
-        "run `ctrl init` to make one\n"
+        f"error: {tmp_path} is not in a project: it has no pyproject.toml with a table [tool.ctrlruntime], here or above. "
+        "Create one with `ctrl init`\n"
     )
 
 

@@ -144,7 +144,7 @@ def test_an_answer_that_a_field_cannot_hold_is_asked_again_with_the_reason(base)
         "error: it is required; give one",
         "error: it is required; give one",
         "error: 'x.io' is not a URL; use one that starts with https://",
-        "error: the maintainer 'Ada' has to be name:email, as in 'Ada:ada@example.com'",
+        "error: the maintainer 'Ada' must be name:email, as in 'Ada:ada@example.com'",
     ]
     spec = spec_of(base)
     assert (spec["displayName"], spec["description"]) == ("Shop", "Sells")
@@ -161,7 +161,7 @@ def test_text_that_is_not_utf_8_is_refused_and_nothing_is_written(base, encoded,
     done = run("--display-name", encoded.decode("utf-8", "surrogateescape"))
 
     assert (done.exit_code, done.stdout, base.read_text()) == (1, "", before)
-    assert done.stderr == f"error: the display name is not text in UTF-8, near {near}; set the terminal to UTF-8\n"
+    assert done.stderr == f"error: the display name is not UTF-8 text, near {near}. Set the terminal to UTF-8\n"
 
 
 def test_a_description_loses_the_mark_of_its_byte_order(base, project):
@@ -190,13 +190,14 @@ def test_an_empty_value_is_refused(base, option, value):
     done = run(option, value)
 
     assert (done.exit_code, base.read_text()) == (1, before)
-    assert done.stderr.endswith(f" may not be empty; what the base says stays without {option}\n")
+    assert done.stderr.startswith("error: cannot set an empty ")
+    assert done.stderr.endswith(f". Leave out {option} to keep the value in the base\n")
 
 
 PICTURES = {
     "text": (b"hello\n", "the icon logo.png is not image/png"),
     "another picture": (b"GIF89a...", "the icon logo.png is not image/png, but image/gif: name it so"),
-    "a large one": (b"\x89PNG\r\n\x1a\n" + bytes(524_288), "the icon logo.png has 524,296 bytes, and 524,288 are the most: make it smaller"),
+    "a large one": (b"\x89PNG\r\n\x1a\n" + bytes(524_288), "the icon logo.png has 524,296 bytes, and the maximum is 524,288. Make it smaller"),
 }  # fmt: skip
 
 
@@ -215,7 +216,7 @@ def test_a_description_that_is_no_text_is_refused(base, project, content):
 
     assert done.stderr in {
         "error: cannot read about.md: it is not UTF-8 text\n",
-        "error: the description may not be empty; what the base says stays without --description\n",
+        "error: cannot set an empty description. Leave out --description to keep the value in the base\n",
     }
 
 
@@ -259,15 +260,15 @@ def test_a_base_that_cannot_be_edited_in_its_place_says_that_comments_go(base):
 
 
 WRONG = {
-    "a maintainer without an address": (["--maintainer", "Ada"], "has to be name:email"),
-    "a maintainer whose address is none": (["--maintainer", "Ada:ada"], "has to be name:email"),
-    "a link without a URL": (["--link", "Docs"], "has to be name=url"),
+    "a maintainer without an address": (["--maintainer", "Ada"], "must be name:email"),
+    "a maintainer whose address is none": (["--maintainer", "Ada:ada"], "must be name:email"),
+    "a link without a URL": (["--link", "Docs"], "must be name=url"),
     "a link to what is not a URL": (["--link", "Docs=x.io"], "'x.io' is not a URL"),
     "a provider's URL that is none": (["--provider-url", "x.io"], "'x.io' is not a URL"),
     "two numbers for Kubernetes": (["--min-kube-version", "1.28"], "as in 1.28.0"),
     "an image that is none": (["--container-image", "foo bar"], "'foo bar' is not a reference to an image"),
     "a repository that is not a URL": (["--repository", "foo"], "'foo' is not a URL"),
-    "a picture of an unknown sort": (["--icon", "pyproject.toml"], "has to be one of .svg, .png"),
+    "a picture of an unknown sort": (["--icon", "pyproject.toml"], "must be one of .svg, .png"),
 }
 
 

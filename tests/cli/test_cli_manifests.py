@@ -253,7 +253,7 @@ def test_help_names_every_command_and_the_exit_codes():
     shown = run("--help")
 
     assert shown.exit_code == 0
-    for word in ("manifests", "install", "uninstall", "storage", "Exit codes: 0 done"):
+    for word in ("manifests", "install", "uninstall", "storage", "Exit codes: 0 success"):
         assert word in shown.stdout
 
 

@@ -112,7 +112,7 @@ def test_another_configuration_may_be_given(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["nothing"], 1, "error: folder nothing does not exist; `ctrl bundle` makes one\n"),
+        (["nothing"], 1, "error: folder nothing does not exist. Create the bundle with `ctrl bundle`\n"),
         (
             ["{bundle}", "-l", "suite=none"],
             1,

@@ -200,7 +200,7 @@ def test_releases_of_one_version_are_told_apart_and_stand_in_their_order(tmp_pat
     assert validate(blobs_in([("catalog.yaml", dump_all(blobs))])) == []
     with pytest.raises(
         ConfigError,
-        match=r"kettle-v1.2.0-9 and kettle-v1.2.0-10 would both be q/k:1.2.0: give --image with \{name\} in it",
+        match=r"kettle-v1.2.0-9 and kettle-v1.2.0-10 would both be q/k:1.2.0. Use --image with \{name\} in it",
     ):
         render(bundles[:2], image="q/k:{version}")
     named = render(bundles, image="q/k:{name}")
@@ -264,15 +264,15 @@ def test_a_single_channel_is_the_default(tmp_path):
 
 
 REFUSED = [
-    (csv("spec.install", 1), "has no ClusterServiceVersion that can be read: `ctrl bundle validate "),
+    (csv("spec.install", 1), "has no readable ClusterServiceVersion. Run `ctrl bundle validate "),
     (csv("spec.version", "v1"), "spec.version 'v1' is not a semantic version such as 1.2.3"),
     (csv("spec.release", "a b"), "spec.release 'a b' is not a release such as 1 or 2.rc-1"),
     (csv_annotation("containerImage", "Kettle:v1"), "'Kettle:v1' is not a reference to an image"),
-    (remove(ANNOTATIONS), "has no operators.operatorframework.io.bundle.package.v1: `ctrl bundle validate "),
+    (remove(ANNOTATIONS), "has no operators.operatorframework.io.bundle.package.v1. Run `ctrl bundle validate "),
     (annotation("channels.v1", ","), "has no operators.operatorframework.io.bundle.channels.v1"),
     (
         annotation("channel.default.v1"),
-        "no bundle of kettle names its default channel: give --default-channel with one of candidate, stable",
+        "no bundle of kettle has a default channel. Set --default-channel to one of candidate, stable",
     ),
     (csv_annotation("olm.properties", "["), "the annotation olm.properties is not JSON: "),
     (csv_annotation("olm.properties", "[1]"), "the annotation olm.properties: a property has to have type and value"),
@@ -283,7 +283,7 @@ REFUSED = [
     ),
     (
         several(csv_annotation("containerImage"), csv("spec.install.spec.deployments", [])),
-        "runs no image that its own could be named after: give --image",
+        "has no operator image. Use --image",
     ),
 ]
 
@@ -299,10 +299,10 @@ def test_a_bundle_that_cannot_be_in_a_catalog_is_said(tmp_path, change, told):
 def test_a_release_is_given_once_and_has_an_image_of_its_own(tmp_path):
     one, two = bundle(tmp_path / "a", version("1.0.0")), bundle(tmp_path / "b", version("1.1.0"))
 
-    with pytest.raises(ConfigError, match=r"are both kettle\.v1\.0\.0: give each release once"):
+    with pytest.raises(ConfigError, match=r"are both kettle\.v1\.0\.0. Pass each release once"):
         render([one, two, one])
     with pytest.raises(
-        ConfigError, match=r"kettle.v1.0.0 and kettle.v1.1.0 would both be q/k: give --image with \{name\} in it"
+        ConfigError, match=r"kettle.v1.0.0 and kettle.v1.1.0 would both be q/k. Use --image with \{name\} in it"
     ):
         render([one, two], image="q/k")
 
@@ -589,7 +589,7 @@ def test_flow_style_is_yaml_and_no_json():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("", "there is nothing in the catalog"), ("a: [", "line 2: "), ("{'a': [", "line 2: ")]
+    ("text", "told"), [("", "the catalog is empty"), ("a: [", "line 2: "), ("{'a': [", "line 2: ")]
 )
 def test_what_is_no_catalog_is_said(tmp_path, text, told):
     file = tmp_path / "catalog.yaml"

@@ -200,5 +200,5 @@ def test_a_hint_of_an_action_that_no_console_knows_is_refused():
     ):
         pass
 
-    with pytest.raises(GenerateError, match=r"Odd: the action spec.a: no console knows the hint 'swich'"):
+    with pytest.raises(GenerateError, match=r"Odd: the action spec.a: unknown hint 'swich'"):
         owned(definition("Odd"), kinds=[Odd])

@@ -250,14 +250,14 @@ def test_short_hints_stand_for_urns(hint, urn):
 @pytest.mark.parametrize(
     ("hint", "message"),
     [
-        ("podcount", "no console knows the hint 'podcount'; did you mean 'podCount'?"),
+        ("podcount", "unknown hint 'podcount'; did you mean 'podCount'?"),
         ("Secrets", "did you mean 'Secret'?"),
         ("feildGroup:a", "did you mean 'fieldGroup'?"),
-        ("fieldGroup", "the hint fieldGroup needs to say which: fieldGroup:NAME"),
-        ("select:", "the hint select needs to say which: select:NAME"),
+        ("fieldGroup", "the hint fieldGroup needs a name: fieldGroup:NAME"),
+        ("select:", "the hint select needs a name: select:NAME"),
         ("podCount:a", "write the hint podCount without :a"),
         ("zzz", "it is one of advanced, "),
-        ("", "no console knows the hint ''"),
+        ("", "unknown hint ''"),
     ],
 )
 def test_a_hint_no_console_knows_is_refused_with_the_field(hint, message):

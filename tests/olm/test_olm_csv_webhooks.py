@@ -117,7 +117,8 @@ def test_a_webhook_nobody_answers_is_refused(warnings):
     elsewhere = service() | {"spec": {"ports": [{"port": 443}], "selector": {"app": "other"}}}
 
     with pytest.raises(
-        GenerateError, match=r"webhook mcart\.kb\.io is at the Service shop-webhook-service, and no Deployment"
+        GenerateError,
+        match=r"webhook mcart\.kb\.io: no Deployment matches the selector of the Service shop-webhook-service",
     ):
         made(warnings, elsewhere, configuration(webhook()))
 

@@ -131,7 +131,7 @@ def test_what_no_bundle_can_be_made_from_is_refused(text, said):
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "\ufeff"])
 def test_a_text_without_an_object_is_empty(text):
-    with pytest.raises(ConfigError, match=r"^the standard input is empty: give it the operator's manifests$"):
+    with pytest.raises(ConfigError, match=r"^the standard input is empty. Add the operator's manifests$"):
         of_text(text, "the standard input")
 
 
@@ -168,7 +168,7 @@ def test_a_base_of_its_own_is_where_fields_are_to_be_set(tmp_path):
 def test_a_base_has_to_be_one(tmp_path):
     (tmp_path / "base.yaml").write_text(DEPLOYMENT_TEXT)
 
-    with pytest.raises(ConfigError, match="has to hold one ClusterServiceVersion, and holds 0"):
+    with pytest.raises(ConfigError, match="must have one ClusterServiceVersion, and has 0"):
         read_base(tmp_path / "base.yaml")
     with pytest.raises(ConfigError, match="does not exist"):
         of_folder(tmp_path / "none")
@@ -251,7 +251,7 @@ def test_the_time_of_creation_is_in_utc_and_can_be_said_by_the_environment(tmp_p
 
     assert created_at(tmp_path / "a") == "2031-02-03T12:00:00Z"
     assert created_at(tmp_path / "b") == "2023-11-14T22:13:20Z"
-    with pytest.raises(ConfigError, match="SOURCE_DATE_EPOCH has to be seconds since 1970, and is 'noon'"):
+    with pytest.raises(ConfigError, match="SOURCE_DATE_EPOCH is 'noon': it must be seconds since 1970"):
         plan_of(tmp_path / "c", version="1.0.0", environ={"SOURCE_DATE_EPOCH": "noon"})
 
 

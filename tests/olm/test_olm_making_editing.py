@@ -135,8 +135,8 @@ def test_a_form_that_is_not_edited_in_its_place_is_written_anew(text, values):
 @pytest.mark.parametrize(
     ("text", "values", "said"),
     [
-        ("- a\n", {}, "base.yaml has to hold one map of YAML"),
-        ("", {("a",): 1}, "base.yaml has to hold one map of YAML"),
+        ("- a\n", {}, "base.yaml must have one YAML map"),
+        ("", {("a",): 1}, "base.yaml must have one YAML map"),
         ("a: 1\n---\nb: 2\n", {}, "base.yaml: 2 documents where one is expected"),
         ("a: b: c\n", {}, "base.yaml, line 1: mapping values are not allowed"),
         ("spec: 7\n", {("spec", "a"): 1}, "base.yaml: spec has to be a map"),

@@ -42,7 +42,7 @@ def test_each_object_has_a_file_named_after_it():
 def test_two_objects_of_one_file_are_refused():
     service = object_of("v1", "Service", "hooks")
 
-    with pytest.raises(GenerateError, match=r"two objects would be manifests/hooks_v1_service\.yaml"):
+    with pytest.raises(GenerateError, match=r"cannot write manifests/hooks_v1_service\.yaml: two objects"):
         manifest_files(Assembled(csv=CSV, others=[service, dict(service)]), "shop")
 
 

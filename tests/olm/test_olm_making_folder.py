@@ -55,10 +55,10 @@ def test_what_is_no_bundle_is_refused(tmp_path, names, told):
         refuse(with_files(tmp_path, *names))
 
     assert str(caught.value).startswith(
-        f"{tmp_path} is not a bundle, and holds {told}; give the bundle an empty folder"
+        f"cannot write the bundle to {tmp_path}: it is not a bundle, and contains {told}. Use an empty"
     )
 
 
 def test_a_name_that_breaks_the_line_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="has a name that no Dockerfile can say"):
+    with pytest.raises(ConfigError, match="the name is not valid in a Dockerfile"):
         refuse(tmp_path / "a\nb")

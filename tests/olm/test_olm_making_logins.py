@@ -104,8 +104,8 @@ def test_a_login_does_not_show_its_secrets(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "config.json is not JSON, so no registry's login can be read from it: "),
-        ({"auths": {"quay.io": {"auth": "ann:secret"}}}, "auth of quay.io is not a NAME:PASSWORD in base64; log in to quay.io again"),
+        ("{", "cannot read registry logins from .*config.json: it is not JSON: "),
+        ({"auths": {"quay.io": {"auth": "ann:secret"}}}, "auth of quay.io is not NAME:PASSWORD in base64. Log in to quay.io again"),
         ({"auths": {"quay.io": {"auth": "YW5u"}}}, "auth of quay.io is not a NAME:PASSWORD in base64"),
     ],
 )  # fmt: skip

@@ -82,9 +82,9 @@ def test_images_without_a_digest_are_all_named_at_once(tmp_path):
     [
         ("{", "is not JSON"),
         ([], "has to be a map"),
-        ({"x.io/db:16": "16"}, "x.io/db:16 has to have a digest, sha256: and 64 hexadecimal digits"),
-        ({"x.io/db:16": f"@{DIGEST}"}, "x.io/db:16 has to have a digest"),
-        ({"x.io/db:16": None}, "x.io/db:16 has to have a digest"),
+        ({"x.io/db:16": "16"}, "x.io/db:16 must have a digest, sha256: and 64 hexadecimal digits"),
+        ({"x.io/db:16": f"@{DIGEST}"}, "x.io/db:16 must have a digest"),
+        ({"x.io/db:16": None}, "x.io/db:16 must have a digest"),
     ],
 )
 def test_a_file_that_holds_no_digests_is_refused(tmp_path, content, said):

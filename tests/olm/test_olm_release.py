@@ -65,5 +65,5 @@ def test_what_cannot_be_decoded_is_none(tmp_path):
     bundle = read_bundle(write(tmp_path, csv("spec.install", 1)))
 
     assert csv_of(bundle) is None
-    with pytest.raises(ConfigError, match="has no ClusterServiceVersion that can be read"):
+    with pytest.raises(ConfigError, match="has no readable ClusterServiceVersion"):
         release_of(bundle)

@@ -265,7 +265,7 @@ BROKEN = [
     (put(SCORECARD, "apiVersion", "v1"), ": not a Configuration of scorecard.operatorframework.io/v1alpha3"),
     (put(SCORECARD, "stages", []), "its stages have no tests"),
     (put(SCORECARD, "stages", 3), "stages"),
-    (drop(SCORECARD, "stages.0.tests.1.entrypoint"), "test 2 has no entrypoint: it says which test it is"),
+    (drop(SCORECARD, "stages.0.tests.1.entrypoint"), "test 2 has no entrypoint. Set the command of the test"),
 ]
 
 

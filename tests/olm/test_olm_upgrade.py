@@ -276,7 +276,7 @@ def test_nothing_is_stored_in_a_version_that_is_not_there(tmp_path, stored):
     with pytest.raises(ConfigError) as caught:
         stored_versions(definitions, [stored])
 
-    assert str(caught.value) == f"nothing can be stored in {stored}: kettles.kitchen.example.com has v1"
+    assert str(caught.value) == f"cannot use --stored {stored}: kettles.kitchen.example.com has v1"
 
 
 def test_who_was_warned_is_not_told_again(tmp_path):

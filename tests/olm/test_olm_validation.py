@@ -301,7 +301,9 @@ def _paths(tree: Any, path: str = "") -> Iterator[str]:
 
 
 def test_a_value_no_validator_asks_for_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"no optional validator asks for 'k8s-versoin'; did you mean k8s-version\?"):
+    with pytest.raises(
+        ConfigError, match=r"unknown value 'k8s-versoin' in --optional-values; did you mean k8s-version\?"
+    ):
         validate(read_bundle(write(tmp_path)), values={"k8s-versoin": "1.36"})
     with pytest.raises(ConfigError, match="there are image-platforms, k8s-version"):
         validate(read_bundle(write(tmp_path)), values={"qqq": "1.36"})
