@@ -60,7 +60,7 @@ _SIMPLE: Final[Mapping[type[Any], Mapping[str, Any]]] = {
 _LISTS: Final = (list, tuple, set, frozenset)
 _REFUSED: Final[Mapping[Any, str]] = {
     Any: "Any has no type in a schema. Use JSONValue for any JSON, RawExtension for any object, or a class",
-    object: "object says nothing to the server; use JSONValue for any JSON, RawExtension for any object, or a class",
+    object: "object has no type in a schema. Use JSONValue for any JSON, RawExtension for any object, or a class",
     dict: "a bare dict says nothing of its values; write dict[str, X], or RawExtension for any object",
     list: "a bare list says nothing of its items; write list[X]",
     tuple: "a tuple says nothing of its items; write list[X]",

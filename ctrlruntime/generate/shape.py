@@ -180,4 +180,4 @@ def _lists(tree: Mapping[str, Any], words: Iterable[str], shape: _Shape, path: s
 def _is(value: Any, shape: _Shape, path: str) -> Iterator[str]:
     # A bool is not a number here.
     if not isinstance(value, shape) or (isinstance(value, bool) and shape is not bool):
-        yield f"{path} has to be {_SAID.get(shape, 'a whole number')}"
+        yield f"{path} must be {_SAID.get(shape, 'a whole number')}"

@@ -233,7 +233,7 @@ def _text(path: Path, name: str) -> str:
 def _is_object(file: str, tree: Any, unreadable: list[Unreadable]) -> bool:
     if isinstance(tree, dict):
         return True
-    unreadable.append(Unreadable(file, "a document is not an object: it has to be a map with apiVersion and kind"))
+    unreadable.append(Unreadable(file, "a document is not an object: it must be a map with apiVersion and kind"))
     return False
 
 

@@ -43,7 +43,7 @@ def project_name(name: str) -> str:
             f"the project name {name!r} is not a DNS label (a-z, 0-9 and dashes inside); give one with --project-name"
         )
     if not name[0].isalpha():  # a Service is named after it
-        raise ConfigError(f"the project name {name!r} has to begin with a letter; give one with --project-name")
+        raise ConfigError(f"the project name {name!r} must begin with a letter; give one with --project-name")
     return name
 
 

@@ -40,15 +40,15 @@ def table_of(text: str, where: str) -> dict[str, Any]:
     }
     resources = tree.get("resources") or []
     if not isinstance(resources, Sequence):
-        raise ConfigError(f"{where}: resources has to be a list")
+        raise ConfigError(f"{where}: resources must be a list")
     for place, entry in enumerate(resources):
         if not isinstance(entry, Mapping) or not all(entry.get(key) for key in ("version", "kind")):
             raise ConfigError(f"{where}: resources[{place}] has to have a version and a kind")
         for key in ("api", "webhooks"):
             if not isinstance(entry.get(key) or {}, Mapping):
-                raise ConfigError(f"{where}: resources[{place}].{key} has to be a map")
+                raise ConfigError(f"{where}: resources[{place}].{key} must be a map")
         if not isinstance((entry.get("webhooks") or {}).get("spoke") or [], list):
-            raise ConfigError(f"{where}: resources[{place}].webhooks.spoke has to be a list")
+            raise ConfigError(f"{where}: resources[{place}].webhooks.spoke must be a list")
         table["resources"].append(_resource(entry))
     return table
 

@@ -184,7 +184,7 @@ def read_settings(folder: Path) -> Settings:
         where = str(folder / PROJECT)
         if not (folder / PROJECT).is_file():
             raise ConfigError(
-                f"{folder} is not a project: its pyproject.toml has no table [tool.ctrlruntime]; run `ctrl init`"
+                f"{folder} is not a project: its pyproject.toml has no table [tool.ctrlruntime]. Create one with `ctrl init`"
             )
         table = table_of(_text(folder / PROJECT), where)
     settings: Settings = _made(Settings, table, where)
@@ -199,7 +199,7 @@ def read_settings(folder: Path) -> Settings:
     source = PurePath(settings.source_dir)
     if not settings.source_dir or source.is_absolute() or not settings.source_dir.isprintable():
         raise ConfigError(
-            f"{where} source-dir has to be a folder relative to the project's, like src, not {settings.source_dir!r}"
+            f"{where} source-dir must be a folder relative to the project's, like src, not {settings.source_dir!r}"
         )
     return replace(settings, image=settings.image or f"{settings.project_name}:latest")
 
@@ -260,7 +260,7 @@ def _table(folder: Path) -> Mapping[str, Any] | None:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     table = document.get("tool", {}).get("ctrlruntime")
     if table is not None and not isinstance(table, dict):
-        raise ConfigError(f"{path}: tool.ctrlruntime has to be a table")
+        raise ConfigError(f"{path}: tool.ctrlruntime must be a table")
     return table
 
 
@@ -287,16 +287,16 @@ def _made(cls: type[Any], table: Mapping[str, Any], where: str) -> Any:
 def _value(wanted: Any, value: Any, where: str) -> Any:
     if get_origin(wanted) is tuple:
         if not isinstance(value, list):
-            raise ConfigError(f"{where} has to be a list")
+            raise ConfigError(f"{where} must be a list")
         item = get_args(wanted)[0]
         return tuple(_value(item, each, f"{where}[{place}]") for place, each in enumerate(value))
     if wanted in {Features, Resource}:
         if not isinstance(value, dict):
-            raise ConfigError(f"{where} has to be a table")
+            raise ConfigError(f"{where} must be a table")
         return _made(wanted, value, where)
     if type(value) is not wanted:  # a bool is not an int here
         word = {str: "a string", bool: "true or false", int: "an integer"}[wanted]
-        raise ConfigError(f"{where} has to be {word}, not {value!r}")
+        raise ConfigError(f"{where} must be {word}, not {value!r}")
     return value
 
 

@@ -98,7 +98,7 @@ def plan(folder: Path, settings: Settings, files: Mapping[str, str], to: str) ->
         )
     if (known := _read(folder / RECORD)) is None:
         raise ConfigError(
-            f"{folder / RECORD} is missing. It is the record of the scaffold: restore it from version control"
+            f"{folder / RECORD} is missing. It is the record of the scaffold. Restore it from version control"
         )
     given = _texts(known, str(folder / RECORD))
     merge = _Merge(folder, settings, was, to)
@@ -214,10 +214,10 @@ def _recorded(text: str, where: str) -> Mapping[str, Any]:
     try:
         tree: Any = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{where} is not JSON: {error}; restore it from version control") from error
+        raise ConfigError(f"{where} is not JSON: {error}. Restore it from version control") from error
     known = cast("Mapping[str, Any]", tree) if isinstance(tree, dict) else {}
     if not isinstance(known.get("files"), dict):
-        raise ConfigError(f"{where} is not a record of a scaffold; restore it from version control")
+        raise ConfigError(f"{where} is not a record of a scaffold. Restore it from version control")
     return known
 
 

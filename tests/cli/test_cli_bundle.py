@@ -221,7 +221,7 @@ def test_an_image_without_a_digest_is_one_line_and_nothing_is_written(bundle):
     done = run("--version", "0.2.0", "--image-digests", "digests.json")
 
     assert (done.exit_code, done.stdout, texts(bundle.folder)) == (1, "", before)
-    assert done.stderr.startswith(f"error: digests.json has no digest for {bundle.name}:v1; ")
+    assert done.stderr.startswith(f"error: digests.json has no digest for {bundle.name}:v1. ")
 
 
 def test_another_folder_has_a_dockerfile_of_its_own(project):
@@ -333,16 +333,19 @@ def test_permissions_of_further_accounts_are_granted(project):
         (["--version", "v0.1.0"], "the version 'v0.1.0' is not a semantic version. Write one without its v: 0.1.0"),
         (["--version", "0.1"], "the version '0.1' is not a semantic version"),
         (["--version", "0.1.0", "--channels", ","], "no channel is set"),
-        (["--version", "0.1.0", "--channels", "a b"], "the channel 'a b' has to be"),
-        (["--version", "0.1.0", "--package", "My Shop"], "the package 'My Shop' has to be"),
+        (["--version", "0.1.0", "--channels", "a b"], "the channel 'a b' must be"),
+        (["--version", "0.1.0", "--package", "My Shop"], "the package 'My Shop' must be"),
         (["--version", "0.1.0", "--image-digests", "none.json"], "cannot read none.json"),
         (["--version", "0.1.0", "--output-dir", "."], "cannot write the bundle to .: it contains the project"),
-        (["--version", "0.1.0", "--output-dir", "config"], "config: it is not a bundle, and contains "),
+        (
+            ["--version", "0.1.0", "--output-dir", "config"],
+            "cannot write the bundle to config: it is not a bundle, and contains ",
+        ),
         (["--version", "0.1.0+b1"], "the version '0.1.0+b1' has build metadata"),
         (["--version", "0.1.0", "--input-dir", "config/default"], "config/default has no ClusterServiceVersion"),
         (["--version", "0.1.0", "--input-dir", "none"], "folder none does not exist"),
         (["--version", "0.1.0", "--input", "none.yaml"], "cannot read none.yaml"),
-        (["--version", "0.1.0", "--input-dir", "config/crd"], "config/crd has no ClusterServiceVersion to start from"),
+        (["--version", "0.1.0", "--input-dir", "config/crd"], "config/crd has no ClusterServiceVersion"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_nothing_is_written(project, arguments, said):
@@ -385,8 +388,8 @@ def test_without_a_base_it_is_said_what_writes_one(bundle):
 
     assert done.exit_code == 1
     assert done.stderr == (
-        f"error: base config/manifests/bases/{bundle.name}.clusterserviceversion.yaml does not exist; "
-        "`ctrl generate kustomize-manifests` writes one\n"
+        f"error: base config/manifests/bases/{bundle.name}.clusterserviceversion.yaml does not exist. "
+        "Create one with `ctrl generate kustomize-manifests`\n"
     )
 
 
@@ -428,7 +431,7 @@ def test_nothing_is_half_written(project):
     done = run("--version", "0.1.0")
 
     assert (done.exit_code, done.stdout, texts(project.folder)) == (1, "", before)
-    assert done.stderr.startswith("error: bundle.Dockerfile cannot be ")
+    assert done.stderr.startswith("error: cannot read bundle.Dockerfile: ")
     assert not Path("bundle").exists()
 
 

@@ -64,8 +64,8 @@ def test_migrating_says_what_it_did(run, server, gauge):
     ("arguments", "message"),
     [
         (["storage", "migrate", "nonsense"], "error: no CRD of the kind 'nonsense'"),
-        (["install", "--module", "json"], "error: json declares no kinds"),
-        (["uninstall", "--module", "json", "--yes"], "error: json declares no kinds"),
+        (["install", "--module", "json"], "error: module json defines no kinds"),
+        (["uninstall", "--module", "json", "--yes"], "error: module json defines no kinds"),
         (["uninstall", "--module", "no_such_package", "--yes"], "error: module no_such_package does not exist"),
     ],
 )

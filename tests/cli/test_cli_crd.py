@@ -155,4 +155,4 @@ def test_what_is_not_there_is_named(released, package, tmp_path):
     assert [answer.exit_code for answer in (nothing, empty, no_kinds)] == [1, 1, 1]
     assert nothing.stderr == f"error: cannot read CRDs from {tmp_path}/nothing: no such file or folder\n"
     assert empty.stderr == "error: no CustomResourceDefinition in the standard input\n"
-    assert no_kinds.stderr.endswith("declares no kinds\n")
+    assert no_kinds.stderr.endswith("defines no kinds\n")

@@ -247,7 +247,5 @@ def test_a_package_that_stands_elsewhere_is_not_begun_once_more(shop):
     done = create("api", "--group", "web", "--version", "v1", "--kind", "Site")
 
     assert done.exit_code == 1
-    assert (
-        "has no package shop, to which this would be added; if it is in another folder, set source-dir" in done.stderr
-    )
+    assert "has no package shop. If it is in another folder, set source-dir" in done.stderr
     assert not (shop / "shop").exists()

@@ -184,7 +184,8 @@ def test_another_tool_s_set_is_left_alone(run, shop, server):
 
     assert refused.exit_code == deployed.exit_code == 1
     assert refused.stderr == (
-        f"error: ConfigMap {shop.namespace}/{shop.name} belongs to kubectl. Remove its deployment with that tool\n"
+        f"error: cannot deploy: ConfigMap {shop.namespace}/{shop.name} belongs to kubectl. "
+        "Remove its deployment with that tool\n"
     )
 
 

@@ -158,7 +158,7 @@ def test_outside_a_project_it_says_how_to_make_one(tmp_path, monkeypatch):
     refused = run("edit", "--metrics")
 
     assert refused.exit_code == 1
-    assert "run `ctrl init`" in refused.stderr
+    assert "Create one with `ctrl init`" in refused.stderr
 
 
 def test_without_a_setting_it_is_wrong_usage_and_help_has_examples(project):

@@ -196,7 +196,7 @@ def test_an_empty_value_is_refused(base, option, value):
 
 PICTURES = {
     "text": (b"hello\n", "the icon logo.png is not image/png"),
-    "another picture": (b"GIF89a...", "the icon logo.png is not image/png, but image/gif: name it so"),
+    "another picture": (b"GIF89a...", "the icon logo.png is not image/png, but image/gif. Rename it"),
     "a large one": (b"\x89PNG\r\n\x1a\n" + bytes(524_288), "the icon logo.png has 524,296 bytes, and the maximum is 524,288. Make it smaller"),
 }  # fmt: skip
 

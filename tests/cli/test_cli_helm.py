@@ -109,7 +109,7 @@ def test_a_folder_that_is_a_file_is_refused(project):
     done = run()
 
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "cannot be written" in done.stderr
+    assert "cannot write" in done.stderr
 
 
 def test_the_help_has_examples():

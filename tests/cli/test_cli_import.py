@@ -103,7 +103,7 @@ def test_a_kind_is_chosen(crd: Path):
     ("text", "told"),
     [
         ("kind: Deployment\n", "it has no CustomResourceDefinition (only Deployment)"),
-        (CRONTAB.replace("k8s.io/v1", "k8s.io/v1beta1"), "bring it to apiextensions.k8s.io/v1"),
+        (CRONTAB.replace("k8s.io/v1", "k8s.io/v1beta1"), "Convert it to apiextensions.k8s.io/v1"),
         (
             CRONTAB.replace("{type: string, ", "{"),
             "the schema of v1 is not structural, so the API server rejects it: .spec.schedule has no type",
@@ -141,4 +141,4 @@ def test_a_missing_file_and_a_wrong_prefix_are_refused(crd: Path, tmp_path: Path
 
     assert (missing.exit_code, prefix.exit_code) == (1, 2)
     assert "the file does not exist" in missing.stderr
-    assert "'x-' begins no name of a class" in prefix.stderr
+    assert "'x-' cannot start the name of a class" in prefix.stderr

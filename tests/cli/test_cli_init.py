@@ -84,7 +84,7 @@ def test_what_was_chosen_is_kept_in_another_folder(tmp_path, monkeypatch):
         (["--package", "ctrlruntime"], "the package 'ctrlruntime' would hide a module of that name"),
         (["--image", "a b"], "the image 'a b' is not a reference"),
         (["--license-file", "empty"], "empty is empty"),
-        (["empty"], "empty is a file, and a project is a folder"),
+        (["empty"], "cannot create the project empty: it is a file"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_nothing_is_written(shop, arguments, message):

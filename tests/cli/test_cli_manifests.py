@@ -133,7 +133,7 @@ VERSIONS = f"{KIND}, storage=True): ...\nclass Later(ctrl.Object, group='g.examp
 WEBHOOK = "ctrl.new_webhook_managed_by(mgr).for_(Game)"
 DEFAULTER = "class Fills:\n    async def default(self, game): ...\n"
 BAD_INPUT = {
-    "an unsupported type": (f"{KIND}):\n    x: float = 1.0", "bad.Game.x: floats do not survive"),
+    "an unsupported type": (f"{KIND}):\n    x: float = 1.0", "bad.Game.x: not all clients and languages keep the value of a float"),
     "an ambiguous type": (f"{KIND}):\n    x: int | str = 1", "bad.Game.x: int | str needs to be said as IntOrString"),
     "a TypedDict": (
         f"import typing\nclass D(typing.TypedDict):\n    a: int\n{KIND}):\n    x: D | None = None",
@@ -153,7 +153,7 @@ BAD_INPUT = {
         r"bad.Part.part: the class contains itself \(Part -> Part\)",
     ),
     "two storage versions": (f"{VERSIONS}, storage=True): ...", "Game: 2 versions are the one that is stored"),
-    "a version that is not a label": (f"{KIND.replace('v1', '1.0')}): ...", "bad.Game: a version is like v1, v1alpha1"),
+    "a version that is not a label": (f"{KIND.replace('v1', '1.0')}): ...", "bad.Game: the version '1.0' is not one like v1, v1alpha1"),
     "a path that is none": (f"@ctrl.crd.printcolumn('X', 'spec[')\n{KIND}): ...", r"\(bad.py:2\): .*a path starts with a dot"),
     "a path that leads nowhere": (f"@ctrl.crd.printcolumn('X', '.spec.x')\n{KIND}): ...", "'X': .spec.x is not in the schema"),
     "CEL that does not compile": (
@@ -409,8 +409,8 @@ def test_a_kind_that_is_gone_takes_its_files_along(project, package):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--role-name", "x"], "--role-name goes with --module"),
-        (["--output-dir", "x"], "--output-dir goes with --module"),
+        (["--role-name", "x"], "--role-name needs --module"),
+        (["--output-dir", "x"], "--output-dir needs --module"),
         (["--module", "x", "--project", "."], "use --module or --project, not both"),
     ],
 )
@@ -428,7 +428,7 @@ def test_outside_a_project_it_says_how_to_make_one(tmp_path, monkeypatch, flags)
     refused = run("manifests", *flags)
 
     assert refused.exit_code == 1
-    assert "run `ctrl init`" in refused.stderr
+    assert "Create one with `ctrl init`" in refused.stderr
     assert refused.stderr.count("\n") == 1
 
 

@@ -113,7 +113,8 @@ def test_what_cannot_be_compared_with_is_refused(folder, tmp_path, text):
     refused = run(folder, "--compare", tmp_path / "other.yaml")
 
     assert refused.exit_code == 1
-    assert refused.stderr.startswith(f"error: {tmp_path}/other.yaml")
+    assert f"{tmp_path}/other.yaml" in refused.stderr
+    assert refused.stderr.count("\n") == 1
 
 
 def test_comparing_and_writing_do_not_go_together(folder):

@@ -118,7 +118,7 @@ def test_a_package_without_a_project_is_run_by_its_name(shop, server):
         (["--kubeconfig-out", "x"], 2, "--kubeconfig-out needs --embedded"),
         (["--webhooks", "some"], 2, "Invalid value for '--webhooks'"),
         (["--kubeconfig", "/nowhere"], 1, "error: kubeconfig /nowhere does not exist"),
-        (["--embedded", "--kubeconfig-out", "pyproject.toml/x"], 1, "error: pyproject.toml/x cannot be written"),
+        (["--embedded", "--kubeconfig-out", "pyproject.toml/x"], 1, "error: cannot write pyproject.toml/x"),
     ],
 )
 def test_what_cannot_be_run_is_told(shop, arguments, code, message):

@@ -138,7 +138,7 @@ def test_outside_a_project_it_says_so(tmp_path, monkeypatch):
     answer = run()
 
     assert answer.exit_code == 1
-    assert "run `ctrl init`" in answer.stderr
+    assert "Create one with `ctrl init`" in answer.stderr
 
 
 def test_a_project_of_a_newer_version_is_refused(project, monkeypatch):

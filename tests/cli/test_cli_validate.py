@@ -67,7 +67,11 @@ def test_json_has_problems_and_what_was_not_checked():
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("missing.yaml", "cannot read missing.yaml"), ("empty", "has no YAML or JSON files"), ("bad.yaml", "bad.yaml")],
+    [
+        ("missing.yaml", "missing.yaml: No such file or directory"),
+        ("empty", "has no YAML or JSON files"),
+        ("bad.yaml", "bad.yaml"),
+    ],
 )
 def test_what_cannot_be_read_is_one_line(folder, name, message):
     (folder / "empty").mkdir()

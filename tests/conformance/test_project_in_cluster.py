@@ -218,7 +218,9 @@ def test_an_object_of_another_deployment_is_not_taken(run, deployed, request_):
     done = run("deploy")
 
     assert refused.exit_code == 1
-    assert refused.stderr.startswith(f"error: ClusterRole {shop.name}-manager-role: part of another deployment")
+    assert refused.stderr.startswith(
+        f"error: cannot deploy ClusterRole {shop.name}-manager-role: part of another deployment"
+    )
     assert done.exit_code == 0, done.stderr
 
 

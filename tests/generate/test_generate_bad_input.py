@@ -92,12 +92,12 @@ def kind_with(annotation: Any, *default: Any) -> type[ctrl.Object]:
 COUNTER = itertools.count()
 FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "float": ((float,), "keep the value of a float"),
-    "Any": ((Any,), "use JSONValue"),
-    "object": ((object,), "use JSONValue"),
+    "Any": ((Any,), "Use JSONValue"),
+    "object": ((object,), "Use JSONValue"),
     "bare dict": ((dict,), "write dict"),
     "bare list": ((list,), "write list"),
-    "dict of Any": ((dict[str, Any],), "use JSONValue"),
-    "list of Any": ((list[Any],), "use JSONValue"),
+    "dict of Any": ((dict[str, Any],), "Use JSONValue"),
+    "list of Any": ((list[Any],), "Use JSONValue"),
     "dict with int keys": ((dict[int, str],), "keys of a JSON object are text"),
     "dict with keys of interfaces": ((dict[IPv4Interface, str],), "keys of a JSON object are text"),
     "tuple of different items": ((tuple[int, str],), "items of a tuple have different types"),
@@ -132,8 +132,8 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "set of objects": ((Annotated[list[Part], ListSet],), "items of a set must be scalars"),
     "marker as a class": ((Annotated[list[Part], ListMap],), "ListMap is used as a class"),
     "rule that does not compile": ((Annotated[str, CEL("self.nope")],), "does not compile"),
-    "rule that gives no bool": ((Annotated[str, CEL("self")],), "must give a bool"),
-    "old self in a list": ((list[Annotated[int, CEL("self == oldSelf")]],), "no old self"),
+    "rule that gives no bool": ((Annotated[str, CEL("self")],), "must return a bool"),
+    "old self in a list": ((list[Annotated[int, CEL("self == oldSelf")]],), "no oldSelf"),
     "optional old self without use": (
         (Annotated[int, CEL("self > 0", optional_old_self=True)],),
         "does not use oldSelf",
@@ -147,10 +147,10 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "default of null": ((Annotated[str, Default(None)],), "null cannot be a default"),
     "default that changes": ((int, Field(default_factory=lambda: next(COUNTER) + 1)), "another value each time"),
     "default that cannot be made": ((Needs, Field(default_factory=Needs)), "size is required"),
-    "default that is not JSON": ((Annotated[str, Default(Stranger())],), "no form in JSON"),
+    "default that is not JSON": ((Annotated[str, Default(Stranger())],), "cannot be encoded as JSON"),
     "bad pattern": ((str, Field(pattern="(?=a)")), "look-around|none the server can read"),
     "bounds that exclude all": ((str, Field(min_length=3, max_length=1)), "no value is valid"),
-    "json_schema_extra": ((str, Field(json_schema_extra={"x": 1})), "not read"),
+    "json_schema_extra": ((str, Field(json_schema_extra={"x": 1})), "not supported"),
     "a class nobody knows": ((Annotated[Stranger, Title("x")],), "pydantic cannot build|cannot become a schema"),
 }
 del FIELDS["default out of bounds"]
@@ -174,7 +174,7 @@ def test_the_error_names_a_field_of_a_part():
     with pytest.raises(GenerateError) as caught:
         crds([kind_with(list[Wrong])])
 
-    assert "Wrong.ratio: keep the value of a float" in str(caught.value)
+    assert "Wrong.ratio: not all clients and languages keep the value of a float" in str(caught.value)
     assert str(caught.value).startswith(__name__)
 
 
@@ -231,9 +231,9 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     ),
     "a column of a key in double quotes": ([printcolumn("X", '.metadata.labels["x"]')(kind())], "in single quotes"),
     "a column of a word": ([printcolumn("X", ".metadata name", type="string")(kind())], "is not in the schema"),
-    "a marker for fields on a class": ([Nullable(kind())], "Nullable is for fields"),
-    "a descriptor on a class": ([OLMDescriptor("Size")(kind())], "OLMDescriptor is for fields"),
-    "a default on a class": ([Default(1)(kind())], "Default is for fields"),
+    "a marker for fields on a class": ([Nullable(kind())], "Nullable has no effect on a class"),
+    "a descriptor on a class": ([OLMDescriptor("Size")(kind())], "OLMDescriptor has no effect on a class"),
+    "a default on a class": ([Default(1)(kind())], "Default has no effect on a class"),
 }
 
 

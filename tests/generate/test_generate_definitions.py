@@ -107,15 +107,15 @@ def test_no_definition_is_an_answer():
         (b"\xff", "cannot read"),
         (
             yaml.safe_dump(definition(schema={"properties": {"a": "text"}})),
-            "spec.versions[0].schema.openAPIV3Schema.properties.a has to be a map",
+            "spec.versions[0].schema.openAPIV3Schema.properties.a must be a map",
         ),
-        (yaml.safe_dump(definition(schema={"required": [1]})), "openAPIV3Schema.required[0] has to be a text"),
-        (yaml.safe_dump(definition(schema={"minimum": True})), "openAPIV3Schema.minimum has to be a number"),
-        (yaml.safe_dump(definition(schema={"maxItems": 1.5})), "openAPIV3Schema.maxItems has to be a whole number"),
-        (yaml.safe_dump(definition(schema={"oneOf": [{"not": []}]})), "openAPIV3Schema.oneOf[0].not has to be a map"),
+        (yaml.safe_dump(definition(schema={"required": [1]})), "openAPIV3Schema.required[0] must be a text"),
+        (yaml.safe_dump(definition(schema={"minimum": True})), "openAPIV3Schema.minimum must be a number"),
+        (yaml.safe_dump(definition(schema={"maxItems": 1.5})), "openAPIV3Schema.maxItems must be a whole number"),
+        (yaml.safe_dump(definition(schema={"oneOf": [{"not": []}]})), "openAPIV3Schema.oneOf[0].not must be a map"),
         (
             yaml.safe_dump(definition(names={"kind": "A", "plural": "as", "shortNames": "a"})),
-            "shortNames has to be a list",
+            "shortNames must be a list",
         ),
     ],
     ids=range(15),
@@ -127,7 +127,7 @@ def test_what_is_not_whole_is_named_in_one_line(tmp_path, text, says):
     with pytest.raises(ConfigError) as caught:
         read_definitions(tmp_path)
 
-    assert str(caught.value).startswith(str(file))
+    assert str(file) in str(caught.value)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 

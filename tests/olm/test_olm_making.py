@@ -119,8 +119,8 @@ def test_classes_tell_the_kinds_and_what_they_bring_along(package, tmp_path):
     [
         (DEPLOYMENT_TEXT, "a text has no ClusterServiceVersion. Pass the file of one with --base"),
         (f"{BASE_TEXT}---{BASE_TEXT}", r"a text has several ClusterServiceVersions \(shop.v0.0.0, shop.v0.0.0\)"),
-        (f"{BASE_TEXT}---\nkind: Service\n", "a text holds a document that is not an object"),
-        (f"{BASE_TEXT}---\n- 1\n", "a text holds a document that is not an object"),
+        (f"{BASE_TEXT}---\nkind: Service\n", "a text has a document that is not an object"),
+        (f"{BASE_TEXT}---\n- 1\n", "a text has a document that is not an object"),
         (BASE_TEXT.replace("spec: {", "not: {"), "the ClusterServiceVersion shop.v0.0.0 has no spec"),
     ],
 )
@@ -139,13 +139,13 @@ def test_what_is_no_object_is_told_with_its_file(tmp_path):
     (tmp_path / "base.yaml").write_text(BASE_TEXT)
     (tmp_path / "values.yaml").write_text("replicas: 1\n")
 
-    with pytest.raises(ConfigError, match=r"/values\.yaml holds a document that is not an object"):
+    with pytest.raises(ConfigError, match=r"/values\.yaml has a document that is not an object"):
         of_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "cannot read .*: No such file or directory"), (b"\xff", "cannot read .*: it is not UTF-8 text")],
+    [(None, "No such file or directory"), (b"\xff", "it is not UTF-8 text")],
 )
 def test_a_file_that_cannot_be_read_is_told_without_pythons_words(tmp_path, content, said):
     if content is not None:
@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_read_is_told_without_pythons_words(tmp_path, cont
     with pytest.raises(ConfigError) as caught:
         read_base(tmp_path / "base.yaml")
 
-    assert str(caught.value) == f"{tmp_path / 'base.yaml'} {said}"
+    assert str(caught.value) == f"cannot read {tmp_path / 'base.yaml'}: {said}"
 
 
 def test_a_base_of_its_own_is_where_fields_are_to_be_set(tmp_path):

@@ -139,7 +139,7 @@ def test_a_form_that_is_not_edited_in_its_place_is_written_anew(text, values):
         ("", {("a",): 1}, "base.yaml must have one YAML map"),
         ("a: 1\n---\nb: 2\n", {}, "base.yaml: 2 documents where one is expected"),
         ("a: b: c\n", {}, "base.yaml, line 1: mapping values are not allowed"),
-        ("spec: 7\n", {("spec", "a"): 1}, "base.yaml: spec has to be a map"),
+        ("spec: 7\n", {("spec", "a"): 1}, "base.yaml: spec must be a map"),
     ],
 )
 def test_what_is_no_map_is_refused(text, values, said):
@@ -159,12 +159,12 @@ def test_two_keys_of_a_map_in_one_line_are_both_set_and_comments_of_others_stay(
 
 @pytest.mark.parametrize("text", ["# Mine.\nspec:\n  a: 1\n", "# Mine.\n{spec: {a: 1}}\n"])
 def test_what_no_yaml_holds_is_refused(text):
-    with pytest.raises(ConfigError, match=r"base\.yaml cannot hold what is to be set"):
+    with pytest.raises(ConfigError, match=r"cannot update base\.yaml: YAML does not keep the new values"):
         with_values(text, {("spec", "a"): "Gr\udcf6\udcdfe"}, "base.yaml")
 
 
 def test_a_number_beyond_64_bits_is_refused():
-    with pytest.raises(ConfigError, match=r"base\.yaml cannot hold what is to be set"):
+    with pytest.raises(ConfigError, match=r"cannot update base\.yaml: YAML does not keep the new values"):
         with_values("spec: {}\n", {("spec", "a"): -(2**63) - 1}, "base.yaml")
 
 

@@ -106,7 +106,7 @@ def test_a_login_does_not_show_its_secrets(tmp_path):
     [
         ("{", "cannot read registry logins from .*config.json: it is not JSON: "),
         ({"auths": {"quay.io": {"auth": "ann:secret"}}}, "auth of quay.io is not NAME:PASSWORD in base64. Log in to quay.io again"),
-        ({"auths": {"quay.io": {"auth": "YW5u"}}}, "auth of quay.io is not a NAME:PASSWORD in base64"),
+        ({"auths": {"quay.io": {"auth": "YW5u"}}}, "auth of quay.io is not NAME:PASSWORD in base64"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path, content, said):

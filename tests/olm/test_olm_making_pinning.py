@@ -73,7 +73,7 @@ def test_images_without_a_digest_are_all_named_at_once(tmp_path):
     with pytest.raises(GenerateError) as caught:
         pinned(with_images(), digests_in(tmp_path, {"x.io/db:16": DIGEST}), where="digests.json")
 
-    assert str(caught.value).startswith("digests.json has no digest for x.io:5000/first, x.io/shop:v1; add each")
+    assert str(caught.value).startswith("digests.json has no digest for x.io:5000/first, x.io/shop:v1. Add each")
     assert "\n" not in str(caught.value)
 
 
@@ -81,7 +81,7 @@ def test_images_without_a_digest_are_all_named_at_once(tmp_path):
     ("content", "said"),
     [
         ("{", "is not JSON"),
-        ([], "has to be a map"),
+        ([], "must be a map"),
         ({"x.io/db:16": "16"}, "x.io/db:16 must have a digest, sha256: and 64 hexadecimal digits"),
         ({"x.io/db:16": f"@{DIGEST}"}, "x.io/db:16 must have a digest"),
         ({"x.io/db:16": None}, "x.io/db:16 must have a digest"),

@@ -379,7 +379,7 @@ def test_no_login_is_read_when_none_is_wanted(registry, environ, tmp_path):
     assert registry.image() in Registries(environ).digests_of([registry.image()])
     by_basic(registry)
     assert refusal(environ, registry.image()).startswith(
-        f"{registry.image()}: {tmp_path}/.docker/config.json is not JSON"
+        f"{registry.image()}: cannot read registry logins from {tmp_path}/.docker/config.json: it is not JSON"
     )
 
 
@@ -468,7 +468,7 @@ def test_a_circle_of_redirects_ends(registry, environ):
         (Reply(418), "{host} answers 418 (I'm a Teapot) for shop: is it a registry? Check the name"),
         (Reply(200, b"<html>"), "the response of {host} is not an image manifest. Check the registry"),
         (Reply(200, b"[]"), "the response of {host} is not an image manifest. Check the registry"),
-        (Reply(200, b'{"schemaVersion": 2}' + b" " * 4 * 1024 * 1024), "what {host} answers is not a manifest"),
+        (Reply(200, b'{"schemaVersion": 2}' + b" " * 4 * 1024 * 1024), "the response of {host} is not an image manifest. Check the registry"),
     ],
 )  # fmt: skip
 def test_an_answer_that_tells_no_digest_is_one_line(registry, environ, reply, said):
@@ -482,7 +482,9 @@ def test_a_manifest_that_is_not_the_one_of_its_digest_is_refused(registry, envir
         405 if asked.method == "HEAD" else 200, MANIFEST, {"Docker-Content-Digest": KEPT}
     )
 
-    assert f"returned a manifest with the digest {digest_of(MANIFEST)} for {KEPT}" in refusal(environ, registry.image())
+    assert f"returned a manifest with the digest {digest_of(MANIFEST)} instead of {KEPT}" in refusal(
+        environ, registry.image()
+    )
 
 
 @pytest.mark.parametrize("guard", [by_basic, lambda registry: by_token(registry, login="Basic x")])

@@ -481,7 +481,7 @@ def test_columns_metadata_and_conversion_that_cannot_be_said_are_told():
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"apiVersion": "apiextensions.k8s.io/v1beta1"}, "bring it to apiextensions.k8s.io/v1"),
+        ({"apiVersion": "apiextensions.k8s.io/v1beta1"}, "Convert it to apiextensions.k8s.io/v1"),
         ({"kind": "Deployment"}, "it has no CustomResourceDefinition (only Deployment)"),
         ({"spec": {"group": "a.b"}}, "has no spec.names.kind"),
     ],

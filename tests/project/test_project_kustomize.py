@@ -258,8 +258,8 @@ REFUSED = {
     "a cycle": ({"x/kustomization.yaml": "resources: [..]"}, "resources: [x]", "cycle"),
     "an unknown field": ({}, "resources: [a.yaml]\nnamePrefx: a", "unknown field 'namePrefx'"),
     "an unknown field of a patch": ({}, "resources: [a.yaml]\npatches: [{paht: x}]", "unknown field 'paht'"),
-    "a patch for nobody": ({}, RESOURCES + "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: no}}'}]", "there is no object of that name"),
-    "a patch of nothing": ({}, RESOURCES + "patches: [{target: {kind: Cart}}]", "neither is there"),
+    "a patch for nobody": ({}, RESOURCES + "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: no}}'}]", "there is no object of this name"),
+    "a patch of nothing": ({}, RESOURCES + "patches: [{target: {kind: Cart}}]", "has neither"),
     "a JSON patch without a target": ({}, RESOURCES + "patches: [{path: p.json}]", "needs a target"),
     "a JSON patch that does not apply": ({}, RESOURCES + "patches: [{path: p.json, target: {kind: Deployment}}]", "/spec/owner"),
     "a patch that is neither": ({}, RESOURCES + "patches: [{patch: 'a: b', target: {kind: Cart}}]", "neither a list"),
@@ -378,7 +378,7 @@ def test_what_kubectl_refuses_is_refused_in_one_line(name, tmp_path, kubectl):
 def test_what_is_left_to_kubectl_is_said(name, tmp_path):
     folder = make(tmp_path, {"kustomization.yaml": ELSEWHERE[name]})
 
-    with pytest.raises(ConfigError, match=r"`kubectl kustomize` can$"):
+    with pytest.raises(ConfigError, match=r"Use `kubectl kustomize`$"):
         render(folder)
 
 

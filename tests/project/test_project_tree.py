@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path):
 
     with pytest.raises(ConfigError, match=r"cannot read .*x\.yaml"):
         tree.changes({"x.yaml": ""})
-    with pytest.raises(ConfigError, match=r"file/y\.yaml cannot be written"):
+    with pytest.raises(ConfigError, match=r"cannot write .*file/y\.yaml"):
         tree.write([Change(tmp_path / "file" / "y.yaml", None, "a")])
 
 
@@ -69,7 +69,7 @@ def test_when_one_file_cannot_be_written_none_is(tmp_path):
     (tmp_path / "x.yaml").write_text("old\n")
     (tmp_path / "file").touch()
 
-    with pytest.raises(ConfigError, match=r"file/y\.yaml cannot be written"):
+    with pytest.raises(ConfigError, match=r"cannot write .*file/y\.yaml"):
         Tree(tmp_path).write(
             [Change(tmp_path / "x.yaml", "old\n", "new\n"), Change(tmp_path / "file/y.yaml", None, "a")]
         )

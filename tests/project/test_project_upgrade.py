@@ -243,7 +243,7 @@ def test_a_file_where_a_folder_should_be_stops_it_before_anything_is_written(pro
     (folder / "a.d").write_text("a file")
     before = tree(folder)
 
-    with pytest.raises(ConfigError, match="cannot be written"):
+    with pytest.raises(ConfigError, match="cannot write "):
         apply(planned)
 
     assert tree(folder) == before
@@ -255,9 +255,9 @@ def test_a_file_where_a_folder_should_be_stops_it_before_anything_is_written(pro
         (None, "is missing"),
         ("{", "is not JSON"),
         ("[]", "is not a record of a scaffold"),
-        ('{"files": {"../x": ["a"]}}', "says of ../x what no record says"),
-        ('{"files": {"/etc/x": ["a"]}}', "says of /etc/x what no record says"),
-        ('{"files": {"x": "a"}}', "says of x what no record says"),
+        ('{"files": {"../x": ["a"]}}', "has an invalid entry for ../x"),
+        ('{"files": {"/etc/x": ["a"]}}', "has an invalid entry for /etc/x"),
+        ('{"files": {"x": "a"}}', "has an invalid entry for x"),
     ],
 )
 def test_without_a_sound_record_nothing_is_merged(project, text, says):
@@ -268,7 +268,7 @@ def test_without_a_sound_record_nothing_is_merged(project, text, says):
         plan(folder, OLD, {}, "0.2.0")
 
     assert says in str(caught.value)
-    assert "restore it from version control" in str(caught.value)
+    assert "Restore it from version control" in str(caught.value)
 
 
 def test_a_newer_project_is_refused(project):

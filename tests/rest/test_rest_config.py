@@ -309,7 +309,7 @@ def test_a_context_without_a_user_is_anonymous(world):
         (kubeconfig(cluster={"proxy-url": "socks4://u:secret@p"}), r"proxy socks4://…@p is not supported"),
         (
             kubeconfig(user={"client-certificate": "gone.crt", "client-key": "x"}),
-            "client certificate .*/gone.crt cannot",
+            "cannot read the client certificate .*/gone.crt",
         ),
         (kubeconfig(user={"token": "t", "username": "u"}), "has a token and a password; remove one"),
         (kubeconfig(user={"exec": EXEC, "auth-provider": {}}), "has exec and auth-provider; remove one"),

@@ -39,7 +39,7 @@ def test_an_armed_fence_counts_down_and_closes():
     with pytest.raises(FencedError, match="a caller outside controllers rejected"):
         fence.time_left()
     now, until = 12.0, None
-    with acting(LEADER), pytest.raises(FencedError, match="write by controller memcached refused"):
+    with acting(LEADER), pytest.raises(FencedError, match="write by controller memcached rejected"):
         fence.time_left()
     with acting(FREE):
         assert fence.time_left() is None

@@ -284,7 +284,7 @@ async def test_an_unexpected_exception_is_hidden_counted_and_logged(capsys):
         (review("v1", {**wire("v9", {})}), "no converter for version v9"),
         (
             review("v1", wire("v1alpha1", {}), wire("v1", {})),
-            "cannot convert to cache.example.com/v1: the object is in this version",
+            "cannot convert to cache.example.com/v1: the object has this version",
         ),
         (review("v1", {**wire("v1", {}), "apiVersion": "other.example.com/v2"}), "stays in its group"),
         (review("v1", wire("v1alpha1", {"size": "many"})), "spec.size"),
@@ -308,7 +308,7 @@ async def test_a_converter_must_return_the_other_version():
     one = ctrl.webhook.Conversion(B).spoke(A, to_hub=lambda a: a, from_hub=a_down)
     response = await ask(review("v1beta1", wire("v1alpha1", {})), one)
 
-    assert "returned a A, and a B is needed" in response["result"]["message"]
+    assert "returned a A, not a B" in response["result"]["message"]
 
 
 # Registering

@@ -57,7 +57,7 @@ def test_paths_and_names_are_kubebuilders():
         ({"resources": ["pods/*", "pods/status"]}, r"pods/\* has pods/status in it"),
         ({"admission_review_versions": ["v1", "v1"]}, "each once"),
         ({"namespace_selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}, "namespace_selector: .*Is"),
-        ({"match_conditions": [MatchCondition("a", "true")] * 2}, "named a, a; name one of them otherwise"),
+        ({"match_conditions": [MatchCondition("a", "true")] * 2}, "named a, a; rename one of them"),
         ({"match_conditions": [MatchCondition("a b", "true")]}, "'a b' cannot have this name"),
         ({"match_conditions": [MatchCondition("a", " ")]}, "'a' has no expression"),
     ],

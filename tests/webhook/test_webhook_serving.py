@@ -387,9 +387,9 @@ async def test_reviews_wait_for_what_their_handler_reads(folder, authority):
         status, body = await post(session, webhooks, "/reads?timeout=100ms")
         assert status == 503
         assert json.loads(body)["kind"] == "Status"
-        assert "reads Game from its cache" in json.loads(body)["message"]
+        assert "has not synced Game" in json.loads(body)["message"]
         assert (await post(session, webhooks))[0] == 200  # the other one reads nothing
-        with pytest.raises(ctrl.webhook.NotReadyError, match="Game has not arrived"):
+        with pytest.raises(ctrl.webhook.NotReadyError, match="Game has not synced"):
             await webhooks.started_checker()
 
         waiting = asyncio.ensure_future(post(session, webhooks, "/reads?timeout=10s"))
@@ -436,7 +436,7 @@ def test_a_path_is_registered_once_and_is_one():
     with pytest.raises(ConfigError, match="a second webhook at /a"):
         webhooks.register("/a", ctrl.webhook.Admission(allow))
     for path in ("a", "", "/a?b"):
-        with pytest.raises(ConfigError, match="is not a path"):
+        with pytest.raises(ConfigError, match="is not a webhook path"):
             webhooks.register(path, ctrl.webhook.Admission(allow))
 
 

@@ -47,7 +47,7 @@ _SPEC: Final[Mapping[str, tuple[Callable[[_Spec], bool], str]]] = {
     "links": (_has("links"), "where there is more to read: a name and a URL each"),
     "keywords": (_has("keywords"), "the words it is found by"),
     "minKubeVersion": (_has("minKubeVersion"), "the lowest Kubernetes it works on, as in 1.28.0"),
-    "installModes": (_has_mode, "which namespaces it can watch; one mode at least has to be supported"),
+    "installModes": (_has_mode, "which namespaces it can watch; one mode at least must be supported"),
 }
 _ANNOTATIONS: Final = {
     "capabilities": "its level: Basic Install, Seamless Upgrades, Full Lifecycle, Deep Insights or Auto Pilot",

@@ -69,7 +69,7 @@ def _missing(value: Any, *names: str) -> Iterator[tuple[str, str]]:
     known = mapping(value)
     for name in names:
         if not isinstance(known.get(name), str) or not known[name]:
-            yield f".{name}", "is missing; it has to be a text that is not empty"
+            yield f".{name}", "is missing; it must be a text that is not empty"
 
 
 def _package(value: Any, version: str) -> Iterator[tuple[str, str]]:
@@ -105,7 +105,7 @@ def _one(name: str, value: Any) -> Iterator[tuple[str, str]]:
         case _:
             several: Any = value.get("constraints") if isinstance(value, dict) else None
             if not isinstance(several, list) or not several:
-                yield ".constraints", "is missing; it has to be a list of constraints"
+                yield ".constraints", "is missing; it must be a list of constraints"
                 return
             for index, each in enumerate(several):
                 yield from ((f".constraints[{index}]{path}", text) for path, text in _constraint(each))

@@ -85,17 +85,17 @@ def _wrong_names(spec: Mapping[str, Any]) -> Iterator[str]:
     for word in ("kind", "listKind"):
         name: str = names.get(word, "Kind")
         if not LABEL.fullmatch(name.lower()) or not name.isascii():
-            yield f"spec.names.{word} has to be letters, digits and hyphens, not {_short(name)}"
+            yield f"spec.names.{word} must be letters, digits and hyphens, not {_short(name)}"
     labels = {"spec.names.plural": names["plural"], "spec.names.singular": names.get("singular") or "one"}
     labels |= {f"spec.versions[{index}].name": version["name"] for index, version in enumerate(spec["versions"])}
     labels |= {f"spec.names.{word}[{index}]": name for word in _LISTS for index, name in enumerate(names.get(word, ()))}
     for path, name in labels.items():
         if not LABEL.fullmatch(name):
-            yield f"{path} has to be lower case letters, digits and hyphens, not {_short(name)}"
+            yield f"{path} must be lower case letters, digits and hyphens, not {_short(name)}"
     if spec.get("scope", "Namespaced") not in {"Namespaced", "Cluster"}:
-        yield f"spec.scope has to be Namespaced or Cluster, not {_short(spec['scope'])}"
+        yield f"spec.scope must be Namespaced or Cluster, not {_short(spec['scope'])}"
     if not _GROUP.fullmatch(spec["group"]):
-        yield f"spec.group has to be a domain such as example.com, not {_short(spec['group'])}"
+        yield f"spec.group must be a domain such as example.com, not {_short(spec['group'])}"
 
 
 def _short(name: str) -> str:

@@ -74,7 +74,9 @@ def _resource(folder: Path, name: str, said: Entry, into: _Gathered, inside: tup
     path = folder / name
     if not path.exists():
         if any(sign in name for sign in _REMOTE):
-            raise ConfigError(f"{where}: {name} is remote, and nothing is fetched here; `kubectl kustomize` can")
+            raise ConfigError(
+                f"{where}: {name} is remote, and `ctrl render` reads only local files. Use `kubectl kustomize`"
+            )
         raise ConfigError(f"{where}: {name} does not exist in {folder}")
     if path.is_file():
         for each in _objects(read_documents(read_text(folder, name, where), str(path)), path):
@@ -93,7 +95,9 @@ def _base(folder: Path, name: str, said: Entry, inside: tuple[Path, ...]) -> Pat
     check_name(name, said.where)
     base = folder / name
     if not base.is_dir() and any(sign in name for sign in _REMOTE):
-        raise ConfigError(f"{said.where}: {name} is remote, and nothing is fetched here; `kubectl kustomize` can")
+        raise ConfigError(
+            f"{said.where}: {name} is remote, and `ctrl render` reads only local files. Use `kubectl kustomize`"
+        )
     if not base.is_dir():
         raise ConfigError(f"{said.where}: {name} is not a folder in {folder}")
     if any(each.is_relative_to(base.resolve()) for each in inside):
@@ -133,7 +137,7 @@ def _checked(document: Document, path: Path) -> Document:
         raise ConfigError(f"{path}: {document['kind']} has no metadata.name")
     for part in ("labels", "annotations"):
         if not isinstance(metadata.get(part) or {}, dict):
-            raise ConfigError(f"{path}: {document['kind']} {metadata['name']}: metadata.{part} has to be a map")
+            raise ConfigError(f"{path}: {document['kind']} {metadata['name']}: metadata.{part} must be a map")
     return document
 
 

@@ -78,7 +78,9 @@ def _known(path: str) -> tuple[str, ...]:
     try:
         tree: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {path}, set in {VARIABLE}: {error}") from error
+        raise ConfigError(
+            f"cannot read {path}, set in {VARIABLE}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     match tree:
         case {"categories": [*names]} if all(isinstance(name, str) for name in names):
             return tuple(map(str, names))

@@ -71,7 +71,9 @@ def read_platforms(path: str) -> dict[str, frozenset[Platform]]:
     try:
         tree: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {path}, set in image-platforms: {error}") from error
+        raise ConfigError(
+            f"cannot read {path}, set in image-platforms: {getattr(error, 'strerror', None) or error}"
+        ) from error
     if not isinstance(tree, dict):
         raise _unusable(path)
     images: dict[str, Any] = tree
@@ -92,7 +94,7 @@ def _platforms(offered: Any, path: str) -> Iterable[Platform]:
 
 
 def _unusable(path: str) -> ConfigError:
-    return ConfigError(f'image-platforms names {path}, which has to be {{"IMAGE": ["linux/amd64", …], …}}')
+    return ConfigError(f'{path}, set in image-platforms, must be {{"IMAGE": ["linux/amd64", …], …}}')
 
 
 def placed_on(pod: PodSpec, label: str) -> frozenset[str] | None:
