@@ -144,7 +144,7 @@ async def test_outside_a_cluster_it_returns_at_once_and_asks_nobody(client, name
 
 async def test_a_pod_that_is_not_there_and_rights_that_are_missing_are_told(client, server, namespace, tmp_path):
     place = {"POD_NAMESPACE": namespace, "POD_NAME": "nobody"}
-    with pytest.raises(ConfigError, match=f"Pod {namespace}/nobody does not exist"):
+    with pytest.raises(ConfigError, match=f"Pod {namespace}/nobody of this process does not exist"):
         await leader.become(client, "lock", environ=place)
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(server.add_user(f"newcomer-{namespace}"))
