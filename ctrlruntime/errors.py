@@ -102,9 +102,9 @@ class APIStatusError(CtrlError):
     code: int
 
     is_answer = False
-    """Whether the error comes from a response of an API server.
+    """Whether the error is the result of a request to an API server or of a read from the cache.
 
-    False if code of this process created it.
+    False if your code created it. Webhooks return only those errors to their client.
     """
 
     _by_reason: ClassVar[dict[str, type[APIStatusError]]] = {}

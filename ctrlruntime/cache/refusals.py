@@ -11,8 +11,8 @@ from ctrlruntime.errors import NamespaceNotCachedError, NotFound, ObjectNotCache
 def outside(gvk: GroupVersionKind, namespace: str, informer: Informer) -> str:
     """Return a message with the cached namespaces, for a read of another one."""
     return (
-        f"{gvk.kind} in namespace {namespace!r} is outside the cache, which holds {_namespaces(informer)}; "
-        "read it with api_reader, or add the namespace"
+        f"{gvk.kind} in namespace {namespace!r} is outside the cache, which holds {_namespaces(informer)}. "
+        "Read it with api_reader, or add the namespace"
     )
 
 
@@ -24,7 +24,7 @@ def no_index(gvk: GroupVersionKind, path: str, informer: Informer) -> str:
     """Return a message with the indexed fields of a kind, for a list by another field."""
     have = ", ".join(informer.store.index_names) or "none"
     return (
-        f"{gvk.kind} is not indexed by {path} (indexed: {have}); call cache.index_field({gvk.kind}, {path!r}) first, "
+        f"{gvk.kind} is not indexed by {path} (indexed: {have}). Call cache.index_field({gvk.kind}, {path!r}) first, "
         "or use api_reader"
     )
 
@@ -40,16 +40,20 @@ def not_found(gvk: GroupVersionKind, plural: str, namespace: str, name: str, inf
     resource = f"{plural}.{gvk.group}" if gvk.group else plural
     text = f'{resource} "{name}" not found'
     details = {"name": name, "group": gvk.group, "kind": plural}
-    if namespace and not informer.has_namespace(namespace):
-        return NamespaceNotCachedError(f"{text}: {outside(gvk, namespace, informer)}", details=details)
     selection = sorted({_selection(scope) for scope in informer.scopes if scope.holds(namespace)} - {""})
-    if not selection:
-        return NotFound(text, details=details)
-    held = " or ".join(selection)
-    live = "read it with api_reader, or get(…, live_fallback=True)"
-    return ObjectNotCachedError(
-        f"{text} in the cache, which holds only those with {held}; to ask the server, {live}", details=details
-    )
+    error: NotFound
+    if namespace and not informer.has_namespace(namespace):
+        error = NamespaceNotCachedError(f"{text}: {outside(gvk, namespace, informer)}", details=details)
+    elif selection:
+        error = ObjectNotCachedError(
+            f"{text} in the cache, which holds only objects with {' or '.join(selection)}. Read it with api_reader, or with "
+            "get(…, live_fallback=True)",
+            details=details,
+        )
+    else:
+        error = NotFound(text, details=details)
+    error.is_answer = True  # it names an object, so a webhook must not return it to its client
+    return error
 
 
 def _selection(scope: Scope) -> str:

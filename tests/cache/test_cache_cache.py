@@ -38,6 +38,7 @@ from ctrlruntime.metrics import Metrics
 from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.selector import NOTHING
+from ctrlruntime.webhook.response import answer_to
 
 PodMetadata = PartialObjectMetadata.of(core.Pod)
 UnstructuredPod = Unstructured.of("v1", "Pod")
@@ -272,11 +273,26 @@ async def test_what_is_not_there_is_not_found_and_says_so_as_the_server_does(ser
         assert (await cache.get_or_none(core.Pod, key("a"))).metadata.name == "a"
 
 
+async def test_a_webhook_does_not_return_the_error_of_a_cached_read_to_its_client(server, make):
+    server.serve("Pod")
+    async with running(
+        make(by_object={core.Pod: ByObject(namespaces={"some": NamespaceOptions(labels="app=x")})})
+    ) as cache:
+        for namespace, expected in (("some", ObjectNotCachedError), ("other", NamespaceNotCachedError)):
+            with pytest.raises(expected) as caught:
+                await cache.get(core.Pod, key("x", namespace))
+            assert answer_to(caught.value) is None
+    async with running(make()) as cache:
+        with pytest.raises(NotFound) as caught:
+            await cache.get(core.Pod, key("x"))
+        assert answer_to(caught.value) is None
+
+
 async def test_a_miss_in_a_selected_cache_says_that_there_may_be_more(server, make):
     server.serve("Pod")
     async with running(make(labels="app=x")) as cache:
         with pytest.raises(
-            ObjectNotCachedError, match=r"holds only those with labels app=x; .* live_fallback=True"
+            ObjectNotCachedError, match=r"holds only objects with labels app=x\. .* live_fallback=True"
         ) as caught:
             await cache.get(core.Pod, key("x"))
         assert isinstance(caught.value, NotFound)
@@ -290,7 +306,7 @@ async def test_a_miss_where_one_namespace_is_selected_is_an_ordinary_one_in_the_
         namespaces={"some": NamespaceOptions(labels="app=x", fields="spec.nodeName=n1"), "": NamespaceOptions()}
     )
     async with running(make(by_object={core.Pod: options})) as cache:
-        with pytest.raises(ObjectNotCachedError, match=r"labels app=x and fields spec.nodeName=n1;"):
+        with pytest.raises(ObjectNotCachedError, match=r"labels app=x and fields spec.nodeName=n1\."):
             await cache.get(core.Pod, key("x", "some"))
         with pytest.raises(NotFound) as caught:
             await cache.get(core.Pod, key("x", "other"))

@@ -238,7 +238,7 @@ async def test_selectors_are_the_servers_and_an_object_that_leaves_them_is_gone(
         await made.client.update(leaver)
 
         assert isinstance(await next_event(subscription, "one"), DeleteEvent)
-        with pytest.raises(NotFound, match="which holds only those with labels"):
+        with pytest.raises(NotFound, match="which holds only objects with labels"):
             await made.client.get(core.ConfigMap, NamespacedName(namespace, "one"))
 
 
