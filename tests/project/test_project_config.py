@@ -196,13 +196,38 @@ def expected(on: set[str]) -> set[str]:
     ],
     ids="+".join,
 )
-@pytest.mark.parametrize("name", ["default", "manifests", "samples"])
+@pytest.mark.parametrize("name", ["default", "manifests", "samples", "overlay"])
 def test_kubectl_renders_the_same(hooked, tmp_path, features, name):
     folder = tree(tmp_path, settings(hooked, **features)).parent / name
+    overlay(folder.parent)
 
     theirs = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=True, timeout=120)
 
     assert list(differences(read_documents(theirs.stdout, "kubectl"), render(folder), given_name="kubectl")) == []
+
+
+def overlay(config):
+    """Write the overlay of the documentation, with another namespace and a prefix; return its folder."""
+    text = "namespace: test\nnamePrefix: test-\nresources: [../default]\ntransformers: [../replacements]\n"
+    (config / "overlay").mkdir()
+    (config / "overlay/kustomization.yaml").write_text(text)
+    return config / "overlay"
+
+
+@pytest.mark.parametrize("cert_manager", [True, False])
+def test_an_overlay_may_have_another_namespace_and_other_names(hooked, tmp_path, cert_manager):
+    config = tree(tmp_path, settings(hooked, cert_manager=cert_manager, prometheus=True)).parent
+
+    text = written(render(overlay(config)))
+
+    assert "shop-system" not in text
+    assert "values:\n      - test\n" in text
+    if cert_manager:
+        assert "- test-shop-webhook-service.test.svc.cluster.local" in text
+        assert text.count("cert-manager.io/inject-ca-from: test/test-shop-serving-cert") == 3
+        assert "serverName: test-shop-controller-manager-metrics-service.test.svc" in text
+    else:
+        assert "name: WEBHOOK_SERVICE\n          value: test-shop-webhook-service" in text
 
 
 # What the parts say

@@ -10,6 +10,7 @@ from ctrlruntime.project.deployment import manager_deployment, with_image
 from ctrlruntime.project.deployment.access import Access, Account, told
 from ctrlruntime.project.deployment.applyset import PART_OF, ApplySet, Member, Scope
 from ctrlruntime.project.deployment.objects import Named, Step, in_phases
+from ctrlruntime.project.deployment.preparing import check_certificates
 from ctrlruntime.project.deployment.pruning import in_removal_order
 
 
@@ -55,6 +56,33 @@ def test_phases_put_webhooks_after_the_operator_and_custom_resources_last():
 
     assert (phases.namespaces, phases.definitions, phases.rest) == ([NAMESPACE], [CRD], [ROLE])
     assert (phases.workloads, phases.webhooks, phases.custom) == ([operator], [HOOK], [CART])
+
+
+@pytest.mark.parametrize(
+    ("source", "is_refused"), [("a/cert", False), ("", False), ("b/cert", True), ("a/other", True)], ids=repr
+)
+def test_webhooks_get_their_ca_from_a_certificate_of_the_deployment(source, is_refused):
+    annotations = {"cert-manager.io/inject-ca-from": source} if source else {}
+    certificate = {
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Certificate",
+        "metadata": {"name": "cert", "namespace": "a"},
+    }
+    hook = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "v", "annotations": annotations},
+    }
+    check_certificates([hook])  # a Certificate of somebody else
+    if not is_refused:
+        check_certificates([certificate, hook])
+        return
+    with pytest.raises(ConfigError) as refused:
+        check_certificates([certificate, hook])
+    assert str(refused.value) == (
+        f"cannot deploy ValidatingWebhookConfiguration v: annotation cert-manager.io/inject-ca-from is {source}, but the deployment has "
+        "a/cert. Add `transformers: [../../replacements]` to the kustomization of the overlay"
+    )
 
 
 def test_removal_goes_the_other_way_round():

@@ -205,6 +205,14 @@ TREES = {
         "c.yaml": SERVICE, "d.yaml": CUSTOM.replace("nobody", "web"),
         "config.yaml": "nameReference: [{kind: Service, version: v1, fieldSpecs: [{kind: Cart, path: spec/owner}]}]\nnamespace: [{kind: Cart, path: spec/ns, create: true}]\ncommonLabels: [{path: spec/labels, create: true, kind: Cart}]\nvarReference: [{path: metadata/annotations}]",
     },
+    "replacements as a transformer, after the prefixes of two folders": {
+        "kustomization.yaml": "namePrefix: z-\nnamespace: other\nresources: [in]\ntransformers: [names]\n",
+        "in/kustomization.yaml": "namePrefix: y-\nnamespace: shop\nresources: [c.yaml, d.yaml]\ntransformers: [../names]\n",
+        "in/c.yaml": SERVICE, "in/d.yaml": CUSTOM,
+        "names/kustomization.yaml": "resources: [r.yaml, none.yaml]\n",
+        "names/r.yaml": "apiVersion: builtin\nkind: ReplacementTransformer\nmetadata: {name: r}\nreplacements:\n- source: {kind: Service, name: web, fieldPath: metadata.namespace}\n  targets:\n  - select: {kind: Cart, name: cart}\n    fieldPaths: [spec.owner]\n",
+        "names/none.yaml": "apiVersion: builtin\nkind: ReplacementTransformer\nmetadata: {name: none}\nreplacements: []\n",
+    },
     "replacements from a file": {
         "kustomization.yaml": "resources: [c.yaml, d.yaml]\nreplacements: [{path: r.yaml}]", "c.yaml": SERVICE, "d.yaml": CUSTOM,
         "r.yaml": "source: {kind: Service}\ntargets: [{select: {kind: Cart}, fieldPaths: [spec.owner]}]",
@@ -265,6 +273,8 @@ REFUSED = {
     "a patch that is neither": ({}, RESOURCES + "patches: [{patch: 'a: b', target: {kind: Cart}}]", "neither a list"),
     "a missing patch file": ({}, RESOURCES + "patches: [{path: no.yaml}]", "no.yaml does not exist"),
     "replicas of nobody": ({}, RESOURCES + "replicas: [{name: no, count: 1}]", "no object 'no'"),
+    "a transformer that does not exist": ({}, RESOURCES + "transformers: [gone.yaml]", "transformers: gone.yaml does not exist"),
+    "a transformer without its source": ({"t.yaml": "apiVersion: builtin\nkind: ReplacementTransformer\nmetadata: {name: t}\nreplacements: [{source: {kind: No}, targets: [{select: {kind: Cart}}]}]"}, RESOURCES + "transformers: [t.yaml]", "must be one object, and 0"),
     "a replacement without its source": ({}, RESOURCES + "replacements: [{source: {kind: No}, targets: [{select: {kind: Cart}}]}]", "must be one object, and 0"),
     "a replacement of several sources": ({}, RESOURCES + "replacements: [{source: {name: web}, targets: [{select: {kind: Cart}}]}]", "must be one object, and"),
     "a replacement without its field": ({}, RESOURCES + "replacements: [{source: {kind: Cart}, targets: [{select: {kind: Service}, fieldPaths: [spec.no]}]}]", "has no field spec.no"),
@@ -286,7 +296,7 @@ REFUSED = {
 ELSEWHERE = {
     "openapi": "openapi: {path: x.json}",
     "helm charts": "helmCharts: [{name: x}]",
-    "transformers": "transformers: [x.yaml]",
+    "other transformers": "transformers: [x.yaml]",
     "validators": "validators: [x.yaml]",
     "generators": "generators: [x.yaml]",
     "vars": "vars: [{name: X}]",
@@ -376,7 +386,8 @@ def test_what_kubectl_refuses_is_refused_in_one_line(name, tmp_path, kubectl):
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_what_is_left_to_kubectl_is_said(name, tmp_path):
-    folder = make(tmp_path, {"kustomization.yaml": ELSEWHERE[name]})
+    transformer = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: x}\nprefix: a-\n"
+    folder = make(tmp_path, {"kustomization.yaml": ELSEWHERE[name], "x.yaml": transformer})
 
     with pytest.raises(ConfigError, match=r"Use `kubectl kustomize`$"):
         render(folder)

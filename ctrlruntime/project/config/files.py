@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from ctrlruntime.generate.options import Document
 from ctrlruntime.generate.text import dump, file_name
@@ -12,6 +12,7 @@ from ctrlruntime.project.config.assembly import assembly_files
 from ctrlruntime.project.config.deployment import manager_text
 from ctrlruntime.project.config.layout import (
     KUSTOMIZATION,
+    REPLACEMENTS,
     Parts,
     component,
     derived,
@@ -19,6 +20,8 @@ from ctrlruntime.project.config.layout import (
     kustomization,
 )
 from ctrlruntime.project.config.olm import base_file, base_text, manifests_kustomization, scorecard_files
+from ctrlruntime.project.config.own_namespace import excluding
+from ctrlruntime.project.config.replacements import replacement_files
 from ctrlruntime.project.config.serving import certificate_files, monitor_files, network_files, webhook_service
 from ctrlruntime.project.manifests import CRD_FOLDER, Manifests
 from ctrlruntime.project.settings import Resource, Settings
@@ -43,8 +46,6 @@ _SERVICE_OF_CONVERSION: Final[Document] = {
 }
 """kustomize knows the Service of an admission webhook by itself, and that of a conversion not."""
 
-_NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
-
 
 def derived_files(settings: Settings, made: Manifests) -> dict[str, str]:
     """Return the text of each file that follows from the settings and from the package's manifests.
@@ -55,6 +56,7 @@ def derived_files(settings: Settings, made: Manifests) -> dict[str, str]:
     parts = Parts(settings, made)
     files = dict(_below("default", assembly_files(parts)))
     files.update(_below("rbac", access_files(parts)))
+    files.update(_below(REPLACEMENTS, replacement_files(parts)))
     files.update(_below("scorecard", scorecard_files()))
     files.update(_definitions(parts))
     if parts.webhooks:
@@ -130,31 +132,5 @@ def _webhook_files(parts: Parts) -> Iterator[tuple[str, str]]:
     yield "service.yaml", derived(webhook_service(parts.settings))
     if parts.made.webhooks:
         resources = ["manifests.yaml", *resources]
-        yield "manifests.yaml", derived(*(_but_own_pods(each, parts.settings) for each in parts.made.webhooks))
+        yield "manifests.yaml", derived(*(excluding(each, parts.settings.namespace) for each in parts.made.webhooks))
     yield KUSTOMIZATION, derived(kustomization(resources=resources))
-
-
-def _but_own_pods(configuration: Mapping[str, Any], settings: Settings) -> Document:
-    """The configuration, whose webhooks for Pods leave out the operator's namespace: else it could not start after it was gone."""
-    webhooks = [
-        _leaving_out(each, settings.namespace) if _sees_pods(each) else each for each in configuration["webhooks"]
-    ]
-    return {**configuration, "webhooks": webhooks}
-
-
-def _sees_pods(webhook: Mapping[str, Any]) -> bool:
-    rules: Iterable[Mapping[str, Any]] = webhook.get("rules") or ()
-    return any(
-        {"", "*"} & set(rule.get("apiGroups") or ())
-        and {"pods", "pods/*", "*", "*/*"} & set(rule.get("resources") or ())
-        for rule in rules
-    )
-
-
-def _leaving_out(webhook: Mapping[str, Any], namespace: str) -> Document:
-    selector: Mapping[str, Any] = webhook.get("namespaceSelector") or {}
-    said: list[Document] = list(selector.get("matchExpressions") or ())
-    if any(each.get("key") == _NAMESPACE_LABEL for each in said):
-        return dict(webhook)  # whoever selects by name has thought of it
-    said.append({"key": _NAMESPACE_LABEL, "operator": "NotIn", "values": [namespace]})
-    return {**webhook, "namespaceSelector": {**selector, "matchExpressions": said}}

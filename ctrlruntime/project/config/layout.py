@@ -26,6 +26,7 @@ __all__ = [
     "METRICS_SECRET",
     "METRICS_SERVICE",
     "OWN_NAMESPACE",
+    "REPLACEMENTS",
     "SERVICE",
     "SERVING_CERTIFICATE",
     "WEBHOOK_PORT",
@@ -65,6 +66,8 @@ SERVICE: Final = Service(name=WEBHOOK_SERVICE, namespace=OWN_NAMESPACE)
 """The Service in front of the webhook server."""
 
 KUSTOMIZATION: Final = "kustomization.yaml"
+REPLACEMENTS: Final = "replacements"
+"""The folder with the names inside other values."""
 DERIVED_MARK: Final = (
     "# Written by `ctrl manifests`: change the classes or [tool.ctrlruntime] of pyproject.toml, not this file.\n"
 )

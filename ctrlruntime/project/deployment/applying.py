@@ -15,7 +15,14 @@ from ctrlruntime.errors import APIStatusError, Conflict, CtrlError, NoMatchError
 from ctrlruntime.install import INSTALL_OWNER, make_room, served_kinds
 from ctrlruntime.project.deployment.applyset import OWNER, ApplySet, Scope
 from ctrlruntime.project.deployment.objects import Document, Named, Outcome, Step, Tell, in_phases
-from ctrlruntime.project.deployment.preparing import Found, check_access, check_owners, find, settled
+from ctrlruntime.project.deployment.preparing import (
+    Found,
+    check_access,
+    check_certificates,
+    check_owners,
+    find,
+    settled,
+)
 from ctrlruntime.project.deployment.pruning import prune
 from ctrlruntime.project.deployment.rollout import rollout_of
 
@@ -76,6 +83,7 @@ class _Deployment:
 
     async def run(self, documents: Sequence[Document], tell: Tell) -> None:
         trees = await settled(self._client, documents, self._set.parent.namespace)
+        check_certificates(trees)
         names = [Named.of(tree) for tree in trees]
         await check_access(self._client, [*names, self._set.parent])
         self._found = await find(self._client, names, whole=self._options.dry_run)

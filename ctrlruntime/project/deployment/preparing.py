@@ -16,12 +16,13 @@ from ctrlruntime.project.deployment.access import Access, refused, told
 from ctrlruntime.project.deployment.applyset import PART_OF, ApplySet
 from ctrlruntime.project.deployment.objects import Document, Named, custom_kinds
 
-__all__ = ["Found", "check_access", "check_owners", "find", "settled"]
+__all__ = ["Found", "check_access", "check_certificates", "check_owners", "find", "settled"]
 
 Found: TypeAlias = dict[Named, Object]
 """What is in the cluster already."""
 
 _AT_ONCE = 10  # requests under way together
+_INJECT = "cert-manager.io/inject-ca-from"
 _ADVICE = {
     "cert-manager.io": "install cert-manager, or switch it off: ctrl edit --no-cert-manager",
     "monitoring.coreos.com": "install the Prometheus operator, or switch it off: ctrl edit --no-prometheus",
@@ -87,6 +88,22 @@ async def find(client: Client, names: Iterable[Named], *, whole: bool = False) -
 
     pairs = await asyncio.gather(*(one(named) for named in names))
     return {named: found for named, found in pairs if found is not None}
+
+
+def check_certificates(documents: Iterable[Document]) -> None:
+    """Reject webhooks that would never get their CA, because an overlay changed names that kustomize does not follow.
+
+    Raises: ConfigError if `cert-manager.io/inject-ca-from` names a Certificate that is not deployed, and another one is.
+    """
+    documents = list(documents)
+    certificates = {str(Named.of(each).key) for each in documents if each["kind"] == "Certificate"}
+    for each in documents:
+        source = str((each["metadata"].get("annotations") or {}).get(_INJECT, ""))
+        if source and certificates and source not in certificates:
+            raise ConfigError(
+                f"cannot deploy {Named.of(each)}: annotation {_INJECT} is {source}, but the deployment has "
+                f"{', '.join(sorted(certificates))}. Add `transformers: [../../replacements]` to the kustomization of the overlay"
+            )
 
 
 def check_owners(found: Found, ours: ApplySet) -> None:

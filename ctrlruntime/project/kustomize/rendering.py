@@ -66,10 +66,13 @@ def _gather(folder: Path, said: Entry, into: _Gathered, inside: tuple[Path, ...]
         base = _base(folder, name, said, inside)
         _gather(base, _read(base, said, "Component"), into, (*inside, base.resolve()))
     _transform(folder, said, into)
+    _apply_transformers(folder, said, into, inside)
 
 
-def _resource(folder: Path, name: str, said: Entry, into: _Gathered, inside: tuple[Path, ...]) -> None:
-    where = f"{said.where}: resources"
+def _resource(
+    folder: Path, name: str, said: Entry, into: _Gathered, inside: tuple[Path, ...], field: str = "resources"
+) -> None:
+    where = f"{said.where}: {field}"
     check_name(name, where)
     path = folder / name
     if not path.exists():
@@ -152,6 +155,22 @@ def _transform(folder: Path, said: Entry, into: _Gathered) -> None:
     set_replicas(said, configuration, resources)
     set_images(said, configuration, resources)
     apply_replacements(said, folder, resources)
+
+
+def _apply_transformers(folder: Path, said: Entry, into: _Gathered, inside: tuple[Path, ...]) -> None:
+    """Apply the transformers under `transformers`, each an object with its settings; kustomize runs them after its own.
+
+    Raises: ConfigError for any except the ReplacementTransformer. The others do the same as a field of a kustomization, or are plugins.
+    """
+    given = _Gathered()
+    for name in said.texts("transformers"):
+        _resource(folder, name, said, given, inside, field="transformers")
+    for each in given.resources:
+        where = f"{each.origin}: {each.id}"
+        if (each.tree.get("apiVersion"), each.tree["kind"]) != ("builtin", "ReplacementTransformer"):
+            raise ConfigError(f"{where} is not supported as a transformer. Use `kubectl kustomize`")
+        settings = {"replacements": each.tree.get("replacements")}
+        apply_replacements(Entry(settings, where), folder, into.resources)
 
 
 def _add_hashes(resources: Resources) -> None:

@@ -21,11 +21,11 @@ _VERSIONS: Final = {"Kustomization": "kustomize.config.k8s.io/v1beta1", "Compone
 _TEXTS: Final = frozenset({"apiVersion", "kind", "namespace", "namePrefix", "nameSuffix"})
 _LISTS: Final = frozenset({
     "resources", "bases", "components", "labels", "images", "imageTags", "replicas", "patches", "patchesStrategicMerge", "patchesJson6902",
-    "replacements", "configMapGenerator", "secretGenerator", "configurations",
+    "replacements", "transformers", "configMapGenerator", "secretGenerator", "configurations",
 })  # fmt: skip
 _MAPS: Final = frozenset({"metadata", "commonLabels", "commonAnnotations", "generatorOptions", "sortOptions"})
 _ELSEWHERE: Final = frozenset({
-    "openapi", "vars", "crds", "helmGlobals", "helmCharts", "helmChartInflationGenerator", "generators", "transformers", "validators",
+    "openapi", "vars", "crds", "helmGlobals", "helmCharts", "helmChartInflationGenerator", "generators", "validators",
     "inventory", "buildMetadata",
 })  # fmt: skip
 
