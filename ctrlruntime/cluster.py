@@ -107,7 +107,10 @@ class Cluster:
         self.gate.distrust(self.cache.contents())
 
     def unfenced_client(self) -> Client:
-        """Return a direct client whose writes need no leadership, for leader election, Events and reviews only."""
+        """Return a direct client whose writes need no leadership.
+
+        Use it for leader election, Events and reviews only.
+        """
         observers = CallObservers(origin="unfenced", cluster=self.name)
         return APIClient(self._unfenced, self.mapper, self.scheme, observers=observers, cluster=self.name)
 
@@ -137,7 +140,10 @@ class Cluster:
         recorder.event(subject, type="Warning", reason="DecodeFailed", action="Decode", note=str(found.error))
 
     async def start(self) -> None:
-        """Run the cache and the recorders until cancelled. For a cluster outside a manager."""
+        """Run the cache and the recorders until cancelled.
+
+        Only for a cluster outside a manager.
+        """
         async with anyio.create_task_group() as group:
             group.start_soon(self._run_recorders)
             await self.cache.run()

@@ -274,6 +274,7 @@ def remove_finalizer(obj: Object, finalizer: str) -> bool:
 
 
 def contains_finalizer(obj: Object, finalizer: str) -> bool:
+    """Return whether the object has this finalizer."""
     return finalizer in obj.metadata.finalizers
 
 
@@ -315,7 +316,9 @@ async def create_or_update(
 async def create_or_patch(
     client: Client, kind: type[T], key: ObjectKey, mutate: Mutate[T] | None = None, *, reader: Reader | None = None
 ) -> tuple[T, OperationResult]:
-    """Like create_or_update, but send only the difference as merge patches, and write the status too.
+    """Create the object, or send only the difference as merge patches.
+
+    Like `create_or_update`, but it also writes the status.
 
     A merge patch replaces lists completely and has no conflict detection: two writers of one list overwrite each other.
     """

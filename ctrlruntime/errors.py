@@ -85,7 +85,10 @@ class CtrlError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StatusCause:
-    """One cause of a failure: a machine-readable `reason`, a `message`, and the JSON path of the `field`."""
+    """One cause of a failure.
+
+    It has a machine-readable `reason`, a `message`, and the JSON path of the `field`.
+    """
 
     reason: str = ""
     message: str = ""
@@ -168,7 +171,10 @@ class APIStatusError(CtrlError):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the server requests to wait (Retry-After header, else `details.retryAfterSeconds`), or None."""
+        """The seconds that the server requests to wait, or None.
+
+        From the header Retry-After, else from `details.retryAfterSeconds`.
+        """
         if self._retry_after is not None:
             return self._retry_after
         seconds = _whole(self.details.get("retryAfterSeconds"))
@@ -186,7 +192,10 @@ class APIStatusError(CtrlError):
 
     @staticmethod
     def from_response(code: int, body: bytes, *, retry_after: float | None = None) -> APIStatusError:
-        """Return the error for an HTTP response, with a Status, with other text, or without a body."""
+        """Return the error for an HTTP response.
+
+        Its body is a Status, other text, or empty.
+        """
         status: Any = None
         with contextlib.suppress(ValueError, RecursionError):
             status = json.loads(body)
@@ -235,7 +244,10 @@ class Unauthorized(APIStatusError):
 
 
 class Forbidden(APIStatusError):
-    """403: the caller lacks the permission; the message names verb, resource and scope."""
+    """403: the caller lacks the permission.
+
+    The message names verb, resource and scope.
+    """
 
     default_code = 403
 
@@ -259,7 +271,10 @@ class NotAcceptable(APIStatusError):
 
 
 class Conflict(APIStatusError):
-    """409: the object changed since it was read, or another field manager owns a field (see `causes`)."""
+    """409: the object changed since it was read, or another manager owns a field.
+
+    `causes` has the fields and their managers.
+    """
 
     default_code = 409
 
@@ -341,7 +356,9 @@ class UnknownReason(APIStatusError):
 
 
 class TransportError(CtrlError):
-    """The response is missing or incomplete: the connection was refused, reset or lost.
+    """The response is missing or incomplete.
+
+    The connection was refused, reset or lost.
 
     Whether a write took effect is unknown.
     """
@@ -360,7 +377,10 @@ class AnswerTooLargeError(TransportError):
 
 
 class ConfigError(CtrlError):
-    """A kubeconfig, flag or option cannot be used; the message has the cause and a fix."""
+    """A kubeconfig, flag or option cannot be used.
+
+    The message has the cause and a fix.
+    """
 
     @classmethod
     def unreadable(cls, where: object, error: OSError | UnicodeError) -> Self:
@@ -373,7 +393,10 @@ class ConfigError(CtrlError):
 
 
 class NoConfigError(ConfigError):
-    """No configuration was found: no flag, no KUBECONFIG, no pod, and no ~/.kube/config."""
+    """No configuration was found.
+
+    Neither a flag, KUBECONFIG, a pod's service account nor ~/.kube/config has one.
+    """
 
 
 class NotRegisteredError(CtrlError):
@@ -385,7 +408,9 @@ class NoMatchError(CtrlError):
 
 
 class DecodeError(CtrlError):
-    """An object from the server does not match the class; the message names the fields.
+    """An object from the server does not match the class.
+
+    The message names the fields.
 
     `raw` has the bytes of the object.
     """
@@ -396,7 +421,10 @@ class DecodeError(CtrlError):
 
 
 class GenerateError(CtrlError):
-    """A class cannot become a manifest; the message has the module, class and field, and a fix."""
+    """A class cannot become a manifest.
+
+    The message has the module, class and field, and a fix.
+    """
 
 
 class PatchError(CtrlError):
@@ -419,7 +447,9 @@ class CacheSyncTimeoutError(CacheError):
 
 
 class StaleReadError(CacheError):
-    """The cache may lack an own write, and the live read failed; `__cause__` is its error.
+    """The cache may lack an own write, and the live read failed.
+
+    `__cause__` is the error of the live read.
 
     It is transient: a reconcile that raises it is retried with backoff.
 
@@ -434,11 +464,14 @@ class StaleReadError(CacheError):
 
 
 class NotCachedError(CacheError):
-    """The kind or object is outside the scope of this cache (namespaces, selectors, policy)."""
+    """The kind or object is outside the scope of this cache.
+
+    The scope consists of namespaces, selectors and a policy.
+    """
 
 
 class ObjectNotCachedError(NotFound, NotCachedError):
-    """The object is not in a cache with a restricted scope, but may exist in the API server.
+    """The object is outside the scope of this cache, but may exist.
 
     The message has the scope of the cache, and how to read the object live.
     """
@@ -460,7 +493,10 @@ class LeaderElectionLostError(CtrlError):
 
 
 class FencedError(CtrlError):
-    """A write was rejected by the fence, because this process may no longer be the leader."""
+    """The fence rejected a write.
+
+    This process may no longer be the leader.
+    """
 
 
 class AlreadyOwnedError(CtrlError):

@@ -29,7 +29,9 @@ Obj = TypeVar("Obj", bound=Object)
 
 
 class Snapshot(Generic[T]):
-    """One version of an object: its bytes, its metadata and, after the first use, the decoded object.
+    """One version of an object: its bytes and its metadata.
+
+    It keeps the decoded object after the first use.
 
     The decoded object is shared by the predicates and handlers of a subscription, so change only a copy. Raises on use: DecodeError.
     """
@@ -75,7 +77,10 @@ class CreateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class UpdateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """An object was updated, or is delivered again by a resync, with two equal versions."""
+    """An object was updated, or a resync delivers it again.
+
+    After a resync both versions are equal.
+    """
 
     old_snapshot: Snapshot[T]
     new_snapshot: Snapshot[T]
@@ -124,13 +129,19 @@ class DeleteEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class GenericEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """An event from outside the API for an object, such as a call of another system or a timer."""
+    """An event for an object from outside the API.
+
+    For example a call of another system, or a timer.
+    """
 
     snapshot: Snapshot[T]
 
     @staticmethod
     def of(obj: Obj) -> GenericEvent[Obj]:
-        """Return the event for an object in its current state; later changes have no effect."""
+        """Return the event for an object in its current state.
+
+        Later changes of the object have no effect.
+        """
         return GenericEvent(Snapshot.of(obj.to_json(), type(obj).from_json))
 
     @property

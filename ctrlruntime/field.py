@@ -65,7 +65,9 @@ def _text_schema(cls: Any, serialize: Any, **schema: Any) -> CoreSchema:
 
 
 class Quantity:
-    """A number with a unit suffix: ``Quantity("500m")``, ``Quantity("1.5Gi")``, ``Quantity(3)``.
+    """A number with a unit suffix.
+
+    For example ``Quantity("500m")``, ``Quantity("1.5Gi")`` or ``Quantity(3)``.
 
     Compares and hashes by amount (``Quantity("1") == Quantity("1000m") == 1``). ``text`` is the given text; ``canonical()`` is the form
     that the API server writes. Raises: ValueError for text that is not a quantity.
@@ -135,7 +137,10 @@ class Quantity:
             self._amount = _rounded(_EXACT.scaleb(number, _DECIMAL_EXPONENTS[suffix]))
 
     def canonical(self) -> str:
-        """Return the form that the API server writes: no fraction, the largest possible suffix, the same family of suffixes."""
+        """Return the form that the API server writes.
+
+        It has no fraction and the largest possible suffix of the same family.
+        """
         return _canonical(self.amount, self.format)
 
     @property
@@ -377,12 +382,18 @@ class Time(datetime):
     @classmethod
     @override
     def now(cls, tz: tzinfo | None = None) -> Self:
-        """Return the current time, by default in UTC, cut to the precision of the JSON form."""
+        """Return the current time, by default in UTC.
+
+        It is cut to the precision of the JSON form.
+        """
         return super().now(tz or UTC).cut()
 
     @classmethod
     def of(cls, moment: datetime) -> Self:
-        """Return an aware datetime as this type, in UTC, cut to the precision of the JSON form."""
+        """Return an aware datetime as this type, in UTC.
+
+        It is cut to the precision of the JSON form.
+        """
         if moment.tzinfo is None:
             raise ValueError(f"{moment!r} has no time zone; use datetime.now(UTC) or .replace(tzinfo=UTC)")
         if type(moment) is cls:
@@ -469,7 +480,10 @@ class Time(datetime):
 
 
 class MicroTime(Time):
-    """A moment in UTC, written as RFC 3339 with six digits of fraction, as Leases and Events require."""
+    """A moment in UTC with microseconds, as Leases and Events require.
+
+    It is written as RFC 3339 with six digits of fraction.
+    """
 
     __slots__ = ()
 

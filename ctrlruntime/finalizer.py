@@ -41,7 +41,9 @@ class Finalizers(Generic[T]):
         self._finalizers[name] = finalizer
 
     async def reconcile(self, client: Client, obj: T) -> None:
-        """Add missing finalizers to `obj`, or run them if it is being deleted, and write the result.
+        """Add missing finalizers to `obj`, or run them if it is being deleted.
+
+        The result is written.
 
         If a finalizer raises, it stays on the object, and the others still run. The status is written first, because the object may no
         longer exist after its last finalizer. Both writes detect conflicts.

@@ -81,7 +81,9 @@ class EnqueueRequestForObject:
 
 
 def enqueue_requests_from_map_func(function: MapFunction[T, R]) -> EventHandler[R, T]:
-    """Return a handler that enqueues the requests that `function` returns for the object of an event.
+    """Return a handler that enqueues what `function` returns.
+
+    `function` maps the object of an event to requests.
 
     For an update, the function is called with the old and with the new state. The same request is enqueued once for each event. If the
     function raises for one state, the requests of the other are still enqueued.
@@ -97,7 +99,9 @@ def enqueue_request_for_owner(
     is_namespaced: Callable[[], Awaitable[bool]] | None = None,
     only_controller_owner: bool = False,
 ) -> EventHandler[Request, Any]:
-    """Return a handler that enqueues the owners of kind `owner` in the ownerReferences of an object, in any version of the kind.
+    """Return a handler that enqueues the owners of kind `owner`.
+
+    They are those in the ownerReferences of an object, in any version of the kind.
 
     As in controller-runtime, the uid of the reference is ignored. A dependent of an earlier owner of the same name enqueues the current
     one, whose reconciler can compare uids with `has_owner`.
@@ -111,7 +115,9 @@ def enqueue_request_for_owner(
 
 
 def enqueue_request_for_tracked_owner(owner: type[Object]) -> EventHandler[Request, Any]:
-    """Return a handler that enqueues the tracked owner of an object (`set_tracked_owner`), in any namespace.
+    """Return a handler that enqueues the tracked owner of an object.
+
+    `set_tracked_owner` sets it. It can be in any namespace.
 
     Raises: NotRegisteredError if `owner` is not a kind.
     """

@@ -175,7 +175,10 @@ class ListType(Marker):
 
 
 class ListMap(Marker):
-    """A list of objects with these key fields (JSON or Python names): `ListMap("name")`, `ListMap("port", "protocol")`."""
+    """A list of objects with these key fields.
+
+    By JSON or Python names: `ListMap("name")`, `ListMap("port", "protocol")`.
+    """
 
     __slots__ = ("keys",)
 
@@ -226,7 +229,9 @@ class MinProperties(Marker):
 
 @dataclass(frozen=True, slots=True)
 class OLMDescriptor(Marker):
-    """The display of a field of spec or status in a console of the Operator Lifecycle Manager. It is not in the schema.
+    """How a console of the Operator Lifecycle Manager shows a field.
+
+    The field is in spec or status. This is not in the schema.
 
     Each field directly below spec and status has a descriptor, and so has each deeper field with a single value. Its name is the name of
     the field, its description that of the field. A deeper object has one only with this marker.
@@ -393,7 +398,9 @@ def rbac(
     namespace: str = "",
     role_name: str = "",
 ) -> Callable[[_T], _T]:
-    """Declare the permissions of a reconciler (class or function): `@rbac(groups="apps", resources="deployments", verbs="get;list")`.
+    """Declare the permissions of a reconciler, a class or a function.
+
+    For example `@rbac(groups="apps", resources="deployments", verbs="get;list")`.
 
     Lists are texts with semicolons, or sequences. The core group is "". Raises: ValueError for a rule without verbs, or with neither
     resources nor URLs.

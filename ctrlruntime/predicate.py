@@ -161,7 +161,9 @@ class ResourceVersionChangedPredicate(Predicate[Any]):
 
 
 class GenerationChangedPredicate(Predicate[Any]):
-    """Drops updates that do not change the spec, such as those of status, labels or annotations.
+    """Drops updates that do not change the spec.
+
+    For example those of status, labels or annotations.
 
     They do not increase the generation. Do not use it for kinds without a generation (ConfigMap, Secret and others): it drops all their
     updates.

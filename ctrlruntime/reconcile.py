@@ -13,7 +13,10 @@ from ctrlruntime.rest.fence import current_actor
 
 
 class Request(msgspec.Struct, frozen=True, order=True):
-    """The object to reconcile: `namespace` (empty for a cluster-scoped kind), `name`, and `cluster` ("" is the manager's own)."""
+    """The object to reconcile: `namespace`, `name` and `cluster`.
+
+    The namespace of a cluster-scoped object is empty, and the cluster of the manager is "".
+    """
 
     namespace: str
     name: str
@@ -60,7 +63,7 @@ R_contra = TypeVar("R_contra", default=Request, contravariant=True)
 
 
 class Reconciler(Protocol[R_contra]):
-    """Moves the actual state one step towards the desired state of the object in `request`.
+    """Moves the actual state of an object towards its desired state.
 
     A reconciler is level-triggered: it does not receive the event, reads the current state, and may run at any time. A plain `def` runs in
     a thread of its controller. `async def` runs on the event loop and must not block it.

@@ -142,7 +142,9 @@ class EventRecorder:
         note: str,
         related: Object | None = None,
     ) -> None:
-        """Record that `action` was taken on `obj` for `reason`, both short words in CamelCase (Create, Created).
+        """Record that `action` was taken on `obj` for `reason`.
+
+        Both are short words in CamelCase (Create, Created).
 
         note: text for people, cut after 1 KiB.
         related: another object that took part.
@@ -174,7 +176,9 @@ class EventRecorder:
                 self._overflow(f"{self._capacity} Events wait to be written")
 
     async def run(self, *, flush_within: float = 2.0) -> None:
-        """Write Events until cancelled; then write the remaining ones, for at most `flush_within` seconds.
+        """Write Events until cancelled.
+
+        Then write the remaining ones, for at most `flush_within` seconds.
 
         The remaining ones are queued Events, retries, and counts of series.
         """
@@ -203,7 +207,9 @@ class EventRecorder:
             self._give_up_rest()
 
     async def flush(self) -> None:
-        """Write what is due: queued Events, and series without a recent event or last written half an hour ago.
+        """Write the queued Events and the series that are due.
+
+        A series is due if it has no recent event, or was last written half an hour ago.
 
         `run` calls it. Call it yourself if you record without `run`, one call at a time.
         """

@@ -63,7 +63,9 @@ class Scheme:
         return gvk in self._classes or self._find_builtin(gvk) is not None
 
     def gvk_for(self, kind: type[Object] | Object) -> GroupVersionKind:
-        """Return the kind of a class or object (for Unstructured and metadata-only classes always).
+        """Return the kind of a class or object.
+
+        Unstructured and metadata-only classes need not be registered.
 
         Raises: NotRegisteredError.
         """
@@ -97,7 +99,10 @@ class Scheme:
         return self.class_for(GroupVersionKind.parse(document.api_version, document.kind)).from_json(raw)
 
     def versions_of(self, group: str, kind: str) -> tuple[str, ...]:
-        """Return the versions with a class for a kind, built-in ones included, sorted by name."""
+        """Return the versions of a kind that have a class, sorted by name.
+
+        Built-in versions are included.
+        """
         versions = {name.version for name in self._classes if (name.group, name.kind) == (group, kind)}
         for module_group, version in MODULES:
             if module_group == group and self._find_builtin(GroupVersionKind(group, version, kind)) is not None:

@@ -218,10 +218,12 @@ NOTHING = LabelSelector(is_nothing=True)
 
 
 def equals(key: str, value: str) -> LabelSelector:
+    """Match objects whose label has this value."""
     return LabelSelector((Requirement(key, "=", (value,)),))
 
 
 def in_(key: str, values: Iterable[str]) -> LabelSelector:
+    """Match objects whose label has one of the values."""
     return LabelSelector((Requirement(key, "in", tuple(values)),))
 
 
@@ -231,10 +233,12 @@ def not_in(key: str, values: Iterable[str]) -> LabelSelector:
 
 
 def exists(key: str) -> LabelSelector:
+    """Match objects that have the label."""
     return LabelSelector((Requirement(key, "exists"),))
 
 
 def not_exists(key: str) -> LabelSelector:
+    """Match objects that do not have the label."""
     return LabelSelector((Requirement(key, "!"),))
 
 
@@ -258,7 +262,9 @@ _TREE_OPERATORS: Mapping[str, Operator] = {"In": "in", "NotIn": "notin", "Exists
 
 
 def from_label_selector(tree: Mapping[str, Any] | None) -> LabelSelector:
-    """Return the selector for a LabelSelector document (`matchLabels`, `matchExpressions`).
+    """Return the selector for a LabelSelector document.
+
+    It has `matchLabels` and `matchExpressions`.
 
     As in Kubernetes, None matches nothing and an empty document everything.
 
@@ -418,11 +424,17 @@ class FieldSelector:
     terms: tuple[FieldTerm, ...] = ()
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Return whether the fields (`{"metadata.name": …}`) match; a missing field is empty."""
+        """Return whether the fields match; a missing field is empty.
+
+        `fields` has the form `{"metadata.name": …}`.
+        """
         return all((fields.get(term.path, "") == term.value) is not term.negated for term in self.terms)
 
     def exact(self, path: str) -> str | None:
-        """Return the value that the selector requires for `path`, or None if it requires no single value."""
+        """Return the value that the selector requires for `path`, or None.
+
+        None means that it requires no single value.
+        """
         for term in self.terms:
             if term.path == path and not term.negated:
                 return term.value
@@ -449,7 +461,9 @@ def from_fields(fields: Mapping[str, str]) -> FieldSelector:
 
 
 def parse_fields(text: str) -> FieldSelector:
-    r"""Return the selector of a `fieldSelector` query parameter; a backslash escapes `\`, `,` and `=` in a value.
+    r"""Return the selector of a `fieldSelector` query parameter.
+
+    A backslash escapes `\`, `,` and `=` in a value.
 
     Raises:
         ValueError: the text is not a selector; the message is that of the API server.

@@ -169,7 +169,10 @@ class Kind(Generic[T, R]):
         self._task = _spawn(lambda: self._take(subscription), f"source {self._subscriber}/{self.kind.__name__}")
 
     async def warm(self) -> None:
-        """Start the informer of the kind, without events, so that the kind is cached when this source starts. Raises: NotRegisteredError."""
+        """Start the informer of the kind, without events.
+
+        The kind is then cached when this source starts. Raises: NotRegisteredError.
+        """
         if not self._is_used:
             (await self._informers.subscribe(self.kind, name=self._subscriber)).stop()
 
@@ -350,7 +353,9 @@ class Channel(Generic[T, R]):
 
 
 class Func(Generic[R]):
-    """Runs an async function `(queue)` as a task until it returns or the controller stops.
+    """Runs an async function `(queue)` as a task.
+
+    It runs until it returns or the controller stops.
 
     If the function raises, the error is logged and it is called again after a delay. A run that is longer than the longest delay resets the
     delay. `clock` measures that in seconds. Use it for timers, message queues and other sources that know their requests.

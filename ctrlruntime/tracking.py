@@ -47,7 +47,10 @@ def set_tracked_owner(owner: Object, obj: Object) -> None:
 
 
 def tracking_labels(owner: Object) -> dict[str, str]:
-    """Return the labels that select the tracked dependents: `client.list(kind, labels=tracking_labels(owner))`."""
+    """Return the labels that select the tracked dependents of an owner.
+
+    For example `client.list(kind, labels=tracking_labels(owner))`.
+    """
     return {tracking_label(gvk_for(owner)): owner.metadata.uid}
 
 

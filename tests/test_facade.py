@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,30 @@ print(json.dumps(sorted(sys.modules)))
     assert not loaded & {"aiohttp", "kubernetes_asyncio", "cryptography", "yaml"}
     kinds = {name for name in loaded if name.startswith("ctrlruntime.api.") and name.count(".") > 2}
     assert kinds <= {"ctrlruntime.api.meta.v1"}
+
+
+def documented(name: str, value: object) -> Iterator[tuple[str, str | None]]:
+    """Yield what a name of the package leads to, and its docstring: functions, classes with their methods, the names of modules."""
+    if inspect.ismodule(value):
+        for each in getattr(value, "__all__", ()):
+            yield from documented(f"{name}.{each}", getattr(value, each))
+        return
+    if not str(getattr(value, "__module__", "")).startswith("ctrlruntime") or not (
+        inspect.isclass(value) or inspect.isroutine(value)
+    ):
+        return
+    yield name, value.__doc__
+    for each, member in list(vars(value).items()) if inspect.isclass(value) else ():
+        function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+        if not each.startswith("_") and inspect.isfunction(function) and function.__doc__ is not None:
+            yield f"{name}.{each}", function.__doc__
+
+
+@pytest.mark.parametrize("module", ["ctrlruntime", "ctrlruntime.testing", "ctrlruntime.operatorlib"])
+def test_public_names_have_a_docstring_with_a_short_summary(module):
+    found = dict(documented(module, importlib.import_module(module)))
+
+    assert len(found) > 10
+    assert [name for name, text in found.items() if text is None] == []
+    summaries = {name: inspect.cleandoc(text).split("\n")[0] for name, text in found.items()}
+    assert {name: text for name, text in summaries.items() if len(text) > 80} == {}

@@ -33,12 +33,15 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or only the version for the core group, as in the apiVersion of objects."""
+        """`group/version` as in objects; for the core group, only the version."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_kind(self) -> str:
-        """The kind without its version, as in logs and metrics: `Deployment.apps`, and `Pod` for the core group."""
+        """The kind without its version, as in logs and metrics.
+
+        For example `Deployment.apps`, and `Pod` for the core group.
+        """
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @classmethod
@@ -98,7 +101,7 @@ class OLMAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OLM:
-    """The presentation of a kind in a catalog and a console of the Operator Lifecycle Manager."""
+    """How catalogs and consoles of the Operator Lifecycle Manager show a kind."""
 
     display_name: str = ""
     """The display name; empty: the words of the kind."""

@@ -12,7 +12,10 @@ import msgspec
 
 
 class ObjectKey(Protocol):
-    """The key of an object for a client: `namespace` (empty for a cluster-scoped kind) and `name`."""
+    """The key of an object: `namespace` and `name`.
+
+    The namespace of a cluster-scoped object is empty.
+    """
 
     @property
     def namespace(self) -> str: ...
@@ -22,7 +25,10 @@ class ObjectKey(Protocol):
 
 
 class NamespacedName(NamedTuple):
-    """A plain hashable key; prints as `namespace/name`, or `name` for a cluster-scoped object."""
+    """A plain hashable key, printed as `namespace/name`.
+
+    For a cluster-scoped object, it is printed as `name`.
+    """
 
     namespace: str
     name: str

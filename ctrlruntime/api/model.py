@@ -327,7 +327,9 @@ class Model(BaseModel):  # noqa: PLW1641 - mutable, so unhashable: `ctrlruntime.
         return _encode_json(self.to_dict())
 
     def to_apply_dict(self) -> dict[str, Any]:
-        """Return the fields that the code assigned, or whose value is not their default; a null only of `Nullable` fields.
+        """Return the fields to apply: those with an assigned or non-default value.
+
+        A field that is None is included only if it is `Nullable`.
 
         Raises: as to_dict.
         """

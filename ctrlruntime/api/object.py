@@ -243,7 +243,9 @@ def _info(cls: type[Object]) -> KindInfo | None:
 
 
 class Unstructured(Object):
-    """An object of a kind without a class: typed metadata, other fields by JSON name: `obj["spec"]["size"]`.
+    """An object of a kind without a class.
+
+    The metadata is typed. Other fields have their JSON names: `obj["spec"]["size"]`.
 
     `Unstructured.of("v1", "ConfigMap")` is the class of one kind, for reads and watches. `Unstructured.from_dict({...})` can have any kind.
     """
@@ -288,7 +290,10 @@ class Unstructured(Object):
         return name in self.content
 
     def get_path(self, *path: str | int, default: Any = None) -> Any:
-        """Return the value at a path of names and list positions, or `default` if it does not exist."""
+        """Return the value at a path, or `default` if it does not exist.
+
+        The path consists of names and list positions.
+        """
         value: Any = self.content
         for step in path:
             try:
@@ -328,7 +333,9 @@ def _in_this_module(namespace: dict[str, Any]) -> None:
 
 
 class PartialObjectMetadata(Object):
-    """An object's apiVersion, kind and metadata; other fields are dropped when it is read.
+    """An object's apiVersion, kind and metadata.
+
+    Other fields are dropped when the object is read.
 
     Patch or delete it; an update would remove the other fields. `PartialObjectMetadata.of(apps.Deployment)` is the class for one kind.
     """

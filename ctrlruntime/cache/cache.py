@@ -197,7 +197,9 @@ class Cache:
         }
 
     def check(self) -> None:
-        """Raise UnhealthyError with the kinds that had no activity for `stale_after`, and the causes.
+        """Raise UnhealthyError if a kind had no activity for `stale_after`.
+
+        The error names these kinds and the causes.
 
         A reconnect counts as activity. Safe in any thread. The manager's readiness probe calls it.
         """
@@ -268,7 +270,9 @@ class Cache:
         self._namespaces.remove(name)
 
     async def select_namespaces(self, labels: Labels | None) -> None:
-        """Cache the namespaces with these labels instead of those of the previous selector.
+        """Cache the namespaces with these labels, and no others.
+
+        This replaces the previous selector.
 
         None: none.
 
@@ -506,7 +510,10 @@ class Cache:
         return [entry for entry in entries if not names or entry.meta.name in names]
 
     def reads_live(self, kind: type[Any]) -> bool:
-        """Return whether a read of the kind is a live read, according to `on_missing_informer`."""
+        """Return whether a read of the kind is a live read.
+
+        `on_missing_informer` decides this.
+        """
         if self.options.on_missing_informer != "live":
             return False
         codec = self._codecs.of(kind)
@@ -516,7 +523,10 @@ class Cache:
     # --- reads that must show own writes -----------------------------------------------------------------------------
 
     def contents(self) -> Sequence[tuple[tuple[str, str], str]]:
-        """Return the (group, kind) and the namespace ("" = all others) of everything that is cached."""
+        """Return the (group, kind) and namespace of everything that is cached.
+
+        The namespace is "" for all others.
+        """
         return [
             (kind, scope.namespace)
             for kind, versions in self._versions_of.items()
@@ -533,7 +543,9 @@ class Cache:
         return [view for held in self._versions_of.get(kind, ()) for view in held.views.values()]
 
     async def view(self, kind: type[Any], namespace: str) -> tuple[KindView, str]:
-        """Return the view of a kind after the namespace has synced, and the namespace ("" for a cluster-scoped kind).
+        """Wait until the namespace has synced; return the view and the namespace.
+
+        The namespace is "" for a cluster-scoped kind.
 
         Raises: as `get`.
         """
@@ -578,7 +590,9 @@ class Cache:
         return self._items(codec, informer, store, space, labels, fields, limit, version)
 
     def whole_object(self, kind: GroupVersionKind, namespace: str, name: str) -> bytes | None:
-        """Return an object's JSON as the server sent it (without managedFields), or None if it is not cached completely.
+        """Return an object's JSON as the server sent it, or None.
+
+        The JSON has no managedFields. The result is None if the object is not cached completely.
 
         Any cached version of the kind is used. Starts no informer.
         """

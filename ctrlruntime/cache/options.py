@@ -120,7 +120,10 @@ class CacheOptions:
         object.__setattr__(self, "by_object", dict(self.by_object))
 
     def for_kind(self, kind: ByObject | None) -> CacheOptions:
-        """Return the options for one kind, without those that `scopes` combines by namespace."""
+        """Return the options for one kind.
+
+        Options that `scopes` combines by namespace are not included.
+        """
         own = kind or ByObject()
 
         def pick(name: str) -> Any:

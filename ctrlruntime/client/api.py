@@ -318,7 +318,10 @@ class APIClient:
         dry_run: bool,
         subresource: str = "",
     ) -> T:
-        """Send the whole object to its path, or to a subresource, and update it from the response."""
+        """Send the whole object, and update it from the response.
+
+        It is sent to its path, or to a subresource.
+        """
         codec = self._codecs.for_object(obj)
         codec.refuse_metadata_only("updated")
         key = codec.key(obj)
@@ -368,7 +371,10 @@ class APIClient:
     async def write_subresource_body(
         self, verb: str, method: str, obj: object, subresource: str, body: T, params: WriteParams, *, dry_run: bool
     ) -> T:
-        """Send another kind (Scale, Eviction, TokenRequest) to a subresource of `obj`, with the name of `obj`."""
+        """Send an object of another kind to a subresource of `obj`.
+
+        The kind is Scale, Eviction or TokenRequest, for example. It gets the name of `obj`.
+        """
         codec, inner = self._codecs.for_object(obj), self._codecs.for_object(body)
         key = codec.key(obj)
         resource, namespace = await self._placed(codec.gvk, key.namespace, key.name)

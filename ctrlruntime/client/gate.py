@@ -141,7 +141,10 @@ class Gate:
         return self.open(gvk, namespace, WHOLE)
 
     def distrust(self, contents: Iterable[tuple[Kind, str]]) -> None:
-        """Compare each of these kinds and namespaces ("": all) before the next read of it, because another process wrote until now."""
+        """Compare these kinds with the server before the next read of each.
+
+        Use it if another process wrote until now. A namespace of "" means all namespaces.
+        """
         for kind, namespace in contents:
             self.marks.unknown(kind, self.marks.open(kind, namespace, WHOLE, self._clock()))
 
@@ -154,13 +157,18 @@ class Gate:
     # --- reads -------------------------------------------------------------------------------------------------------
 
     def is_idle(self, gvk: GroupVersionKind) -> bool:
-        """Return whether reads of this kind need not wait for any write, which is the usual case."""
+        """Return whether reads of this kind wait for no write.
+
+        This is the usual case.
+        """
         return not self.marks.has(gvk.group, gvk.kind)
 
     async def wait_until_visible(
         self, gvk: GroupVersionKind, view: InformerView, namespace: str, name: str | None = None
     ) -> bool:
-        """Wait until `view` contains the writes before this call: to a key, or (name None) in a namespace ("": all).
+        """Wait until `view` contains the writes before this call.
+
+        `name` None waits for all writes in the namespace, and "" for those in all namespaces.
 
         Return False on timeout; then read live. Raises: StaleReadError if the outcome of a write is unknown and the server does not
         respond.
@@ -251,7 +259,7 @@ class Gate:
         )
 
     def pending(self, kind: Kind, namespace: str, name: str) -> str:
-        """Return the write that a read of this key would wait for, as text; empty for none."""
+        """Return the write that a read of this key would wait for, or ""."""
         waiting = [
             mark
             for mark in self.marks.needed(kind, namespace, name)

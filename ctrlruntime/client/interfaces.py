@@ -138,7 +138,10 @@ class WatchEvent(NamedTuple, Generic[T]):
 
 
 class Reader(Protocol):
-    """Reads objects: from the cache (the manager's client) or from the API server (`api_reader`, a direct client)."""
+    """Reads objects from the cache or from the API server.
+
+    The manager's client reads from the cache. `api_reader` and direct clients read from the API server.
+    """
 
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         """Return the object at `key`.
@@ -176,14 +179,17 @@ class Reader(Protocol):
 
 
 class SubresourceClient(Protocol):
-    """Reads and writes one subresource of objects, such as `status`, `scale` or `eviction`."""
+    """Reads and writes a subresource, such as `status`, `scale` or `eviction`."""
 
     async def get(self, obj: object, body: type[T]) -> T:
         """Return the subresource of `obj` as `body`, for example `autoscaling.v1.Scale`."""
         ...
 
     async def create(self, obj: object, body: T, *, dry_run: bool = False, field_owner: str = "") -> T:
-        """Create `body` at the subresource of `obj` (an Eviction, a TokenRequest, a Binding), and return the response."""
+        """Create `body` at the subresource of `obj`, and return the response.
+
+        `body` is an Eviction, a TokenRequest or a Binding.
+        """
         ...
 
     async def update(

@@ -65,7 +65,7 @@ class _Fixed:
 
 
 def merge_from(base: Model, *, optimistic_lock: bool = False) -> Patch:
-    """Return a JSON merge patch with the difference between `base` and the patched object.
+    """Return a JSON merge patch from `base` to the patched object.
 
     `base` is read at once, so you may change the same object afterwards. Lists are replaced completely (RFC 7386). With `optimistic_lock`
     the patch has the base's resourceVersion, and fails with Conflict if the object changed since.
@@ -79,10 +79,16 @@ def merge_patch(change: Mapping[str, Any]) -> Patch:
 
 
 def json_patch(operations: Sequence[Mapping[str, Any]]) -> Patch:
-    """Return a JSON patch (RFC 6902), for example `[{"op": "replace", "path": "/spec/size", "value": 3}]`."""
+    """Return a JSON patch (RFC 6902).
+
+    An operation looks like `[{"op": "replace", "path": "/spec/size", "value": 3}]`.
+    """
     return _Fixed(JSON_PATCH, msgspec.json.encode(list(operations)))
 
 
 def strategic_merge_patch(change: Mapping[str, Any]) -> Patch:
-    """Return a strategic merge patch, which merges lists by the keys that Kubernetes defines. Only for built-in kinds."""
+    """Return a strategic merge patch.
+
+    It merges lists by the keys that Kubernetes defines. Only built-in kinds support it.
+    """
     return _Fixed(STRATEGIC, msgspec.json.encode(change))

@@ -97,7 +97,10 @@ class _NamespacedReader:
 
 
 def dry_run(client: Client) -> Client:
-    """Return a client that sends all writes with dry_run: the server validates them and stores nothing."""
+    """Return a client that sends all writes with dry_run.
+
+    The server validates them and stores nothing.
+    """
     return _Filling(client, {"dry_run": True})
 
 
@@ -107,7 +110,10 @@ def with_field_owner(client: Client, owner: str) -> Client:
 
 
 def with_field_validation(client: Client, validation: FieldValidation) -> Client:
-    """Return a client that sets the field validation of writes. Apply is always strict."""
+    """Return a client that sets the field validation of writes.
+
+    Apply is always strict.
+    """
     return _Filling(client, {"field_validation": validation})
 
 

@@ -90,7 +90,9 @@ def serving(calls: Calls) -> Generator[None]:
 
 
 def blocking(awaitable: Awaitable[T]) -> T:
-    """Wait in a plain `def reconcile` for the result of an async call: `blocking(client.get(Memcached, request))`.
+    """Wait in a plain `def reconcile` for the result of an async call.
+
+    For example `blocking(client.get(Memcached, request))`.
 
     Returns its result or raises its error. Raises: RuntimeError outside the thread in which a controller runs a plain reconcile, TypeError
     if it cannot be awaited, asyncio.CancelledError if the reconcile is cancelled meanwhile.

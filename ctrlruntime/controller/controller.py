@@ -63,7 +63,10 @@ _ABANDON_INTERVAL = 1.0  # and the longest time between two of them, in seconds
 
 
 class Watch(Generic[R]):
-    """A handle of one source of a controller: wait for it, or stop it while the controller continues."""
+    """A handle of one source of a controller.
+
+    Wait for it, or stop it while the controller continues.
+    """
 
     def __init__(self, source: Source[R]) -> None:
         self.source = source
@@ -83,7 +86,10 @@ class Watch(Generic[R]):
         return f"{self.source!r} ({state})"
 
     async def stop(self) -> None:
-        """Stop the source. Requests in the queue are still reconciled. May be called twice."""
+        """Stop the source.
+
+        Requests in the queue are still reconciled. You can call it twice.
+        """
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -210,12 +216,15 @@ class Controller(Generic[R]):
 
     @property
     def running(self) -> Mapping[R, float]:
-        """The requests that are being reconciled, with the seconds since the start of each."""
+        """The requests that are being reconciled, with the seconds since their start."""
         now = self._clock()
         return {request: now - run.started for request, run in self._running.items()}
 
     def reconciles(self) -> tuple[Reconcile[R], ...]:
-        """Return the running reconciles, with triggers, duration, and the line at which each waits. Call it on the event loop."""
+        """Return the running reconciles.
+
+        Each has its triggers, its duration, and the line at which it waits. Call it on the event loop.
+        """
         now = self._clock()
         return tuple(
             Reconcile(
@@ -238,7 +247,10 @@ class Controller(Generic[R]):
 
     @property
     def left_behind(self) -> tuple[R, ...]:
-        """The requests whose reconcile ignored its cancellation at the stop and may still run."""
+        """The requests that may still be reconciled after the stop.
+
+        Their reconcile ignored its cancellation.
+        """
         return tuple(self._left_behind)
 
     @property
@@ -260,7 +272,10 @@ class Controller(Generic[R]):
         return watch
 
     async def warmup(self) -> None:
-        """Prepare for leadership according to `enable_warmup` and `warm_caches`; no worker runs."""
+        """Prepare for leadership; no worker runs.
+
+        `enable_warmup` and `warm_caches` decide what is prepared.
+        """
         if self._stop_requested.is_set():
             return
         if self.options.enable_warmup:
@@ -292,7 +307,9 @@ class Controller(Generic[R]):
                 await self._end()
 
     async def stop(self, grace: float | None = 30.0) -> None:
-        """Stop: start no new reconcile, give running ones `grace` seconds (None: no limit), then cancel them.
+        """Start no new reconcile, and wait for those that run.
+
+        After `grace` seconds (None: no limit) they are cancelled.
 
         A reconcile that ignores its cancellation is logged and abandoned. A second call with a shorter grace period shortens it.
         """

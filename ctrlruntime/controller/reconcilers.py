@@ -34,7 +34,9 @@ def as_reconciler(
     kind: type[T],
     reconciler: ObjectReconciler[T] | Callable[[T], Awaitable[Result | None] | Result | None],
 ) -> Reconciler[Request]:
-    """Return a reconciler of requests that reads the object and passes it to `reconciler`.
+    """Return a reconciler of requests that passes the object to `reconciler`.
+
+    It reads the object first.
 
     An object that no longer exists is skipped. A plain `def` runs in a thread. Raises: TypeError if `reconciler` is not a reconciler.
     """

@@ -33,14 +33,19 @@ class ReconcileTimeoutError(CtrlError):
 
 
 class ReconcilePanicError(CtrlError):
-    """A reconcile raised an error that is not an Exception and does not end the process.
+    """A reconcile raised an error that is not an Exception.
+
+    The error does not end the process.
 
     `__cause__` has it.
     """
 
 
 class ReconcileCancelledError(CtrlError):
-    """A reconcile was cancelled, but not by its timeout or a stop: its own task, or something it awaited, was cancelled."""
+    """A reconcile was cancelled, but not by its timeout or a stop.
+
+    Its own task, or something that it awaited, was cancelled.
+    """
 
 
 class Deadline:

@@ -32,7 +32,10 @@ JITTER: Final = 0.2
 
 
 class LockClient(Protocol):
-    """The part of a client that `become` uses: it reads live, and its writes need no leadership."""
+    """The part of a client that `become` uses.
+
+    It reads live, and its writes need no leadership.
+    """
 
     async def get(self, kind: type[T], key: ObjectKey) -> T: ...
 

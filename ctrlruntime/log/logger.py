@@ -36,7 +36,9 @@ class Logger:
         return Logger(f"{self.name}.{name}" if self.name else name, self._fields, self._verbosity)
 
     def v(self, verbosity: int) -> Logger:
-        """Return a logger whose info and debug lines need at least this verbosity (1 is debug).
+        """Return a logger whose info and debug lines have this verbosity.
+
+        1 is debug. A line is written if the log has at least this verbosity.
 
         Raises: ValueError below 0.
         """
@@ -89,7 +91,9 @@ def get_logger(name: str = "") -> Logger:
 
 
 def bind(**fields: object) -> Sequence[Token[object]]:
-    """Add fields to every line of the running context, including structlog's own loggers.
+    """Add fields to every line of the running context.
+
+    This includes the lines of structlog's own loggers.
 
     Pass the tokens to `unbind`.
 
@@ -109,7 +113,10 @@ def unbind(tokens: Sequence[Token[object]]) -> None:
 
 @contextlib.contextmanager
 def bound(**fields: object) -> Generator[None]:
-    """Add fields to every line inside the block, including tasks and threads started there."""
+    """Add fields to every line inside the block.
+
+    This includes the lines of tasks and threads that are started there.
+    """
     tokens = bind(**fields)
     try:
         yield

@@ -74,7 +74,10 @@ class Options:
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the --zap-… flags to a parser; pass the parsed arguments to `Options.from_args`."""
+    """Add the --zap-… flags to a parser.
+
+    Pass the parsed arguments to `Options.from_args`.
+    """
     group = parser.add_argument_group("logging")
     group.add_argument(
         "--zap-devel",

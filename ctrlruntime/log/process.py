@@ -20,7 +20,9 @@ if TYPE_CHECKING:  # structlog is imported by `setup`, not by `import ctrlruntim
 def setup(
     options: Options | None = None, *, stream: TextIO | None = None, processors: Sequence[Processor] = ()
 ) -> None:
-    """Set the form of the log for the whole process: this package, structlog's loggers and the standard library's.
+    """Configure logging for the whole process.
+
+    This includes this package, structlog's loggers and those of the standard library.
 
     stream: None is stderr.
     processors: structlog processors, `processor(logger, method, event_dict)`. Each returns the event_dict with its changes, or raises

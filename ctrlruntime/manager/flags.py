@@ -51,7 +51,9 @@ class Flags:
     metrics_cert_key: str = "tls.key"
 
     def get_config(self) -> Config:
-        """Return the configuration of the cluster: flag, KUBECONFIG, pod, ~/.kube/config, in this order.
+        """Return the configuration of the cluster.
+
+        From the flag, KUBECONFIG, the pod or ~/.kube/config, in this order.
 
         An invalid configuration ends the process with code 1 and one line with the cause. `ctrl.get_config(flags.kubeconfig,
         flags.context)` raises ConfigError instead.
@@ -65,14 +67,20 @@ class Flags:
             sys.exit(1)
 
     def election(self, options: LeaderElection | None) -> LeaderElection | None:
-        """Return the leader election options with the flags applied: None without `--leader-elect`."""
+        """Return the leader election options, or None without `--leader-elect`.
+
+        The flags are applied to them.
+        """
         if options is None or not self.leader_elect:
             return None
         namespace = self.leader_election_namespace
         return replace(options, namespace=namespace) if namespace else options
 
     def cache(self, options: CacheOptions | None) -> CacheOptions | None:
-        """Return the cache options with the namespaces of WATCH_NAMESPACE (a comma-separated list), if it is set."""
+        """Return the cache options with the namespaces of WATCH_NAMESPACE.
+
+        The variable is a comma-separated list. If it is not set, the options are unchanged.
+        """
         namespaces = [name.strip() for name in self.environ.get("WATCH_NAMESPACE", "").split(",") if name.strip()]
         if not namespaces or (options is not None and options.namespaces):
             return options

@@ -77,7 +77,10 @@ ANSWER_WITHIN: Final = 4.0
 
 
 class Manager:
-    """Runs controllers and other runnables for one cluster. Create it with `new_manager`."""
+    """Runs controllers and other runnables for a cluster.
+
+    Create it with `new_manager`.
+    """
 
     def __init__(
         self,
@@ -246,7 +249,9 @@ class Manager:
             )
 
     def add(self, runnable: Runnable | Callable[[], Awaitable[None]] | Cluster) -> None:
-        """Run something with the manager: a Runnable, an async function (needs leadership), or another Cluster.
+        """Run something with the manager.
+
+        A Runnable, an async function (which needs leadership), or another Cluster.
 
         After the start it runs at once. Raises: TypeError, ConfigError for a duplicate cluster or a controller name in use, RuntimeError
         while the manager is stopping.
@@ -274,7 +279,9 @@ class Manager:
                 self._waiting_for_warmup.append(accepted)
 
     def discover(self, package: str) -> None:
-        """Import a package, register its kinds, and call `setup_with_manager(mgr)` of each module that has one.
+        """Import a package, and register its kinds.
+
+        Then call `setup_with_manager(mgr)` of each module that has one.
 
         It includes sub-packages, in the order of dotted names, except `__main__` and tests. Raises: ConfigError for a package or module
         that cannot be imported, and for a `setup_with_manager` with the wrong signature.
@@ -513,7 +520,9 @@ class Manager:
         return asyncio.ensure_future(self._side.run(run))
 
     async def run_on_main_loop(self, factory: Callable[[], Awaitable[T]], /, *, timeout: float | None = None) -> T:
-        """Run the awaitable that `factory` creates on the manager's main event loop, and return its result.
+        """Run an awaitable on the manager's main event loop.
+
+        `factory` creates it there. Returns its result.
 
         HTTP handlers use it, because they run on the second event loop.
 
@@ -739,7 +748,9 @@ def new_manager(
     secure_metrics: SecureMetrics | None = None,
     server_limits: ServerLimits = DEFAULT_LIMITS,
 ) -> Manager:
-    """Return a manager for the cluster of `config` (ours, or a kubernetes_asyncio `Configuration`).
+    """Return a manager for the cluster of `config`.
+
+    `config` is a `ctrl.Config`, or a `Configuration` of kubernetes_asyncio.
 
     Args:
         config: the cluster and the credential.

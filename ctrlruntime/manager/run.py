@@ -34,7 +34,9 @@ def exit_at_once(code: int) -> None:
 
 
 async def run_until_signal(manager: Manager, *, exit_now: Callable[[int], object] = exit_at_once) -> None:
-    """Run a manager; the first SIGTERM or SIGINT stops it, the second ends the process with code 1, also while code blocks the event loop.
+    """Run a manager until SIGTERM or SIGINT.
+
+    A second signal ends the process with code 1, also while code blocks the event loop.
 
     A process whose event loop is blocked when the grace is over ends with code 1. Raises: what the manager raises.
     """
@@ -83,7 +85,9 @@ class _Insistence:
 
 
 def run(manager: Manager, *, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> NoReturn:
-    """Run a manager until a signal, then leave the process: code 0 after a planned stop, 1 (and a line on stderr for each) after failures.
+    """Run a manager until a signal, then exit the process.
+
+    The exit code is 0 after a planned stop, and 1 after failures, with a line on stderr for each.
 
     `loop_factory` makes the main event loop, e.g. `uvloop.new_event_loop`; without one it is asyncio's own. What the process holds now is taken
     from the garbage collector (`gc.freeze`): it stays, and looking at it again stops the loop for a tenth of a second each time. Raises: what

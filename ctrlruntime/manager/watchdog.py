@@ -27,7 +27,9 @@ BEATS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watchdog:
-    """Limits for code that blocks the event loop: a warning with the stack, then the end of leadership. Times are seconds.
+    """Limits for code that blocks the event loop, in seconds.
+
+    First a warning with the stack is logged, then leadership ends.
 
     Raises: ConfigError for invalid times.
     """

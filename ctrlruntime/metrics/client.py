@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class ClientMetrics:
-    """Plain counters, written by the gate and the loop detector of the cluster on one event loop."""
+    """Plain counters of a cluster's client.
+
+    The gate and the loop detector write them on one event loop.
+    """
 
     __slots__ = ("cluster", "loops", "read_fallbacks", "read_wait_seconds", "read_waits", "redundant_writes")
 

@@ -20,7 +20,10 @@ class LeaderMetrics:
 
 
 class FenceMetrics:
-    """Counts writes that the fence rejected, by controller ("" is a caller outside controllers). Safe in any thread."""
+    """Counts the writes that the fence rejected, by controller.
+
+    The controller is "" for other callers. Safe in any thread.
+    """
 
     __slots__ = ("_counts", "_lock")
 

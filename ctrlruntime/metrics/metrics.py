@@ -50,7 +50,9 @@ class Metrics(Counters):
         self._registry = registry
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
-        """Return the body of a scrape and its content type, in the format of an Accept header.
+        """Return the body of a scrape and its content type.
+
+        The Accept header selects the format.
 
         Safe in any thread.
         """

@@ -27,7 +27,10 @@ class RestMetrics:
             return dict(self._throttled)
 
     def waited(self, seconds: float, reason: str, host: str) -> None:
-        """Add the time that a request waited before it was sent, for a "connection" or for the client's own "rate" limit."""
+        """Add the time that a request waited before it was sent.
+
+        It waited for a "connection", or for the client's own "rate" limit.
+        """
         key = (reason, host)
         with self._lock:
             self._waited[key] = self._waited.get(key, 0.0) + seconds

@@ -16,7 +16,7 @@ OTHER_PRIORITIES: Final = "exceeded_cardinality_limit"
 
 
 class QueueState(NamedTuple):
-    """The state of a queue: ready keys by priority, and the work time of each key in work."""
+    """The ready keys of a queue by priority, and the work time of its others."""
 
     ready: Mapping[int, int]
     in_work: tuple[float, ...]
@@ -47,7 +47,10 @@ class QueueMetrics:
         self._shared_label: tuple[str, ...] = ()
 
     def watch(self, state: Callable[[], QueueState]) -> None:
-        """Read gauges from `state`. It is called at each scrape, perhaps in another thread."""
+        """Read gauges from `state` at each scrape.
+
+        This can happen in another thread.
+        """
         self._state = state
 
     def state(self) -> QueueState:

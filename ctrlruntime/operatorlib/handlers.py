@@ -56,7 +56,10 @@ def set_owner_annotations(owner: Object, obj: Object) -> None:
 
 
 def enqueue_request_for_annotation(owner: type[Object]) -> EventHandler[Request, Any]:
-    """Return a handler that enqueues the owner in the annotations of an object; for an update the old and the new owner."""
+    """Return a handler that enqueues the owner in an object's annotations.
+
+    For an update it enqueues the old and the new owner.
+    """
     return _Annotated(owner)
 
 
@@ -109,7 +112,9 @@ class _Pausable(EventHandler[R, T]):
 
 
 class InstrumentedEnqueueRequestForObject(EnqueueRequestForObject):
-    """Enqueues the object, and exports its creation time as the metric `resource_created_at_seconds` until it is deleted.
+    """Enqueues the object, and exports its creation time as a metric.
+
+    The metric `resource_created_at_seconds` exists until the object is deleted.
 
     `registry` is the manager's (`mgr.metrics.registry`). Two handlers with one registry share the metric.
     """

@@ -44,7 +44,9 @@ def is_paused(snapshot: Snapshot[Any], key: str) -> bool:
 
 
 class PausePredicate(Predicate[Any]):
-    """Drops events of objects that an annotation pauses; for an update, the new object.
+    """Drops events of objects that an annotation pauses.
+
+    For an update, the annotation of the new object counts.
 
     Raises: ValueError for an invalid key.
     """
@@ -61,7 +63,10 @@ class PausePredicate(Predicate[Any]):
 
 
 class NoGenerationPredicate(Predicate[Any]):
-    """Passes only updates of kinds without a generation, for `GenerationChangedPredicate() | NoGenerationPredicate()`."""
+    """Passes only updates of kinds without a generation.
+
+    Use it as `GenerationChangedPredicate() | NoGenerationPredicate()`.
+    """
 
     @override
     def update(self, event: UpdateEvent[Any], /) -> bool:
@@ -69,7 +74,9 @@ class NoGenerationPredicate(Predicate[Any]):
 
 
 class DependentPredicate(Predicate[Any]):
-    """For objects that an operator creates: drops their creation and updates of only the status, passes deletions and other updates.
+    """A predicate for objects that an operator creates.
+
+    It drops their creation and updates of only the status. It passes deletions and other updates.
 
     Both versions are compared as JSON, without decoding into a class.
     """

@@ -18,7 +18,9 @@ _PROXY: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
 def proxy_variables(environ: Mapping[str, str] = os.environ) -> list[EnvVar]:
-    """Return the proxy of this process as variables of a container, each in upper and in lower case.
+    """Return the proxy of this process as variables of a container.
+
+    Each is set in upper and in lower case.
 
     OLM sets them on an operator's Deployment in clusters with a proxy; programs differ in the case that they read.
     """

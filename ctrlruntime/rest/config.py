@@ -248,7 +248,9 @@ class Config:
 
     @classmethod
     def from_configuration(cls, configuration: Any, *, environ: Mapping[str, str] = os.environ) -> Config:
-        """Return the Config for a `Configuration` of kubernetes_asyncio or of the official client, by its attributes.
+        """Return the Config for a `Configuration` of another client.
+
+        Of kubernetes_asyncio or of the official client, by its attributes.
 
         The object is still used for its token: later changes of `api_key` and its refresh hook apply. Raises: ConfigError.
         """
@@ -296,7 +298,9 @@ def get_config(
     service_account: str = SERVICE_ACCOUNT,
     now: Callable[[], float] = time.time,
 ) -> Config:
-    """Find a configuration: `kubeconfig`, else $KUBECONFIG, else the pod's service account, else ~/.kube/config.
+    """Find a configuration of a cluster.
+
+    From `kubeconfig`, else $KUBECONFIG, else the pod's service account, else ~/.kube/config.
 
     The first existing one is used; an error in it is raised. With a `context` the service account is ignored. Raises: NoConfigError if none
     exists, ConfigError if it cannot be used.

@@ -74,7 +74,10 @@ class RESTMapper:
         )
 
     async def resource_for(self, gvk: GroupVersionKind) -> APIResource:
-        """Return the resource of a kind. Raises: NoMatchError, APIStatusError, TransportError."""
+        """Return the resource of a kind.
+
+        Raises: NoMatchError, APIStatusError, TransportError.
+        """
 
         async def find(known: _Known) -> APIResource | None:
             served = await self._served(known, gvk.group, gvk.version)
@@ -83,7 +86,10 @@ class RESTMapper:
         return await self._find(gvk, find, lambda known: _no_kind(known, gvk))
 
     async def kind_for(self, gvr: GroupVersionResource) -> GroupVersionKind:
-        """Return the kind of a resource (by its plural). Raises: NoMatchError, APIStatusError, TransportError."""
+        """Return the kind of a resource, by its plural.
+
+        Raises: NoMatchError, APIStatusError, TransportError.
+        """
 
         async def find(known: _Known) -> APIResource | None:
             served = await self._served(known, gvr.group, gvr.version)
@@ -111,7 +117,9 @@ class RESTMapper:
         return (await self.resource_for(gvk)).namespaced
 
     async def ask_again(self, gvk: GroupVersionKind) -> APIResource:
-        """Return the current resource of a kind from the server, for a caller with a reason to doubt the cached one.
+        """Return the resource of a kind, read from the server again.
+
+        For a caller with a reason to doubt the cached one.
 
         The server is queried at most once in `no_match_ttl` seconds for each group. Raises: as `resource_for`.
         """
@@ -122,7 +130,9 @@ class RESTMapper:
         return await self.resource_for(gvk)
 
     def invalidate(self, group: str | None = None) -> None:
-        """Drop the cached data of `group` (None: of all), so that the next call reads it from the server.
+        """Drop the cached data of `group`, or of all groups if it is None.
+
+        The next call reads it from the server.
 
         Call it when discovery has changed: a CRD was installed, or the server responded with 404 for a resource's path.
         """

@@ -220,7 +220,9 @@ class Environment:
         return self._running().add_user(name, groups)
 
     def install_crds(self, crds: Source | Iterable[Source], *, timeout: float = 10.0) -> list[str]:
-        """Create or update CRDs from documents, files or folders, wait until each is served, and return their names.
+        """Create or update CRDs, and wait until each is served.
+
+        They are documents, files or folders. Returns their names.
 
         Documents of other kinds are skipped. `timeout`: seconds.
 

@@ -44,7 +44,9 @@ async def eventually(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> T:
-    """Call `check` every `interval` seconds until it returns a true value, and return that.
+    """Call `check` until it returns a true value, and return that.
+
+    It is called every `interval` seconds.
 
     `check` is a function or a coroutine function. A false value (None, an empty list) and any exception mean "not yet". A check that only
     asserts ends with ``return True``.

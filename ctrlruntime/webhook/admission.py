@@ -49,7 +49,9 @@ class AdmissionHandler(Protocol):
 
 
 class Admission:
-    """An admission webhook: `mgr.webhook_server.register("/mutate-sidecar-pod", Admission(handler))`.
+    """An admission webhook with a handler.
+
+    For example `mgr.webhook_server.register("/mutate-sidecar-pod", Admission(handler))`.
 
     cached_kinds: kinds that the handler reads from the cache. Reviews wait for them, and get a 503 if they do not sync in time.
     recover_panic: False raises exceptions in the HTTP server, for debugging.
@@ -156,7 +158,9 @@ class Admission:
 
 
 def multi_mutating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFunction:
-    """Return a handler that runs mutating handlers in order, each with the object of the previous one.
+    """Return a handler that runs mutating handlers in order.
+
+    Each gets the object of the previous one.
 
     The first rejection ends it; its response has no patches.
     """
@@ -190,7 +194,9 @@ def multi_mutating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFunc
 
 
 def multi_validating(*handlers: AdmissionHandler | HandlerFunction) -> HandlerFunction:
-    """Return a handler that runs validating handlers in order; the first rejection is the response.
+    """Return a handler that runs validating handlers in order.
+
+    The first rejection is the response.
 
     Raises (when it runs): PatchError if a handler returns patches.
     """

@@ -58,7 +58,10 @@ def unauthenticated(error: str = "") -> TokenResponse:
 
 
 class TokenAuthentication:
-    """Responds to TokenReviews with an async function from TokenRequest to TokenResponse."""
+    """Responds to TokenReviews with an async function.
+
+    The function takes a TokenRequest and returns a TokenResponse.
+    """
 
     kind: EndpointKind = "token authentication"
     body_limit: int = BODY_LIMIT

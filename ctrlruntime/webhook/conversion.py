@@ -55,7 +55,9 @@ class _Spoke:
 
 
 class Conversion(Generic[H]):
-    """Conversion between the versions of one kind: `Conversion(GameV1).spoke(GameV1alpha1, to_hub=up, from_hub=down)`.
+    """Conversion between the versions of one kind.
+
+    For example `Conversion(GameV1).spoke(GameV1alpha1, to_hub=up, from_hub=down)`.
 
     The hub should be the stored version, so that stored objects have all fields. A converter receives an object and returns a new one of
     the other version. Metadata is copied. New metadata (`ObjectMeta(annotations=…)`) adds labels and annotations. The metadata of the
@@ -124,7 +126,9 @@ class Conversion(Generic[H]):
         return result
 
     def convert_raw(self, raw: bytes, version: str) -> bytes:
-        """Return the JSON of an object in `version`, with the metadata that the API server requires.
+        """Return the JSON of an object in `version`.
+
+        It has the metadata that the API server requires.
 
         Raises: ConversionError, also for an object that has this version; DecodeError.
         """
@@ -239,7 +243,10 @@ class ConversionEndpoint:
         self._conversions[hub.group, hub.kind] = conversion
 
     async def answer(self, body: bytes, *, content_type: str = JSON, timeout: float | None = None) -> bytes:
-        """Return the response to a review: all objects converted, or a failure that names the object."""
+        """Return the response to a review.
+
+        Either all objects are converted, or it is a failure that names the object.
+        """
         if problem := content_type_error(content_type):
             return self.refuse(400, problem)
         try:

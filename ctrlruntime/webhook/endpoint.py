@@ -26,7 +26,10 @@ class NotReadyError(CtrlError):
 
 
 class Endpoint(Protocol):
-    """Responds to reviews. Every error becomes a response; only NotReadyError is raised."""
+    """Responds to reviews.
+
+    Every error becomes a response. Only NotReadyError is raised.
+    """
 
     panics: int
     """The number of handlers that raised an unexpected error."""

@@ -19,7 +19,9 @@ __all__ = ["FieldError", "invalid"]
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """The error of one field: `reason` (a cause type of the API), the path of the `field` in JSON, and the whole `message`.
+    """The error of one field.
+
+    `reason` is a cause type of the API, `field` is the path in JSON, and `message` is the whole text.
 
     Create one with a function for its type: `FieldError.required("spec.selector", "an empty selector matches nothing")`.
     """

@@ -207,7 +207,10 @@ class Registration:
 
 
 def default_path(kind: type[Object], *, mutating: bool) -> str:
-    """Return kubebuilder's path: `/mutate-myapp-example-com-v1-game`; for the core group `/mutate--v1-pod`."""
+    """Return kubebuilder's path of a webhook.
+
+    For example `/mutate-myapp-example-com-v1-game`; for the core group `/mutate--v1-pod`.
+    """
     info = kind_of(kind)
     prefix = "mutate" if mutating else "validate"
     return f"/{prefix}-{info.group.replace('.', '-')}-{info.version}-{info.kind.lower()}"

@@ -109,7 +109,9 @@ def patch_response(request: AdmissionRequest, obj: Object) -> AdmissionResponse:
 
 
 def patch_response_from_raw(original: bytes, new: bytes) -> AdmissionResponse:
-    """Allow the request with `new` instead of `original` (`request.object`), both JSON.
+    """Allow the request with `new` instead of `original`, both JSON.
+
+    `original` is `request.object`.
 
     Raises: DecodeError.
     """

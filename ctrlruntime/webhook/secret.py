@@ -94,7 +94,9 @@ class SecretCertificates:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] = os.environ) -> SecretCertificates | None:
-        """Return the options from the variables that `ctrl manifests` sets without cert-manager; None without WEBHOOK_SECRET.
+        """Return the options from environment variables, or None.
+
+        `ctrl manifests` sets them if cert-manager is off. None if WEBHOOK_SECRET is not set.
 
         WEBHOOK_SECRET and POD_NAMESPACE name the Secret, WEBHOOK_SERVICE the Service. WEBHOOK_MUTATING, WEBHOOK_VALIDATING and
         WEBHOOK_DEFINITIONS are comma-separated lists. Raises: ConfigError if only some of the first three are set.

@@ -57,7 +57,10 @@ def default_cert_dir() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookOptions:
-    """Address and certificate of the webhook server: files by default, else one of `development` and `secret`."""
+    """Address and certificate of the webhook server.
+
+    The certificate comes from files by default, else from `development` or `secret`.
+    """
 
     host: str = ""
     """The address to listen on; empty: every interface, in development mode only `DevelopmentMode.host`."""
@@ -209,7 +212,9 @@ class WebhookServer:
         return self.address[1]
 
     async def start(self) -> None:
-        """Listen and serve in the background. In development mode, also register the webhooks.
+        """Listen and serve in the background.
+
+        In development mode, also register the webhooks.
 
         Raises: ConfigError for an invalid certificate or address, RuntimeError if it was started before.
         """
@@ -256,7 +261,9 @@ class WebhookServer:
         self._listener = self._address = None
 
     async def started_checker(self) -> None:
-        """A health check: the server accepts TLS, and the kinds of its webhooks are cached.
+        """Check that the server accepts TLS.
+
+        It also checks that the kinds of its webhooks are cached. Use it as a health check.
 
         Raises: the cause.
         """

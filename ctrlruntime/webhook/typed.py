@@ -44,7 +44,9 @@ _Two: TypeAlias = (
 
 
 class Defaulter(Protocol[C_contra]):
-    """Sets defaults: `async def default(self, game: Game) -> None` changes the object in place.
+    """Sets defaults: changes the object in place.
+
+    For example `async def default(self, game: Game) -> None`.
 
     It is called at create and update, maybe twice for one request; the second call must not change anything. Values may break the limits of
     their fields, which the API server checks later.

@@ -52,7 +52,10 @@ class QueueShutDownError(CtrlError):
 
 
 class Item(msgspec.Struct, Generic[R], frozen=True, gc=False):
-    """A key that was handed out, with its priority, its triggers, and the number of consecutive failures."""
+    """A key that was handed out for work.
+
+    It has its priority, its triggers, and the number of consecutive failures.
+    """
 
     key: R
     priority: int
@@ -234,7 +237,9 @@ class PriorityQueue(Generic[R]):
         rate_limited: bool = False,
         trigger: object | None = None,
     ) -> None:
-        """Add a key: now, after `after` seconds, or after the delay of the rate limiter (`rate_limited`); with both, the earlier.
+        """Add a key, at once or later.
+
+        `after` is a delay in seconds. `rate_limited` uses the delay of the rate limiter. With both, the shorter delay counts.
 
         A key in the queue keeps one entry, with the higher priority and the earlier time, and the triggers of both. Does nothing after
         `shut_down`.
@@ -451,7 +456,10 @@ class PriorityQueue(Generic[R]):
             self._tell_idlers()
 
     def forget(self, key: R) -> None:
-        """Reset the failures of the key, so that its next rate-limited add waits the first delay."""
+        """Reset the failures of the key.
+
+        Its next rate-limited add waits the first delay.
+        """
         self._limiter.forget(key)
 
     def num_requeues(self, key: R) -> int:
@@ -543,7 +551,10 @@ class PriorityQueue(Generic[R]):
         self._tell_idlers()
 
     async def wait_idle(self) -> None:
-        """Wait until no key is in work and none is ready; after `shut_down`, until none is in work."""
+        """Wait until no key is in work and none is ready.
+
+        After `shut_down`, wait until none is in work.
+        """
         while not self._is_idle():
             idler = asyncio.get_running_loop().create_future()
             self._idlers.append(idler)

@@ -86,7 +86,9 @@ class Guarded(Generic[R]):
 
 
 class ItemExponentialFailureRateLimiter(Generic[R]):
-    """Waits `base` seconds after the first failure of a key, and twice as long after each further one, up to `cap`.
+    """Doubles the delay of a key with each failure.
+
+    It waits `base` seconds after the first failure, twice as long after each further one, and at most `cap`.
 
     Raises: ValueError if base is not above 0, or cap is below base.
     """
@@ -115,7 +117,10 @@ class ItemExponentialFailureRateLimiter(Generic[R]):
 
 
 class ItemFastSlowRateLimiter(Generic[R]):
-    """Waits `fast` seconds after each of the first `max_fast_attempts` failures of a key, then `slow` seconds."""
+    """Waits `fast` seconds after the first failures of a key, then `slow`.
+
+    The first `max_fast_attempts` failures are fast.
+    """
 
     __slots__ = ("_failures", "_fast", "_max_fast_attempts", "_slow")
 
