@@ -70,7 +70,16 @@ if TYPE_CHECKING:
         set_controller_reference,
         set_owner_reference,
     )
-    from ctrlruntime.errors import AlreadyExists, APIStatusError, Conflict, Forbidden, Invalid, NotFound, TerminalError
+    from ctrlruntime.errors import (
+        AlreadyExists,
+        APIStatusError,
+        Conflict,
+        Forbidden,
+        Invalid,
+        NotFound,
+        RequeueAfter,
+        TerminalError,
+    )
     from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
     from ctrlruntime.finalizer import Finalizers
     from ctrlruntime.install import install_crds, uninstall_crds
@@ -123,6 +132,7 @@ __all__ = [
     "Reader",
     "Reconciler",
     "Request",
+    "RequeueAfter",
     "Result",
     "Runnable",
     "Scheme",
@@ -210,7 +220,16 @@ _MODULES = {
         "set_controller_reference",
         "set_owner_reference",
     ),
-    "errors": ("APIStatusError", "AlreadyExists", "Conflict", "Forbidden", "Invalid", "NotFound", "TerminalError"),
+    "errors": (
+        "APIStatusError",
+        "AlreadyExists",
+        "Conflict",
+        "Forbidden",
+        "Invalid",
+        "NotFound",
+        "RequeueAfter",
+        "TerminalError",
+    ),
     "field": ("Duration", "IntOrString", "MicroTime", "Quantity", "Time"),
     "finalizer": ("Finalizers",),
     "install": ("install_crds", "uninstall_crds"),

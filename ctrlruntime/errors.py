@@ -15,7 +15,7 @@ CtrlError
 ├── GenerateError               a class that cannot become a manifest
 ├── CacheError: CacheNotStartedError  CacheSyncTimeoutError  NotCachedError (ObjectNotCachedError  NamespaceNotCachedError: also NotFound)
 ├── LeaderElectionLostError  FencedError
-├── AlreadyOwnedError  TerminalError
+├── AlreadyOwnedError  TerminalError  RequeueAfter
 ```
 
 Each StatusReason of the API (k8s.io/apimachinery/pkg/apis/meta/v1/types.go) has a class with the same name. Catch the class. Functions such
@@ -64,6 +64,7 @@ __all__ = [
     "PatchError",
     "RequestEntityTooLarge",
     "RequestTimeoutError",
+    "RequeueAfter",
     "ServerTimeout",
     "ServiceUnavailable",
     "StaleReadError",
@@ -508,6 +509,28 @@ class TerminalError(CtrlError):
 
     It is counted and logged, and the request is not retried.
     """
+
+
+class RequeueAfter(CtrlError):
+    """Raise it to reconcile the request again in `seconds`. It is not a failure.
+
+    It has the effect of `return Result(requeue_after=seconds, reason=reason)`, for code that cannot return from the reconciler, such as a
+    helper or a finalizer. The request is not logged as an error, and its backoff starts again.
+
+    Raises:
+        TypeError, ValueError: `seconds` is not a number above 0.
+
+    """
+
+    def __init__(self, seconds: float, reason: str = "") -> None:
+        given = cast("object", seconds)
+        if not isinstance(given, (int, float)):
+            raise TypeError(f"seconds is {given!r}: give a number (for a timedelta: its total_seconds())")
+        if not seconds > 0:
+            raise ValueError(f"seconds is {seconds}: give a number above 0")
+        super().__init__(reason or f"requeue after {seconds:g} s")
+        self.seconds = seconds
+        self.reason = reason
 
 
 TRANSIENT_ERRORS: Final = (TransportError, TooManyRequests, ServiceUnavailable, InternalError, ServerTimeout, Timeout)

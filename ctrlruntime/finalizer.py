@@ -9,6 +9,7 @@ from typing import Generic, TypeAlias, TypeVar
 from ctrlruntime.api import Object
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.controllerutil import add_finalizer, contains_finalizer, remove_finalizer
+from ctrlruntime.errors import RequeueAfter
 
 T = TypeVar("T", bound=Object)
 
@@ -16,7 +17,8 @@ T = TypeVar("T", bound=Object)
 Finalizer: TypeAlias = Callable[[T], Awaitable[bool | None] | bool | None]
 """Cleans up for an object that is being deleted.
 
-Plain or async. It is retried until it does not raise.
+Plain or async. It is retried until it does not raise. If it has to wait, for a backup Job for example, it raises `RequeueAfter`, which is not
+logged as an error.
 
 Return True if you changed the object's status, which is then written. Changes before an exception are written too, such as a condition with
 the cause.
@@ -51,6 +53,7 @@ class Finalizers(Generic[T]):
         Raises:
             Conflict: The object changed since it was read.
             Exception: The error of the finalizer that failed, or an ExceptionGroup of several.
+            RequeueAfter: No finalizer failed, but some wait. It has the shortest of their times, and all reasons.
 
         """
         if obj.metadata.deletion_timestamp is None:
@@ -60,6 +63,7 @@ class Finalizers(Generic[T]):
             return
         needs_update = needs_status_update = False
         failures: dict[str, Exception] = {}
+        waits: dict[str, RequeueAfter] = {}
         for name, finalizer in self._finalizers.items():
             if not contains_finalizer(obj, name):
                 continue
@@ -68,8 +72,11 @@ class Finalizers(Generic[T]):
                 outcome = finalizer(obj)
                 changed_status = await outcome if inspect.isawaitable(outcome) else outcome
             except Exception as error:  # noqa: BLE001 - user code; the other finalizers run all the same
-                error.add_note(f"in finalizer {name}")
-                failures[name] = error
+                if isinstance(error, RequeueAfter):
+                    waits[name] = error
+                else:
+                    error.add_note(f"in finalizer {name}")
+                    failures[name] = error
                 after = obj.to_dict()
                 needs_status_update = before.pop("status", None) != after.pop("status", None) or needs_status_update
                 needs_update = before != after or needs_update
@@ -87,3 +94,6 @@ class Finalizers(Generic[T]):
             raise next(iter(failures.values()))
         if failures:
             raise ExceptionGroup(f"finalizers failed: {', '.join(failures)}", list(failures.values()))
+        if waits:
+            reasons = [f"finalizer {name}: {error}" for name, error in waits.items()]
+            raise RequeueAfter(min(error.seconds for error in waits.values()), "; ".join(reasons))

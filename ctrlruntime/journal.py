@@ -99,6 +99,9 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """"success", "error", "requeue_after", "terminal", "timeout", or another name of the controller."""
 
     error: str = ""
+    reason: str = ""
+    """What the request waits for, from `Result.reason`."""
+
     attempts: int = 0
     """The number of consecutive failures before this run."""
 

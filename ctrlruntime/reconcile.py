@@ -31,7 +31,7 @@ class Request(msgspec.Struct, frozen=True, order=True):
 class Result:
     """Tell the controller when to reconcile the request again.
 
-    Exceptions are retried with backoff. `TerminalError` is not retried.
+    Exceptions are retried with backoff. `TerminalError` is not retried. Code that cannot return a Result raises `RequeueAfter`.
     """
 
     requeue_after: float = 0.0
@@ -39,6 +39,9 @@ class Result:
 
     priority: int | None = None
     """The priority of the next reconcile. None: the priority of this one."""
+
+    reason: str = ""
+    """What the request waits for, for `ctrl why` and the debug page."""
 
     def __post_init__(self) -> None:
         seconds = cast("object", self.requeue_after)

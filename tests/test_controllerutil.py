@@ -25,7 +25,7 @@ from ctrlruntime.controllerutil import (
     set_controller_reference,
     set_owner_reference,
 )
-from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, Conflict, NotFound
+from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, Conflict, NotFound, RequeueAfter
 from ctrlruntime.field import Time
 from ctrlruntime.finalizer import Finalizers
 from ctrlruntime.patch import apply_merge_patch
@@ -500,6 +500,46 @@ async def test_several_failures_are_raised_together():
     registry.register("example.com/a", fails)
     registry.register("example.com/b", fails)
     with pytest.raises(ExceptionGroup, match=r"example\.com/a, example\.com/b"):
+        await registry.reconcile(Memory(), deleted("example.com/a", "example.com/b"))
+
+
+async def test_finalizers_that_wait_stay_without_an_error():
+    def waits(seconds, reason):
+        def finalizer(obj):
+            obj.metadata.annotations["waits-for"] = reason
+            raise RequeueAfter(seconds, reason)
+
+        return finalizer
+
+    registry = Finalizers()
+    registry.register("example.com/backup", waits(30, "the Job runs"))
+    registry.register("example.com/dns", waits(10, "the name is still served"))
+    registry.register("example.com/last", lambda obj: None)
+    obj = deleted("example.com/backup", "example.com/dns", "example.com/last")
+    client = Memory(obj)
+
+    with pytest.raises(RequeueAfter) as raised:
+        await registry.reconcile(client, obj)
+
+    assert raised.value.seconds == 10
+    assert raised.value.reason == (
+        "finalizer example.com/backup: the Job runs; finalizer example.com/dns: the name is still served"
+    )
+    assert obj.metadata.finalizers == ["example.com/backup", "example.com/dns"]
+    assert client.calls[0][1]["metadata"]["annotations"] == {"waits-for": "the name is still served"}
+
+
+async def test_a_finalizer_that_fails_is_raised_and_not_one_that_waits():
+    def waits(obj):
+        raise RequeueAfter(30)
+
+    def fails(obj):
+        raise ConnectionError("not now")
+
+    registry = Finalizers()
+    registry.register("example.com/a", waits)
+    registry.register("example.com/b", fails)
+    with pytest.raises(ConnectionError):
         await registry.reconcile(Memory(), deleted("example.com/a", "example.com/b"))
 
 

@@ -23,7 +23,7 @@ import msgspec
 from typing_extensions import TypeVar
 
 from ctrlruntime.controller.options import ControllerOptions
-from ctrlruntime.controller.reconcilers import checked, is_terminal, reconcile_of
+from ctrlruntime.controller.reconcilers import checked, is_terminal, reconcile_of, requeue_of
 from ctrlruntime.controller.running import (
     Deadline,
     Job,
@@ -450,7 +450,8 @@ class Controller(Generic[R]):
             if outcome is not None:
                 result = checked(outcome, self._reconcile)
         except Exception as raised:  # noqa: BLE001 - whatever user code raises becomes a retry
-            error = raised
+            result = requeue_of(raised)
+            error = raised if result is None else None
         except asyncio.CancelledError as raised:
             cancelled = raised
         except (KeyboardInterrupt, SystemExit):
@@ -534,6 +535,7 @@ class Controller(Generic[R]):
             seconds=seconds,
             outcome=outcome,
             error="" if error is None else f"{type(error).__name__}: {error}",
+            reason="" if result is None else result.reason,
             attempts=item.attempts,
             priority=item.priority,
             triggers=item.triggers,
@@ -551,6 +553,7 @@ class Controller(Generic[R]):
                 outcome=run.outcome,
                 durationSeconds=round(run.seconds, 6),
                 triggers=summary(run.triggers, run.omitted),
+                **({"reason": run.reason} if run.reason else {}),
             )
 
     def _failed(self, item: Item[R], error: Exception, event: str, **fields: object) -> None:

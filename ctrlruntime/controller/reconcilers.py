@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.controller.blocking import blocking
 from ctrlruntime.controller.running import is_async
-from ctrlruntime.errors import TerminalError
+from ctrlruntime.errors import RequeueAfter, TerminalError
 from ctrlruntime.frames import name_of
 from ctrlruntime.reconcile import Reconciler, Request, Result
 
@@ -75,6 +75,20 @@ def is_terminal(error: BaseException) -> bool:
         if isinstance(one, BaseExceptionGroup):
             left += cast("BaseExceptionGroup[BaseException]", one).exceptions
     return False
+
+
+def requeue_of(error: BaseException) -> Result | None:
+    """Return the result that a RequeueAfter means; None for other errors.
+
+    A group of only RequeueAfters, at any depth, means the shortest one: one of several tasks has something to do then.
+    """
+    if isinstance(error, RequeueAfter):
+        return Result(requeue_after=error.seconds, reason=error.reason)
+    if not isinstance(error, BaseExceptionGroup):
+        return None
+    results = [requeue_of(each) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+    found = [each for each in results if each is not None]
+    return min(found, key=lambda each: each.requeue_after) if len(found) == len(results) else None
 
 
 def reconcile_of(reconciler: Any) -> Callable[[Any], Any]:

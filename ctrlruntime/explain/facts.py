@@ -53,6 +53,9 @@ class Run(msgspec.Struct, kw_only=True):
     seconds: float
     outcome: str
     error: str
+    reason: str = ""
+    """What the request waits for, from `Result.reason`."""
+
     attempts: int
     """The number of consecutive failures before it."""
 
@@ -181,6 +184,7 @@ class Recent(msgspec.Struct, kw_only=True):
     seconds: float
     outcome: str
     error: str
+    reason: str = ""
     attempts: int
     triggers: list[Trigger]
     omitted: int

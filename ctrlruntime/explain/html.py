@@ -205,8 +205,8 @@ def _recent(recent: Sequence[facts.Recent], now: float) -> str:
 
 
 def _outcome(recent: facts.Recent) -> str:
-    error = f"<br><code>{escape(recent.error)}</code>" if recent.error else ""
-    return _mark(recent.outcome, is_good=not recent.error) + error
+    text = f"<br><code>{escape(recent.error or recent.reason)}</code>" if recent.error or recent.reason else ""
+    return _mark(recent.outcome, is_good=not recent.error) + text
 
 
 def _request(kind: str, request: str, controller: str) -> str:

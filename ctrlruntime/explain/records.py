@@ -46,7 +46,8 @@ def reason_of(pending: Pending[Any], history: record.History) -> str:
             f" ({last})" if last else ""
         )
     if history.wakes_at is not None:
-        return "the last run asked for it (requeue_after)"
+        waited = history.runs[-1].reason if history.runs else ""
+        return f"requeue_after of the last run{f': {waited}' if waited else ''}"
     return "a source asked for it and gave no reason"
 
 
@@ -58,6 +59,7 @@ def runs_of(history: record.History) -> list[facts.Run]:
             seconds=run.seconds,
             outcome=run.outcome,
             error=run.error,
+            reason=run.reason,
             attempts=run.attempts,
             priority=run.priority,
             cause=cause_of(run, before),
@@ -129,6 +131,7 @@ def recent_of(controller: str, kind: str, key: Hashable, run: record.Run) -> fac
         seconds=run.seconds,
         outcome=run.outcome,
         error=run.error,
+        reason=run.reason,
         attempts=run.attempts,
         triggers=triggers_of(run.triggers),
         omitted=run.omitted,

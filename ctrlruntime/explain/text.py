@@ -87,7 +87,7 @@ def _running(running: facts.Running) -> Iterator[str]:
 
 
 def _run(run: facts.Run, now: float) -> str:
-    error = f": {run.error}" if run.error else ""
+    error = f": {run.error or run.reason}" if run.error or run.reason else ""
     waited = run.started - min((trigger.seen_at for trigger in run.triggers if trigger.seen_at), default=run.started)
     after = f", {ago(waited)} after the first event" if waited >= _NOTABLE else ""
     priority = f", priority {run.priority}" if run.priority else ""

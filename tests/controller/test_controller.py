@@ -23,6 +23,7 @@ from ctrlruntime.errors import (
     Conflict,
     Invalid,
     NotRegisteredError,
+    RequeueAfter,
     TerminalError,
 )
 from ctrlruntime.journal import Journal
@@ -236,6 +237,46 @@ async def test_requeue_after_forgets_failures_and_comes_again():
         assert [await script.next() for _ in range(3)] == [A, A, A]
         await until(lambda: not controller.running)
         assert controller.queue.num_requeues(A) == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RequeueAfter(0.001, "not yet"),
+        ExceptionGroup("two", [RequeueAfter(60), ExceptionGroup("deeper", [RequeueAfter(0.001, "not yet")])]),
+    ],
+    ids=["one", "group"],
+)
+async def test_requeue_after_can_be_raised_and_is_not_a_failure(error):
+    script, metrics, journal = Script(KeyError("x"), error, None), Metrics(), Journal()
+    controller = controller_of(script, Feed(A), metrics=metrics, journal=journal)
+    with capture_logs() as logs:
+        async with running(controller):
+            assert [await script.next() for _ in range(3)] == [A, A, A]
+            await until(lambda: not controller.running)
+            assert controller.queue.num_requeues(A) == 0
+
+    assert len([line for line in logs if line["log_level"] == "error"]) == 1  # of the KeyError
+    runs = journal.history("test", A).runs
+    assert [(run.outcome, run.reason, run.error) for run in runs[1:]] == [
+        ("requeue_after", "not yet", ""),
+        ("success", "", ""),
+    ]
+
+
+async def test_requeue_after_next_to_a_failure_is_a_failure():
+    script, metrics = Script(ExceptionGroup("two", [RequeueAfter(60), KeyError("x")])), Metrics()
+    async with running(controller_of(script, Feed(A), metrics=metrics)):
+        assert [await script.next(), await script.next()] == [A, A]
+        assert metrics.controller("test").errors == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error"), [(0, ValueError), (float("nan"), ValueError), ("5", TypeError)], ids=repr
+)
+def test_requeue_after_takes_seconds(seconds, error):
+    with pytest.raises(error, match="seconds is"):
+        RequeueAfter(seconds)
 
 
 async def test_terminal_error_is_not_repeated_and_clears_the_failures():

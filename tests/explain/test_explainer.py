@@ -14,7 +14,7 @@ from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.client.observers import CallObservers, Write
 from ctrlruntime.client.unchanged import LeftOut
-from ctrlruntime.errors import TerminalError
+from ctrlruntime.errors import RequeueAfter, TerminalError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.calls import call_observer, left_out_observer
 from ctrlruntime.explain.explainer import QuestionError
@@ -163,7 +163,7 @@ async def test_after_a_success_nothing_is_due():
 
 async def test_after_requeue_after_the_next_run_has_a_time():
     async def reconcile(request):
-        return Result(requeue_after=50)
+        raise RequeueAfter(50, "the backup Job runs")
 
     async with running(Setting(reconcile)) as setting:
         setting.add(A, trigger())
@@ -171,7 +171,7 @@ async def test_after_requeue_after_the_next_run_has_a_time():
         seen = answer(setting)
 
     assert seen.next_at == pytest.approx(time.time() + 50, abs=5)
-    assert seen.next.endswith("s: the last run asked for it (requeue_after)")
+    assert seen.next.endswith("s: requeue_after of the last run: the backup Job runs")
     assert seen.queued.state == "waiting"
 
 
