@@ -95,7 +95,10 @@ def test_webhooks_are_found_by_being_there_from_below_the_folder_too(shop, monke
         (["api", "--group=webapp", "--version=1", "--kind=Cart"], "the version '1' is not one like v1"),
         (["api", "--group=webapp", "--version=v1", "--kind=cart"], "the kind 'cart' is not in PascalCase"),
         (["api", "--group=webapp", "--version=v1", "--kind=Class"], "'class' is a keyword"),
-        (["api", *CART, "--plural=Carts"], "the plural 'Carts' is not a DNS label"),
+        (
+            ["api", *CART, "--plural=Carts"],
+            "the plural 'Carts' is not a DNS label in lower case, like carts. Give another --plural",
+        ),
         (["api", "--group=apps", "--version=v1", "--kind=Deployment"], "Add --external"),
         (["api", "--group=cert-manager.io", "--version=v1", "--kind=Issuer", "--external"], "nor built in"),
         (["api", *CART, "--image=nginx", "--cluster-scoped"], "cannot be used with --cluster-scoped"),
@@ -200,7 +203,7 @@ def test_a_kubebuilder_project_is_read_and_not_written_to(tmp_path, monkeypatch)
     failed = create("api", *CART)
 
     assert failed.exit_code == 1
-    assert "kubebuilder's PROJECT file is only read: take it over first, by a first `ctrl edit`" in failed.stderr
+    assert "kubebuilder's PROJECT file cannot be changed. Create pyproject.toml with `ctrl edit`" in failed.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["PROJECT"]
 
 
