@@ -19,8 +19,8 @@ _ALLOWED: Final = "allowed"
 _COLORS: Final[Mapping[str, str]] = {"breaking": "red", "risky": "yellow", "harmless": "green"}
 _REFUSES: Final = {
     "": "",
-    "new values": " Who holds such a value keeps it until it is changed (Kubernetes 1.30 on).",
-    "updates": " Updates of existing objects are refused, too.",
+    "new values": " Existing values stay valid until they change (Kubernetes 1.30 or later).",
+    "updates": " Updates of existing objects are rejected, too.",
 }
 _WIDEST: Final = 60
 """Characters of a value that are printed; --json has the rest."""

@@ -1,4 +1,4 @@
-"""`ctrl doctor`: what is wrong, here and in the cluster, and what to do about it."""
+"""`ctrl doctor`: check the project and its deployment."""
 
 from __future__ import annotations
 
@@ -63,4 +63,4 @@ def _look_at_cluster(
     try:
         with_cluster(kubeconfig, context, work)
     except ConfigError as error:
-        tell(Check("cluster", "fail", str(error), "--local looks at this machine alone"))
+        tell(Check("cluster", "fail", str(error), "Fix the kubeconfig, or skip the cluster with --local"))
