@@ -174,7 +174,7 @@ def test_code_that_cannot_be_imported_stops_it_and_all_is_as_before(shop):
 
     assert failed.exit_code == 1
     assert (
-        "`ctrl manifests` would fail: shop.controllers.broken cannot be imported (broken.py:1): ZeroDivisionError"
+        "`ctrl manifests` would fail: cannot import shop.controllers.broken (broken.py:1): ZeroDivisionError"
         in failed.stderr
     )
     assert failed.stderr.count("\n") == 1

@@ -47,7 +47,7 @@ def test_json_has_every_step_also_of_a_deployment_that_failed(run, shop):
     assert steps[0] == {"action": "created", "apiVersion": "v1", "kind": "Namespace", "name": shop.namespace}
     assert steps[-1]["action"] == "ready"
     assert failed.exit_code == 1
-    assert json.loads(failed.stdout)["error"].startswith("the cluster does not serve ")
+    assert json.loads(failed.stdout)["error"].startswith("cannot deploy: the cluster does not serve ")
     assert {step["action"] for step in json.loads(removed.stdout)["steps"]} == {"deleted"}
 
 
@@ -59,7 +59,7 @@ def test_kinds_that_the_cluster_lacks_are_named_before_anything_is_changed(run, 
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "Certificate of cert-manager.io/v1" in refused.stderr
     assert "Issuer of cert-manager.io/v1" in refused.stderr
-    assert "install cert-manager, or switch it off: ctrl edit --no-cert-manager" in refused.stderr
+    assert "Install cert-manager, or disable it with `ctrl edit --no-cert-manager`" in refused.stderr
     assert refused.stderr.count("\n") == 1
     names = [each["metadata"]["name"] for each in server.connection.request("GET", "/api/v1/namespaces")["items"]]
     assert shop.namespace not in names
@@ -74,7 +74,7 @@ def test_an_image_that_cannot_be_had_is_told_with_the_reason(run, shop):
 
     assert failed.exit_code == 1
     assert failed.stderr.startswith(f"error: Deployment {shop.deployment} is not available after 1 s: ")
-    assert "waits: ImagePullBackOff" in failed.stderr
+    assert "is waiting: ImagePullBackOff" in failed.stderr
     assert "example.com/no:v1" in failed.stderr
     assert failed.stdout.splitlines()[-1].startswith(f"waiting Deployment {shop.deployment}: 0 of 1 replicas available")
 
@@ -88,7 +88,7 @@ def test_a_crash_loop_is_told_with_the_last_lines_of_the_log(run, shop):
     run("undeploy", "--yes")
 
     assert failed.exit_code == 1
-    assert "crashes again and again (exit code 3, " in failed.stderr
+    assert "keeps crashing (exit code 3, " in failed.stderr
     assert failed.stderr.endswith("\n  one\n  two: boom\n")
     checks = {check["name"]: check["status"] for check in json.loads(doctor.stdout)}
     assert (checks["deployment"], checks["restarts"]) == ("fail", "warn")

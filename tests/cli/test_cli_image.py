@@ -105,7 +105,7 @@ def test_a_name_that_is_none_is_refused(project):
     done = run("--image", "Shop!")
 
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "is not a name of an image" in done.stderr
+    assert "is not valid. Use [REGISTRY/]NAME[:TAG] in lower case" in done.stderr
 
 
 def test_an_unknown_tool_is_wrong_usage(project):

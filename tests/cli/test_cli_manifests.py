@@ -169,7 +169,7 @@ BAD_INPUT = {
         "same = lambda game: game\n"
         "def setup(mgr):\n    conversion = ctrl.webhook.Conversion(Game).spoke(Later, to_hub=same, from_hub=same)\n"
         f"    {WEBHOOK}.with_conversion(conversion).complete()"),
-        r"bad.Third: version v3 of Game is missing in its conversion, which has v1, v2; add .spoke\(Third,",
+        r"bad.Third: version v3 of Game is missing in its conversion, which has v1, v2. Add .spoke\(Third,",
     ),
     "certificates from two places": (
         "OPTIONS = ctrl.webhook.WebhookOptions(development=ctrl.webhook.DevelopmentMode(), cert_dir='/x')",
@@ -179,7 +179,7 @@ BAD_INPUT = {
         "@ctrl.rbac(urls='/metrics', verbs='get', namespace='ops')\nasync def reconcile(request): ...",
         r'@rbac\(urls="/metrics", verbs="get", namespace="ops"\) has URLs .* Remove namespace=',
     ),
-    "a module that raises": ("raise RuntimeError('no token')", r"bad cannot be imported \(bad.py:2\): RuntimeError: no token"),
+    "a module that raises": ("raise RuntimeError('no token')", r"cannot import bad \(bad.py:2\): RuntimeError: no token"),
     "a setup that raises": ("def setup(mgr):\n    raise KeyError('TOKEN')", r"setup failed \(bad.py:3\): KeyError: 'TOKEN'"),
 }  # fmt: skip
 
@@ -351,7 +351,7 @@ def test_a_package_is_imported_from_the_folder_the_settings_name(project):
     (project / "src").mkdir()
     (project / name).rename(project / "src" / name)
 
-    assert run("manifests").stderr.startswith(f"error: module {name} does not exist: ")
+    assert run("manifests").stderr.startswith(f"error: module {name} does not exist. ")
 
     with (project / "pyproject.toml").open("a") as file:
         file.write('source-dir = "src"\n')

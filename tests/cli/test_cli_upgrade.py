@@ -116,9 +116,7 @@ def test_a_dirty_work_tree_is_refused(project):
     answer = run()
 
     assert answer.exit_code == 1
-    assert answer.stderr == (
-        "error: the work tree has changes that are not committed (main.py); commit or stash them first\n"
-    )
+    assert answer.stderr == ("error: the work tree has uncommitted changes (main.py). Commit or stash them first\n")
 
 
 def test_outside_git_it_takes_force(project):
@@ -149,7 +147,7 @@ def test_a_project_of_a_newer_version_is_refused(project, monkeypatch):
     answer = run()
 
     assert answer.exit_code == 1
-    assert "install ctrlruntime 0.0.1 or newer" in answer.stderr
+    assert "Install 0.0.1 or newer" in answer.stderr
 
 
 def test_a_fresh_project_has_nothing_to_upgrade(tmp_path):

@@ -65,7 +65,7 @@ async def _reason_to_keep(client: Client, named: Named) -> str:
             count = await _count(client, named)
             if count == "0":
                 return ""
-            return f"it has {count} objects. To delete it and them, run `kubectl delete crd {named.name}`"
+            return f"it has {count} object{'' if count == '1' else 's'}. To delete it and them, run `kubectl delete crd {named.name}`"
         case _:
             return ""
 
