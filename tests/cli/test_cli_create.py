@@ -53,7 +53,7 @@ def test_a_kind_is_added_and_no_file_of_a_person_is_changed(shop):
         "changed pyproject.toml",
     ]
     assert done.stdout.splitlines()[-3:] == [
-        "Next: give Cart its fields in shop/api, say what happens in shop/controllers",
+        "Next: add the fields of Cart in shop/api, and implement its controller in shop/controllers",
         "  ctrl manifests",
         "  pytest",
     ]
@@ -68,7 +68,7 @@ def test_another_version_says_which_one_is_stored(shop):
     done = create("api", "--group=webapp", "--version=v2", "--kind=Cart")
 
     assert done.exit_code == 0, done.output
-    assert "Cart is stored in v1; to store it in v2, move `storage=True` to that class." in done.stdout
+    assert "Cart is stored in v1. To store it in v2, move `storage=True` to that class." in done.stdout
     assert "--version v1 --kind Cart --conversion --spoke v2" in done.stdout
     assert not (shop / "shop/controllers/v2").exists()
     assert "storage=True" not in (shop / "shop/api/v2/cart.py").read_text()

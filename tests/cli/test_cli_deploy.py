@@ -127,7 +127,7 @@ def test_stale_manifests_are_a_warning_and_with_strict_an_error(run, shop):
     warned = run("deploy", "--dry-run")
     refused = run("deploy", "--dry-run", "--strict")
 
-    stale = f"stale: config/crd/bases/{shop.group}_carts.yaml; run `ctrl manifests`"
+    stale = f"stale: config/crd/bases/{shop.group}_carts.yaml. Run `ctrl manifests`"
     assert (warned.exit_code, warned.stderr) == (0, f"warning: {stale}\n")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert refused.stderr == f"error: {stale}, or deploy without --strict\n"
@@ -141,7 +141,7 @@ def test_a_package_that_cannot_be_loaded_does_not_keep_from_deploying(run, shop)
     warned = run("deploy", "--dry-run")
 
     assert warned.exit_code == 0, warned.stderr
-    assert warned.stderr.startswith("warning: whether the manifests are stale is not known: ")
+    assert warned.stderr.startswith("warning: cannot check whether the manifests are stale: ")
 
 
 def test_an_overlay_is_deployed_and_undeployed_by_its_name(run, shop):

@@ -102,7 +102,7 @@ def test_what_is_so_already_is_said(project):
 
     again = run("edit", "--metrics")
 
-    assert (again.exit_code, again.stdout) == (0, "nothing to change: the settings are so already\n")
+    assert (again.exit_code, again.stdout) == (0, "nothing to change: the settings already have these values\n")
 
 
 def test_multigroup_waits_for_no_classes(project):

@@ -79,7 +79,8 @@ def test_a_built_in_kind_needs_no_module_and_has_no_descriptions():
     assert answer.exit_code == 0
     assert "FIELD: template <PodTemplateSpec>" in answer.stdout
     assert (
-        answer.stderr == "note: built-in kinds have no descriptions here; kubectl explain asks the cluster for them\n"
+        answer.stderr
+        == "note: built-in kinds have no descriptions here. Run kubectl explain to get them from a cluster\n"
     )
 
 

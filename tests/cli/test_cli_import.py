@@ -102,7 +102,7 @@ def test_a_kind_is_chosen(crd: Path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("kind: Deployment\n", "(only Deployment). Pass the file of a CRD"),
+        ("kind: Deployment\n", "the file has no CustomResourceDefinition (only Deployment). Pass the file of a CRD"),
         (CRONTAB.replace("k8s.io/v1", "k8s.io/v1beta1"), "Convert it to apiextensions.k8s.io/v1"),
         (
             CRONTAB.replace("{type: string, ", "{"),

@@ -73,7 +73,7 @@ def test_each_file_is_told_and_the_version_set(project):
         "added      new.py",
         "merged     pyproject.toml",
         "1 unchanged, 1 added, 1 updated, 2 merged, 1 kept",
-        "the project is of 0.0.2 now; run ctrl manifests and the tests, and commit",
+        "the project is upgraded to 0.0.2. Run ctrl manifests and the tests, then commit",
     ]
     assert (folder / "README.md").read_text() == LINES.replace("one", "ONE") + "mine\n"
     assert read_settings(folder).scaffold_version == "0.0.2"
@@ -89,7 +89,7 @@ def test_a_conflict_is_written_told_and_fails(project):
 
     assert answer.exit_code == 1
     assert "conflict   main.py (1 place)" in answer.stdout.splitlines()
-    assert "resolve the conflicts between" in answer.stderr
+    assert "Resolve the conflicts between" in answer.stderr
     assert "<<<<<<< yours\nmine\n=======\ntheirs\n>>>>>>> scaffold of 0.0.2\n" in (folder / "main.py").read_text()
 
 

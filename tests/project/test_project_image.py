@@ -91,7 +91,7 @@ def test_names_of_images(project, image):
     "image", ["", "Shop", "shop:", "shop:v 1", "-shop", "ghcr.io/Me/shop", "shop@sha256:00", "--push"]
 )
 def test_a_name_of_no_image_is_refused(project, image):
-    with pytest.raises(ConfigError, match="is not valid. Use [REGISTRY/]NAME[:TAG] in lower case"):
+    with pytest.raises(ConfigError, match=r"is not valid\. Use \[REGISTRY/\]NAME\[:TAG\] in lower case"):
         Build(image=image, folder=project)
 
 

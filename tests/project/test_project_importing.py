@@ -482,7 +482,7 @@ def test_columns_metadata_and_conversion_that_cannot_be_said_are_told():
     ("change", "told"),
     [
         ({"apiVersion": "apiextensions.k8s.io/v1beta1"}, "Convert it to apiextensions.k8s.io/v1"),
-        ({"kind": "Deployment"}, "(only Deployment). Pass the file of a CRD"),
+        ({"kind": "Deployment"}, "the file has no CustomResourceDefinition (only Deployment). Pass the file of a CRD"),
         ({"spec": {"group": "a.b"}}, "has no spec.names.kind"),
     ],
 )
@@ -524,7 +524,7 @@ def test_a_list_of_definitions_is_opened_and_a_kind_chosen():
     found = importable(text, "a")
 
     assert [one["spec"]["names"]["kind"] for one in chosen(found, "Other")] == ["Other"]
-    with pytest.raises(ConfigError, match="the file has no CRD of the kind 'Third'. Use one of CronTab, Other"):
+    with pytest.raises(ConfigError, match=r"the file has no CRD of the kind 'Third'\. Use one of CronTab, Other"):
         chosen(found, "Third")
 
 

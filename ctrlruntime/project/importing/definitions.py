@@ -37,7 +37,7 @@ def importable(text: str, where: str) -> list[Document]:
     if not definitions:
         kinds = ", ".join(sorted({str(_mapping(one).get("kind") or "") for one in read_documents(text, where)} - {""}))
         raise ConfigError(
-            f"no CustomResourceDefinition in {where}{f' (only {kinds})' if kinds else ''}. "
+            f"{where}: the file has no CustomResourceDefinition{f' (only {kinds})' if kinds else ''}. "
             f"Pass the file of a CRD, such as the output of `kubectl get crd NAME -o yaml`"
         )
     for definition in definitions:
