@@ -44,13 +44,15 @@ _HELP = """Create the bundle of a project, for the Operator Lifecycle Manager (O
 
 _DIGEST: Final = "@sha256:"
 _BELOW: Final = {
-    "compare": Command("ctrlruntime.cli.bundle_compare", "compare", "Say what an upgrade from one bundle to the next changes."),
-    "validate": Command("ctrlruntime.cli.bundle_validate", "validate", "Check a bundle, without a cluster or a registry."),
+    "compare": Command("ctrlruntime.cli.bundle_compare", "compare", "Compare two bundles."),
+    "validate": Command("ctrlruntime.cli.bundle_validate", "validate", "Validate a bundle, without a cluster or a registry."),
 }  # fmt: skip
 
 
 @click.group(cls=LazyGroup, lazy=_BELOW, invoke_without_command=True, help=_HELP)
-@click.option("-v", "--version", metavar="VERSION", help="The operator's, like 0.1.0; a new bundle needs it.")
+@click.option(
+    "-v", "--version", metavar="VERSION", help="Version of the operator, like 0.1.0; required for a new bundle."
+)
 @click.option(
     "--channels", metavar="NAME[,NAME]", callback=words,
     help="Channels in a catalog.  [default: the current ones, or candidate]",
@@ -65,22 +67,22 @@ _BELOW: Final = {
 )  # fmt: skip
 @click.option(
     "--project", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-    help="The project's folder; default: this folder or the next above that is one.",
+    help="Folder of the project.  [default: the current folder, or the nearest parent that is a project]",
 )  # fmt: skip
 @click.option(
     "--input-dir", metavar="DIR", type=click.Path(path_type=Path),
-    help="Make it from the objects in this folder, and not from config/manifests.",
+    help="Folder with the objects of the bundle, instead of config/manifests.",
 )  # fmt: skip
 @click.option(
-    "--input", "input_file", metavar="FILE|-", help="Make it from the objects in a file (-: the standard input)."
+    "--input", "input_file", metavar="FILE|-", help="File with the objects of the bundle; - reads from standard input."
 )
 @click.option(
     "--base", metavar="FILE", type=click.Path(path_type=Path),
-    help="With --input and --input-dir: the ClusterServiceVersion to start from, when it is not among the objects.",
+    help="With --input and --input-dir: file of the base ClusterServiceVersion, if it is not among the objects.",
 )  # fmt: skip
 @click.option(
     "--extra-service-accounts", metavar="NAME[,NAME]", callback=words,
-    help="ServiceAccounts that no Deployment runs as, whose permissions OLM also grants.",
+    help="Additional ServiceAccounts whose permissions OLM grants, besides those of the Deployments.",
 )  # fmt: skip
 @click.option(
     "--image-digests", metavar="FILE", type=click.Path(path_type=Path),
@@ -88,9 +90,9 @@ _BELOW: Final = {
 )  # fmt: skip
 @click.option("--use-image-digests", is_flag=True, help="Pin images to the digests that the registries return.")
 @click.option(
-    "--check", is_flag=True, help="Write nothing; print what is stale as a diff and exit with 1 if anything is."
+    "--check", is_flag=True, help="Write nothing; print a diff of stale files, and exit with 1 if there are any."
 )
-@click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
+@click.option("--diff", is_flag=True, help="Write nothing; print a diff of the changes.")
 @click.option("--stdout", is_flag=True, help="Write nothing; print the objects of manifests/.")
 @click.pass_context
 def bundle(
@@ -123,7 +125,7 @@ def bundle(
         raise click.UsageError("use --input-dir or --input, not both")
     if base is not None and input_dir is None and input_file is None:
         raise click.UsageError(
-            "--base needs --input-dir or --input; in a project the base is in config/manifests/bases"
+            "--base requires --input-dir or --input. In a project, edit the base in config/manifests/bases"
         )
     from ctrlruntime.olm.making import Given, Request, planned
     from ctrlruntime.project.tree import folder_for
@@ -163,7 +165,7 @@ def _refuse_options(context: click.Context) -> None:
     for parameter in context.command.params:
         if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
             raise click.UsageError(
-                f"{parameter.opts[0]} is an option of `ctrl bundle`; `ctrl bundle {context.invoked_subcommand} --help` has its own options"
+                f"{parameter.opts[0]} is an option of `ctrl bundle`. Run `ctrl bundle {context.invoked_subcommand} --help` for its options"
             )
 
 
@@ -228,8 +230,8 @@ def _show(plan: Plan, material: Material, *, fail: bool) -> None:
     if fail and (plan.refresh.stale or material.stale):
         # What the bundle is made from comes first: it may be the one that is behind.
         names = ", ".join(map(str, material.stale or plan.refresh.stale))
-        advice = "run ctrl manifests, then ctrl bundle" if material.stale else "run ctrl bundle without --check"
-        say(f"error: stale: {names}; {advice}", err=True)
+        advice = "Run ctrl manifests, then ctrl bundle" if material.stale else "Run ctrl bundle without --check"
+        say(f"error: stale: {names}. {advice}", err=True)
         click.get_current_context().exit(1)
 
 
@@ -240,7 +242,7 @@ def _tell_current(plan: Plan) -> None:
 def _tell_unpinned(plan: Plan) -> None:
     if any(_DIGEST in (change.before or "") and _DIGEST not in change.after for change in plan.refresh.changes):
         _warn(
-            "the present bundle pins its images to digests, and this one does not: give --image-digests or --use-image-digests again"
+            "the existing bundle pins its images to digests, but the new one does not. Add --image-digests or --use-image-digests"
         )
 
 
@@ -250,12 +252,10 @@ def _tell(plan: Plan, material: Material, settings: Settings | None) -> None:
     if not plan.refresh.stale:
         _tell_current(plan)
     _tell_unpinned(plan)
-    _report(plan.strangers, "not written by `ctrl bundle`; it is kept, and is part of the bundle")
-    _report(plan.replaced, "was not written by `ctrl bundle`; ours took its place")
+    _report(plan.strangers, "not created by `ctrl bundle`, so it is kept as part of the bundle")
+    _report(plan.replaced, "replaced, although it was not created by `ctrl bundle`")
     if plan.is_rewritten:
-        _report(
-            [plan.refresh.tree.folder / "metadata"], "the annotations were rewritten, and comments in them are lost"
-        )
+        _report([plan.refresh.tree.folder / "metadata"], "the annotations were rewritten without their comments")
     for line in _unsaid(plan, material, settings):
         _warn(line)
 

@@ -37,15 +37,19 @@ _HELP: Final = """Compare two bundles, and fail if the upgrade from OLD to NEW b
 @click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
 @click.option(
     "--stored", multiple=True, metavar="[DEFINITION=]VERSION",
-    help="Objects are stored in this version (status.storedVersions); may be given several times.  [default: the version OLD stores]",
+    help="A version in status.storedVersions of the cluster. Can be repeated.  [default: the storage version of OLD]",
 )  # fmt: skip
 @click.option(
-    "--object", "files", multiple=True, metavar="FILE|-", help="Objects that exist; may be given several times."
+    "--object",
+    "files",
+    multiple=True,
+    metavar="FILE|-",
+    help="File with existing objects; - reads from standard input. Can be repeated.",
 )
 @click.option(
     "--allow", "allowed", multiple=True, metavar="CODE",
     callback=lambda _, __, given: known_codes(given, [*DefinitionCode, *Code]),
-    help="Let breaking changes of this code pass; may be given several times.",
+    help="Allow breaking changes with this code. Can be repeated.",
 )  # fmt: skip
 @click.option("--json", "json_wanted", is_flag=True, help="Print the changes as JSON.")
 def compare(

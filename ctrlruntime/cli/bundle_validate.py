@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["validate"]
 
-_HELP: Final = """Check a bundle, without a cluster or a registry.
+_HELP: Final = """Validate a bundle, without a cluster or a registry.
 
     DIR is its folder. The command checks its files, annotations and dependencies, every object with the rules of kube-apiserver, and the
     ClusterServiceVersion with the rules of the Operator Lifecycle Manager. Each finding is a line with the file, the object, the field, the
@@ -30,9 +30,9 @@ _HELP: Final = """Check a bundle, without a cluster or a registry.
       {"passed": false,
        "outputs": [{"type": "error", "code": "csv-replaces", "checkType": "CSVFileNotValid", "message": …,
                     "file": …, "object": "ClusterServiceVersion/shop.v0.1.0", "path": "spec.replaces"}]}
-    `type` is error or warning, `checkType` the word of operator-framework's validator.
+    `type` is error or warning, and `checkType` the error type of operator-framework's validator.
 
-    Exits with 1 when there is an error; warnings alone pass.
+    Exits with 1 if it finds an error, and with 0 if it finds only warnings.
 
     \b
     Examples:
@@ -49,7 +49,7 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
     for each in given:
         name, sign, value = each.partition("=")
         if not sign or not name:
-            raise click.BadParameter(f"{each!r} is not NAME=VALUE")
+            raise click.BadParameter(f"expected NAME=VALUE, got {each!r}")
         pairs[name] = value
     return pairs
 
@@ -61,9 +61,9 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
     "selectors",
     multiple=True,
     metavar="LABELS",
-    help="Run optional checks, too: those with these labels, which are name and suite. Can be given again.",
+    help="Also run the optional checks with these labels (name and suite). Can be repeated.",
 )
-@click.option("--list-optional", is_flag=True, help="Name the optional checks and look at no bundle.")
+@click.option("--list-optional", is_flag=True, help="List the optional checks, and validate nothing.")
 @click.option(
     "--optional-values",
     "values",
@@ -78,7 +78,7 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
     type=click.Choice(("text", "json", "json-alpha1")),
     default="text",
     show_default=True,
-    help="How findings are printed; json-alpha1 is json, as operator-sdk calls it.",
+    help="Format of the findings; json-alpha1 is the name of json in operator-sdk.",
 )
 def validate(
     *, folder: Path, selectors: tuple[str, ...], list_optional: bool, values: dict[str, str], output: str

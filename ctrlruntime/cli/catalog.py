@@ -22,7 +22,7 @@ from ctrlruntime.olm.finding import Finding, Level
 
 __all__ = ["catalog"]
 
-_HELP: Final = """Write and check a file-based catalog for the Operator Lifecycle Manager.
+_HELP: Final = """Create or validate a file-based catalog for the Operator Lifecycle Manager.
 
     \b
     Examples:
@@ -30,17 +30,17 @@ _HELP: Final = """Write and check a file-based catalog for the Operator Lifecycl
       ctrl catalog ./releases/1.0.0 ./releases/1.1.0 --image 'ghcr.io/me/shop-bundle:v{version}' > catalog.yaml
       ctrl catalog validate catalog.yaml
 
-    BUNDLE... is short for render BUNDLE...; a bundle in a folder named validate is ./validate.
+    `ctrl catalog BUNDLE...` is short for `ctrl catalog render BUNDLE...`. Write ./validate for a bundle in a folder named validate.
     """
 _RENDER_HELP: Final = """Print the catalog of one or more bundles.
 
-    Name the folders of all versions of a package. Each channel gets an entry for every bundle that names it, with its replaces, skips and
+    BUNDLE... are the folders of all versions of a package. Each channel gets an entry for each of its bundles, with replaces, skips and
     olm.skipRange. If OLM would reject the catalog, the errors are printed instead.
 
     OLM installs a bundle from its image. The default is IMAGE-bundle:vVERSION, where IMAGE is the image of the operator, with -RELEASE at the
     end if the bundle has a release. A template for --image can contain {package}, {version} and {name} of the bundle.
     """
-_VALIDATE_HELP: Final = """Check the catalog in FILE, in all files below a folder, or in the standard input (-).
+_VALIDATE_HELP: Final = """Validate the catalog in FILE, in all files below a folder, or from standard input (-).
 
     Prints one line for each problem: level, code, file, blob, field and message. Exits with 1 if there is an error.
     """
@@ -69,7 +69,7 @@ def catalog() -> None:
 )
 @click.option(
     "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", show_default=True,
-    help="YAML documents, or JSON objects one after the other.",
+    help="Format: YAML documents, or a sequence of JSON objects.",
 )  # fmt: skip
 def render_(*, bundles: tuple[Path, ...], image: str, default_channel: str, output: Literal["yaml", "json"]) -> None:
     blobs = render([read_bundle(each) for each in bundles], image=image, default_channel=default_channel)
@@ -86,11 +86,11 @@ def _text(blobs: Sequence[Document], output: str) -> str:
     return dump_all(blobs) if output == "yaml" else "".join(json.dumps(blob, indent=2) + "\n" for blob in blobs)
 
 
-@catalog.command("validate", help=_VALIDATE_HELP, short_help="Check a catalog.")
+@catalog.command("validate", help=_VALIDATE_HELP, short_help="Validate a catalog.")
 @click.argument("file", metavar="FILE|DIR")
 @click.option(
     "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True,
-    help="Lines for people, or a JSON object with what was found.",
+    help="Format: text lines, or a JSON object.",
 )  # fmt: skip
 def validate_(*, file: str, output: Literal["text", "json"]) -> None:
     found = _read(file)

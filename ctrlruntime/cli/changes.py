@@ -19,8 +19,8 @@ _ALLOWED: Final = "allowed"
 _COLORS: Final[Mapping[str, str]] = {"breaking": "red", "risky": "yellow", "harmless": "green"}
 _REFUSES: Final = {
     "": "",
-    "new values": " Who holds such a value keeps it until it is changed (Kubernetes 1.30 on).",
-    "updates": " Updates of existing objects are refused, too.",
+    "new values": " Existing values stay valid until they change (Kubernetes 1.30 or later).",
+    "updates": " Updates of existing objects are rejected, too.",
 }
 _WIDEST: Final = 60
 """Characters of a value that are printed; --json has the rest."""
@@ -48,7 +48,7 @@ class Shown(Protocol):
 
 
 Groups: TypeAlias = Sequence[tuple[str, Sequence[Shown]]]
-"""What is said of each thing that was compared, by its name."""
+"""The changes of each compared object, by its name."""
 
 
 def known_codes(given: tuple[str, ...], codes: Iterable[str]) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def known_codes(given: tuple[str, ...], codes: Iterable[str]) -> tuple[str, ...]
     for code in given:
         if code not in codes:
             near = difflib.get_close_matches(code, codes, n=1)
-            hint = f"did you mean {near[0]}?" if near else "take one that the command prints, such as field-removed"
+            hint = f"did you mean {near[0]}?" if near else "use one that the command prints, such as field-removed"
             raise click.BadParameter(f"code {code!r} does not exist; {hint}", param_hint="--allow")
     return given
 

@@ -9,7 +9,7 @@ from ctrlruntime.cli.output import say
 
 __all__ = ["completion"]
 
-_HELP = """Print what makes SHELL complete commands and options of ctrl.
+_HELP = """Print the script with which SHELL completes the commands and options of ctrl.
 
     \b
     Examples:

@@ -22,9 +22,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def cluster_options(command: F) -> F:
     """Add --kubeconfig and --context to a command."""
-    command = click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current one]")(
-        command
-    )
+    command = click.option(
+        "--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current context]"
+    )(command)
     return click.option(
         "--kubeconfig", metavar="PATH", help="Kubeconfig file.  [default: KUBECONFIG, the pod's, ~/.kube/config]"
     )(command)

@@ -30,8 +30,7 @@ _DIFF_HELP = """Compare CRDs, and fail on changes that break existing objects or
       kubectl get crd websites.docs.example.com -o yaml | ctrl crd diff - --module shop
       ctrl crd diff released/crd config/crd
 
-    Changes are breaking (exit code 1), risky or harmless. A breaking change that is meant is let through by its code, and is printed as
-    allowed:
+    Changes are breaking (exit code 1), risky or harmless. Allow an intended breaking change with its code:
 
     \b
       ctrl crd diff released/crd config/crd --allow field-removed --allow enum-value-removed
@@ -40,7 +39,7 @@ _DIFF_HELP = """Compare CRDs, and fail on changes that break existing objects or
 
 @click.group()
 def crd() -> None:
-    """Look at what changes in definitions."""
+    """Compare CRDs."""
 
 
 @crd.command(help=_DIFF_HELP)
@@ -53,7 +52,7 @@ def crd() -> None:
     multiple=True,
     metavar="CODE",
     callback=lambda _, __, given: known_codes(given, Code),
-    help="Let breaking changes of this code pass; may be given several times.",
+    help="Allow breaking changes with this code. Can be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def diff(*, old: str, new: str | None, module: str | None, allowed: tuple[str, ...], as_json: bool) -> None:

@@ -35,7 +35,7 @@ _API_HELP = """Add a kind: a class, a controller and a passing test.
     cleans up with a finalizer.
     """
 
-_WEBHOOK_HELP = """Add webhooks for a kind of the project or of Kubernetes.
+_WEBHOOK_HELP = """Add webhooks for a kind of the project or a built-in kind.
 
     \b
     Examples:
@@ -52,10 +52,10 @@ def create() -> None:
 
 def _kind(command: F) -> F:
     for option in (
-        click.option("--force", is_flag=True, help="Overwrite files that are there."),
-        click.option("--kind", required=True, metavar="KIND", help="In PascalCase, like Guestbook."),
-        click.option("--version", required=True, metavar="VERSION", help="Like v1, v1alpha1 or v2beta3."),
-        click.option("--group", required=True, metavar="GROUP", help="The API group, without the project's domain."),
+        click.option("--force", is_flag=True, help="Overwrite existing files."),
+        click.option("--kind", required=True, metavar="KIND", help="Kind in PascalCase, like Guestbook."),
+        click.option("--version", required=True, metavar="VERSION", help="API version, like v1, v1alpha1 or v2beta3."),
+        click.option("--group", required=True, metavar="GROUP", help="API group, without the project's domain."),
     ):
         command = option(command)
     return command
@@ -71,23 +71,28 @@ def _kind(command: F) -> F:
 @click.option(
     "--controller/--no-controller",
     default=None,
-    help="Write a controller; default: yes, if no version of the kind has one.",
+    help="Create a controller.  [default: controller, if no version of the kind has one]",
 )
-@click.option("--external", is_flag=True, help="The kind is one of Kubernetes: write a controller for it.")
-@click.option("--image", default="", metavar="IMAGE", help="Write a controller that runs this image.")
+@click.option("--external", is_flag=True, help="Create a controller for a built-in kind.")
+@click.option("--image", default="", metavar="IMAGE", help="Create a controller that runs this image.")
 @click.option(
     "--image-container-command",
     default="",
     metavar="COMMAND",
-    help="What the container runs: words, or a list with commas.",
+    help="Command of the container: words, or a comma-separated list.",
 )
 @click.option(
     "--image-container-port",
     metavar="PORT",
     type=click.IntRange(1, 65535),
-    help="Where the container listens.",
+    help="Port of the container.",
 )
-@click.option("--run-as-user", metavar="UID", type=click.IntRange(min=1), help="The user of the container; never root.")
+@click.option(
+    "--run-as-user",
+    metavar="UID",
+    type=click.IntRange(min=1),
+    help="Numeric user ID of the container, other than root.",
+)
 def api(
     *,
     group: str,
@@ -105,7 +110,7 @@ def api(
     run_as_user: int | None,
 ) -> None:
     if not image and (image_container_command or image_container_port or run_as_user):
-        raise click.UsageError("--image-container-command, --image-container-port and --run-as-user need --image")
+        raise click.UsageError("--image-container-command, --image-container-port and --run-as-user require --image")
     if not resource and controller is False:
         raise click.UsageError("--no-resource and --no-controller together create nothing")
     folder = find_project(Path.cwd())
@@ -135,9 +140,13 @@ def api(
 @click.option(
     "--programmatic-validation", "--validation", "validation", is_flag=True, help="Create a validating webhook."
 )
-@click.option("--conversion", is_flag=True, help="Convert other versions of the kind through this one, the hub.")
+@click.option("--conversion", is_flag=True, help="Create a conversion webhook with --version as the hub.")
 @click.option(
-    "--spoke", "spokes", multiple=True, metavar="VERSION[,VERSION]", help="With --conversion: the other versions."
+    "--spoke",
+    "spokes",
+    multiple=True,
+    metavar="VERSION[,VERSION]",
+    help="With --conversion: versions to convert. Can be repeated.",
 )
 def webhook(
     *,
@@ -151,7 +160,7 @@ def webhook(
     spokes: tuple[str, ...],
 ) -> None:
     if spokes and not conversion:
-        raise click.UsageError("--spoke needs --conversion")
+        raise click.UsageError("--spoke requires --conversion")
     folder = find_project(Path.cwd())
     settings = read_settings(folder)
     addition = with_webhook(
@@ -167,7 +176,7 @@ def webhook(
     _write(folder, addition, force=force)
     for line in _about_conversion(addition):
         say(line)
-    say(f"\nNext: say what they do in {addition.settings.package}/webhooks\n  ctrl manifests\n  pytest")
+    say(f"\nNext: implement the webhooks in {addition.settings.package}/webhooks\n  ctrl manifests\n  pytest")
 
 
 def _container(image: str, command: str, port: int | None, user: int | None) -> Container | None:
@@ -194,11 +203,11 @@ def _next_for_api(addition: Addition) -> str:
     resource, package = addition.resource, addition.settings.package
     if resource.image:
         about = f" {resource.kind} runs {resource.image}"
-        return about + ("" if resource.run_as_user else "; its container may not run as root: see --run-as-user")
+        return about + ("" if resource.run_as_user else ". Its container must not run as root: see --run-as-user")
     if resource.is_external:
-        return f" say what happens for a {resource.kind} in {package}/controllers"
-    return f" give {resource.kind} its fields in {package}/api" + (
-        f", say what happens in {package}/controllers" if resource.controller else ""
+        return f" implement the controller of {resource.kind} in {package}/controllers"
+    return f" add the fields of {resource.kind} in {package}/api" + (
+        f", and implement its controller in {package}/controllers" if resource.controller else ""
     )
 
 
@@ -215,8 +224,8 @@ def _about_versions(addition: Addition) -> list[str]:
     hub, spoke = sorted((stored, resource.version), key=lambda version: version != stored)
     command = f"ctrl create webhook --group {resource.group} --version {hub} --kind {resource.kind} --conversion --spoke {spoke}"
     return [
-        f"{resource.kind} is stored in {stored}; to store it in {resource.version}, move `storage=True` to that class.",
-        f"When the fields differ: {command}",
+        f"{resource.kind} is stored in {stored}. To store it in {resource.version}, move `storage=True` to that class.",
+        f"If the fields differ, run: {command}",
     ]
 
 
@@ -225,5 +234,5 @@ def _about_conversion(addition: Addition) -> list[str]:
     if not resource.spokes or resource.storage:
         return []
     return [
-        f"{resource.kind} is converted through {resource.version}: move `storage=True` to that class, so that nothing is lost."
+        f"{resource.kind} is converted through {resource.version}. Move `storage=True` to that class, so that no values are lost."
     ]

@@ -58,10 +58,14 @@ _DEPLOY = """Deploy the project to a cluster: apply OVERLAY, a kustomization (de
     help="Time for the operator to become available.",
 )  # fmt: skip
 @click.option("--no-wait", is_flag=True, help="Do not wait for the operator.")
-@click.option("--dry-run", is_flag=True, help="Let the API server check everything, and change nothing.")
-@click.option("--force-conflicts", is_flag=True, help="Take fields over from others who manage them.")
-@click.option("--strict", is_flag=True, help="Refuse to deploy stale manifests.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON, at the end.")
+@click.option("--dry-run", is_flag=True, help="Let the API server validate everything, and change nothing.")
+@click.option(
+    "--force-conflicts",
+    is_flag=True,
+    help="Take over fields of other field managers, and objects of other deployments.",
+)
+@click.option("--strict", is_flag=True, help="Fail if the manifests are stale.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, at the end.")
 def deploy(
     *,
     overlay: Path | None,
@@ -111,16 +115,16 @@ _UNDEPLOY = """Delete from a cluster everything that `ctrl deploy` created.
 @click.command(help=_UNDEPLOY)
 @_overlay
 @cluster_options
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--ignore-not-found", is_flag=True, help="It is not an error when nothing is deployed.")
+@click.option("--yes", is_flag=True, help="Delete without confirmation.")
+@click.option("--ignore-not-found", is_flag=True, help="Succeed if nothing is deployed.")
 @click.option(
     "--timeout", "wait", default=120.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
-    help="How long everything may take to be gone.",
+    help="Time for everything to be deleted.",
 )  # fmt: skip
 @click.option(
-    "--remove-finalizers", is_flag=True, help="Take finalizers off objects of your kinds when the operator does not."
+    "--remove-finalizers", is_flag=True, help="Remove the finalizers of your kinds' objects, if the operator does not."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON, at the end.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, at the end.")
 def undeploy(
     *,
     overlay: Path | None,
@@ -184,11 +188,11 @@ def _check_stale(folder: Path, settings: Settings, *, strict: bool) -> None:
     except CtrlError as error:
         if strict:
             raise
-        say(f"warning: whether the manifests are stale is not known: {error}", err=True)
+        say(f"warning: cannot check whether the manifests are stale: {error}", err=True)
         return
     if not stale:
         return
-    text = f"stale: {', '.join(str(path) for path in stale)}; run `ctrl manifests`"
+    text = f"stale: {', '.join(str(path) for path in stale)}. Run `ctrl manifests`"
     if strict:
         raise ConfigError(f"{text}, or deploy without --strict")
     say(f"warning: {text}", err=True)
@@ -227,7 +231,7 @@ def _ask(plan: Plan) -> None:
     """Ask before users' data goes. Raises: click.Abort."""
     for definition, objects in plan.custom.items():
         say(
-            f"{len(objects)} object{'s' if len(objects) > 1 else ''} of {definition.name} will be deleted, too:",
+            f"{len(objects)} object{'s' if len(objects) > 1 else ''} of {definition.name} will be deleted too:",
             err=True,
         )
         for member in objects[:5]:

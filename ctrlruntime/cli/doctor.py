@@ -1,4 +1,4 @@
-"""`ctrl doctor`: what is wrong, here and in the cluster, and what to do about it."""
+"""`ctrl doctor`: check the project and its deployment."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ctrlruntime.project.doctor import Check, Subject, cluster_checks, local_che
 
 __all__ = ["doctor"]
 
-_HELP = """Look for what is wrong here and in the cluster. One line for each check: ok, warn or fail, and what to do.
+_HELP = """Check the project and its deployment in the cluster. Each check is a line: ok, warn or fail, and what to do.
 
-    Local checks: Python, the project, stale manifests, the memory of an idle operator. Checks of the cluster: whether it responds, whether you
-    and the operator have the permissions in its roles, whether the CRDs match the classes, whether the operator runs and how much memory it
-    uses, whether webhooks can be called. Nothing is changed. The exit code is 1 if a check fails.
+    Local checks: Python, the project, stale manifests, and the memory of an idle operator. Checks in the cluster: its response, your
+    permissions and those of the operator, differences between CRDs and classes, the state and memory of the operator, and its webhooks.
+    The command changes nothing. The exit code is 1 if a check fails.
 
     \b
     Examples:
@@ -31,7 +31,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 @click.command(help=_HELP)
 @cluster_options
-@click.option("--local", is_flag=True, help="Leave the cluster out.")
+@click.option("--local", is_flag=True, help="Skip the checks in the cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def doctor(*, kubeconfig: str | None, context: str | None, local: bool, as_json: bool) -> None:
     folder, settings = project_here()
@@ -63,4 +63,4 @@ def _look_at_cluster(
     try:
         with_cluster(kubeconfig, context, work)
     except ConfigError as error:
-        tell(Check("cluster", "fail", str(error), "--local looks at this machine alone"))
+        tell(Check("cluster", "fail", str(error), "Fix the kubeconfig, or skip the cluster with --local"))

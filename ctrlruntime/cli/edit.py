@@ -13,9 +13,9 @@ from ctrlruntime.cli.output import say
 
 __all__ = ["edit"]
 
-_HELP = """Change settings of the project: [tool.ctrlruntime] of pyproject.toml, and config/, which follows from it.
+_HELP = """Change settings of the project: [tool.ctrlruntime] of pyproject.toml, and config/, which is generated from it.
 
-    What is not named stays as it is, and so does everything else in pyproject.toml. Your own files are not touched.
+    Other settings, the rest of pyproject.toml and your own files do not change.
 
     \b
     Examples:
@@ -27,18 +27,18 @@ _FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")
 
 
 @click.command(help=_HELP)
-@click.option("--image", metavar="IMAGE", help="What the Deployment runs.")
+@click.option("--image", metavar="IMAGE", help="Image of the Deployment.")
 @click.option(
     "--namespaced/--no-namespaced", default=None,
-    help="Keep the operator to the namespace it runs in, by Roles; or let it see the cluster, by ClusterRoles.",
+    help="Restrict the operator to its own namespace (Roles), or let it watch the whole cluster (ClusterRoles).",
 )  # fmt: skip
 @click.option(
     "--multigroup/--no-multigroup", default=None,
-    help="Put classes into api/GROUP/VERSION, or api/VERSION; only while the project has no classes.",
+    help="Create classes in api/GROUP/VERSION, or in api/VERSION; only possible while the project has no classes.",
 )  # fmt: skip
 @click.option(
     "--cert-manager/--no-cert-manager", default=None,
-    help="Issue the webhook certificate with cert-manager; else the operator creates it and stores it in a Secret.",
+    help="Issue the webhook certificate with cert-manager. Without it, the operator creates the certificate and stores it in a Secret.",
 )  # fmt: skip
 @click.option(
     "--metrics/--no-metrics", default=None, help="Serve metrics over HTTPS to callers that RBAC allows, with a Service."
@@ -63,7 +63,7 @@ def edit(*, image: str | None, namespaced: bool | None, multigroup: bool | None,
     change = edited(folder, wanted, warn=_warn)
     change.apply()
     lines = list(change.lines())
-    for line in lines or ["nothing to change: the settings are so already"]:
+    for line in lines or ["nothing to change: the settings already have these values"]:
         say(line)
 
 

@@ -30,15 +30,15 @@ _HELP = """Print the fields of a kind from its class, as kubectl explain does af
 @click.command(help=_HELP)
 @click.argument("what", metavar="KIND[.PATH]")
 @click.option("--module", metavar="MODULE", help="Dotted name of the operator's package.")
-@click.option("--recursive", is_flag=True, help="The fields of fields, too, without their descriptions.")
-@click.option("--api-version", default="", metavar="GROUP/VERSION", help="This version of the kind.")
+@click.option("--recursive", is_flag=True, help="Print nested fields too, without descriptions.")
+@click.option("--api-version", default="", metavar="GROUP/VERSION", help="Version of the kind.")
 @click.option(
     "--output",
     "form",
     type=click.Choice(["plaintext", "json"]),
     default="plaintext",
     show_default=True,
-    help="How it is printed.",
+    help="Output format.",
 )
 def explain(*, what: str, module: str | None, recursive: bool, api_version: str, form: str) -> None:
     kinds = load(module).kinds if module else ()
@@ -48,7 +48,7 @@ def explain(*, what: str, module: str | None, recursive: bool, api_version: str,
         return
     say(plaintext(explanation, recursive=recursive))
     if explanation.is_builtin:
-        say("note: built-in kinds have no descriptions here; kubectl explain asks the cluster for them", err=True)
+        say("note: built-in kinds have no descriptions here. Run kubectl explain to get them from a cluster", err=True)
 
 
 def _as_json(explanation: Explanation) -> Mapping[str, Any]:

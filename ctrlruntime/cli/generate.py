@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["generate"]
 
-_HELP = """Write the base of a bundle and set its catalog fields.
+_HELP = """Create the base of a bundle, and set its catalog fields.
 
     The base is config/manifests/bases/PROJECT.clusterserviceversion.yaml. A missing file is created. In an existing file, only the fields that
-    you set change, and comments stay. Leave out what follows from your classes and manifests: `ctrl bundle` adds it.
+    you set change, and comments stay. Leave out what your classes and manifests contain: `ctrl bundle` adds it.
 
     At a terminal, without options that set a field, you are prompted for the six most important ones. Press Enter to keep a value. An invalid
     value is prompted for again.
@@ -60,10 +60,10 @@ def _several(_context: click.Context, _option: click.Parameter, texts: tuple[str
     return list(texts) or None
 
 
-@generate.command("kustomize-manifests", help=_HELP, short_help="Write the base, and set what a catalog shows.")
+@generate.command("kustomize-manifests", help=_HELP, short_help="Create the base, and set its catalog fields.")
 @click.option(
     "--project", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-    help="The project's folder; default: this folder or the next above that is one.",
+    help="Folder of the project.  [default: the current folder, or the nearest parent that is a project]",
 )  # fmt: skip
 @click.option(
     "--interactive/--no-interactive",
@@ -74,31 +74,31 @@ def _several(_context: click.Context, _option: click.Parameter, texts: tuple[str
 @click.option("--description", metavar="TEXT", help="Description in Markdown.")
 @click.option(
     "--description-file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The description, as the text of a file.",
+    help="File with the description in Markdown.",
 )  # fmt: skip
-@click.option("--short-description", metavar="TEXT", help="One sentence, for lists.")
-@click.option("--provider", metavar="NAME", help="Who publishes it.")
-@click.option("--provider-url", metavar="URL", help="Their site.")
-@click.option("--keywords", metavar="WORD[,WORD]", callback=words, help="The words it is found by.")
+@click.option("--short-description", metavar="TEXT", help="Summary in one sentence.")
+@click.option("--provider", metavar="NAME", help="Name of the provider.")
+@click.option("--provider-url", metavar="URL", help="URL of the provider.")
+@click.option("--keywords", metavar="WORD[,WORD]", callback=words, help="Keywords for the search.")
 @click.option(
     "--maintainer", "maintainers", multiple=True, metavar="NAME:EMAIL", callback=_several,
-    help="Who answers questions (again for each).",
+    help="Maintainer. Can be repeated.",
 )  # fmt: skip
 @click.option(
     "--link", "links", multiple=True, metavar="NAME=URL", callback=_several,
-    help="Where there is more to read (again for each).",
+    help="Link to documentation. Can be repeated.",
 )  # fmt: skip
 @click.option(
     "--icon", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A picture: SVG, PNG, JPEG or GIF.",
+    help="Icon file: SVG, PNG, JPEG or GIF.",
 )  # fmt: skip
-@click.option("--min-kube-version", metavar="VERSION", help="The lowest Kubernetes it works on, like 1.28.0.")
-@click.option("--maturity", metavar="WORD", help="Like alpha, beta or stable.")
-@click.option("--capabilities", type=click.Choice(LEVELS), help="The operator's level.")
-@click.option("--categories", metavar="TEXT", help='Where a catalog lists it, like "Database, Monitoring".')
-@click.option("--container-image", metavar="IMAGE", help="The operator's image.")
-@click.option("--repository", metavar="URL", help="Where its source is.")
-@click.option("--support", metavar="TEXT", help="Who supports it: a name, or a URL.")
+@click.option("--min-kube-version", metavar="VERSION", help="Lowest supported version of Kubernetes, like 1.28.0.")
+@click.option("--maturity", metavar="WORD", help="Maturity, like alpha, beta or stable.")
+@click.option("--capabilities", type=click.Choice(LEVELS), help="Capability level of the operator.")
+@click.option("--categories", metavar="TEXT", help='Categories in a catalog, like "Database, Monitoring".')
+@click.option("--container-image", metavar="IMAGE", help="Image of the operator.")
+@click.option("--repository", metavar="URL", help="URL of the source repository.")
+@click.option("--support", metavar="TEXT", help="Support contact: a name, or a URL.")
 def kustomize_manifests(
     *, project: Path | None, interactive: bool | None, description_file: Path | None, **answers: Any
 ) -> None:
@@ -125,7 +125,7 @@ def kustomize_manifests(
     Tree(base.path.parent).write([base.change])
     say(f"{'created' if base.change.before is None else 'changed'} {base.path}")
     if base.is_rewritten:
-        say(f"warning: {base.path} was rewritten, and the comments in it are lost", err=True)
+        say(f"warning: {base.path} was rewritten without its comments", err=True)
 
 
 def _tell_of_categories(text: str) -> None:
@@ -136,7 +136,7 @@ def _tell_of_categories(text: str) -> None:
         return
     for name in words_of(text):
         if name not in CATEGORIES:
-            say(f"warning: {name!r} is not a category of the usual catalogs{nearest(name, CATEGORIES)}", err=True)
+            say(f"warning: {name!r} is not a category of OperatorHub.io{nearest(name, CATEGORIES)}", err=True)
 
 
 kustomize.add_command(kustomize_manifests, "manifests")
@@ -167,7 +167,7 @@ def _ask(name: str, question: str, now: Any, *, is_required: bool) -> Any:
         if text in {"", before, shown}:
             if before or not is_required:
                 return None
-            say("error: it is required; give one", err=True)
+            say("error: a value is required", err=True)
             continue
         answer: Any = words_of(text) if is_list else text
         try:

@@ -47,9 +47,13 @@ def _tell(plan: Plan, folder: Path) -> None:
             say(f"{word} {folder / name}")
     if plan.is_empty:
         say(f"{len(plan.sums) + 1} files in {folder}: up to date")
-    _report(plan.kept, folder, "kept as you edited it; --force takes ours")
-    _report(plan.deleted, folder, "left out as you deleted it; --force brings it back")
-    _report(plan.left, folder, "kept as you edited it, though the chart needs it no more; delete it, or --force does")
+    _report(plan.kept, folder, "not changed, because you edited it. Overwrite it with --force")
+    _report(plan.deleted, folder, "not created, because you deleted it. Create it with --force")
+    _report(
+        plan.left,
+        folder,
+        "not deleted, because you edited it, but the chart no longer requires it. Delete it, or use --force",
+    )
 
 
 def _report(names: Iterable[str], folder: Path, text: str) -> None:

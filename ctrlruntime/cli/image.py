@@ -19,8 +19,8 @@ __all__ = ["image"]
 
 _BUILD_HELP = """Build the image of the project from its Dockerfile.
 
-    The name is that of the settings unless --image says otherwise. The tool is the first of docker, podman, nerdctl and buildah on PATH.
-    If none is installed, the command is printed.
+    The name is --image, or the image of the settings. The tool is the first of docker, podman, nerdctl and buildah on PATH. If none is
+    installed, the command is printed.
 
     \b
     Examples:
@@ -48,13 +48,13 @@ def image() -> None:
 
 
 @image.command(help=_BUILD_HELP)
-@click.option("--image", "name", metavar="IMAGE", help="Its name.  [default: image of the settings]")
+@click.option("--image", "name", metavar="IMAGE", help="Name of the image.  [default: the image of the settings]")
 @click.option(
-    "--platform", "platforms", multiple=True, metavar="OS/ARCH", help="Build for this platform (again, or a comma list, for several)."
+    "--platform", "platforms", multiple=True, metavar="OS/ARCH", help="Platforms of the image, separated by commas. Can be repeated."
 )  # fmt: skip
-@click.option("--tool", type=click.Choice(TOOLS), help="What builds it.  [default: the first one on PATH]")
-@click.option("--push", is_flag=True, help="Push it to its registry.")
-@click.option("--print", "only_print", is_flag=True, help="Print the commands and run none.")
+@click.option("--tool", type=click.Choice(TOOLS), help="Build tool.  [default: the first one on PATH]")
+@click.option("--push", is_flag=True, help="Push the image to its registry.")
+@click.option("--print", "only_print", is_flag=True, help="Print the commands without running them.")
 def build(*, name: str | None, platforms: tuple[str, ...], tool: Tool | None, push: bool, only_print: bool) -> None:
     project = find_project(Path.cwd())
     wanted = Build(image=name or read_settings(project).image, folder=project, platforms=_listed(platforms), push=push)
@@ -64,21 +64,23 @@ def build(*, name: str | None, platforms: tuple[str, ...], tool: Tool | None, pu
     elif chosen is None or shutil.which(chosen) is None:
         _print(wanted, chosen or TOOLS[0])
         missing = f"{tool} is not on PATH" if tool else f"none of {', '.join(TOOLS)} is on PATH"
-        raise ConfigError(f"cannot build the image: {missing}. Run the command above where one is installed")
+        raise ConfigError(
+            f"cannot build the image: {missing}. Install it, or run the printed commands on another machine"
+        )
     else:
         run(wanted, chosen)
         say(f"{'pushed' if push else 'built'} {wanted.image}")
 
 
 @image.command(help=_PIN_HELP)
-@click.option("--digest", metavar="sha256:HEX", help="Take this one, and ask no registry.")
+@click.option("--digest", metavar="sha256:HEX", help="Digest to pin, instead of that in the registry.")
 def pin(*, digest: str | None) -> None:
     from ctrlruntime.olm.making.registry import Registries
     from ctrlruntime.olm.reference import DIGEST
     from ctrlruntime.project.staging import write
 
     if digest is not None and not DIGEST.fullmatch(digest):
-        raise click.UsageError(f"--digest is {digest!r}: give sha256: and 64 hexadecimal digits")
+        raise click.UsageError(f"--digest must be sha256: and 64 hexadecimal digits, not {digest!r}")
     path = Path(os.path.relpath(find_project(Path.cwd()))) / "Dockerfile"
     try:
         text = path.read_text(encoding="utf-8")

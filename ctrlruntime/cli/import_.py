@@ -14,7 +14,7 @@ from ctrlruntime.project.staging import write
 
 __all__ = ["import_definitions"]
 
-_HELP = """Write Python classes for the CustomResourceDefinitions in FILE (- reads from standard input).
+_HELP = """Generate Python classes from the CustomResourceDefinitions in FILE (- reads from standard input).
 
     Each version of a kind becomes a ctrl.Object class, and each nested object a ctrl.Model class. `ctrl manifests` generates the same CRD from
     them. A warning names the path of everything that classes cannot express. Without --output, the module is printed.
@@ -29,15 +29,19 @@ _HELP = """Write Python classes for the CustomResourceDefinitions in FILE (- rea
 @click.command("import", help=_HELP)
 @click.argument("file", metavar="FILE")
 @click.option(
-    "-o", "--output", metavar="OUT.py", type=click.Path(dir_okay=False, path_type=Path), help="Where the module goes."
+    "-o",
+    "--output",
+    metavar="OUT.py",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File of the module.  [default: standard output]",
 )
-@click.option("--kind", metavar="KIND", help="Import this kind only, of several in the file.")
+@click.option("--kind", metavar="KIND", help="Import only this kind.")
 @click.option("--class-prefix", default="", metavar="PREFIX", help="Prefix of each class name.")
-@click.option("--force", is_flag=True, help="Replace OUT.py if it is there.")
+@click.option("--force", is_flag=True, help="Overwrite OUT.py if it exists.")
 def import_definitions(*, file: str, output: Path | None, kind: str | None, class_prefix: str, force: bool) -> None:
     if class_prefix and not (class_prefix.isidentifier() and class_prefix[0].isupper()):
         raise click.BadParameter(
-            f"{class_prefix!r} cannot start the name of a class: use letters, the first a capital",
+            f"{class_prefix!r} cannot start the name of a class. Use letters, the first a capital",
             param_hint="--class-prefix",
         )
     if output is not None and output.exists() and not force:

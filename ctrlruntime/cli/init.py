@@ -26,10 +26,15 @@ _HELP = """Create a project in FOLDER (default: the current one) with a package,
 
 @click.command(help=_HELP)
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
-@click.option("--domain", default="my.domain", show_default=True, metavar="DOMAIN", help="The end of your API groups.")
-@click.option("--project-name", default="", metavar="NAME", help="A DNS label; default: the folder's name.")
-@click.option("--package", default="", metavar="NAME", help="The Python package; default: the project's name.")
-@click.option("--image", default="", metavar="IMAGE", help="What a cluster runs; default: NAME:latest.")
+@click.option("--domain", default="my.domain", show_default=True, metavar="DOMAIN", help="Domain of your API groups.")
+@click.option(
+    "--project-name",
+    default="",
+    metavar="NAME",
+    help="Name of the project, a DNS label.  [default: the name of the folder]",
+)
+@click.option("--package", default="", metavar="NAME", help="Python package.  [default: the name of the project]")
+@click.option("--image", default="", metavar="IMAGE", help="Image of the operator.  [default: NAME:latest]")
 @click.option(
     "--owner",
     default="",
@@ -37,15 +42,15 @@ _HELP = """Create a project in FOLDER (default: the current one) with a package,
     help="Copyright holder, written to pyproject.toml and, with a license, to each file.",
 )
 @click.option(
-    "--license", type=click.Choice(LICENSES), default="none", show_default=True, help="The license of the project."
+    "--license", type=click.Choice(LICENSES), default="none", show_default=True, help="License of the project."
 )
 @click.option(
     "--license-file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The text of another license, which becomes LICENSE.",
+    help="File with the text of another license, copied to LICENSE.",
 )  # fmt: skip
-@click.option("--namespaced", is_flag=True, help="The operator works in its own namespace only: Roles, no ClusterRole.")
-@click.option("--multigroup", is_flag=True, help="Keep the kinds of several API groups apart: api/GROUP/VERSION.")
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option("--namespaced", is_flag=True, help="Restrict the operator to its own namespace (Roles, no ClusterRole).")
+@click.option("--multigroup", is_flag=True, help="Create classes in api/GROUP/VERSION, for several API groups.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(
     *,
     folder: Path,

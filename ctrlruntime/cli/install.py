@@ -14,7 +14,7 @@ from ctrlruntime.project.package import load
 
 __all__ = ["install", "uninstall"]
 
-_INSTALL = """Create or update the definitions of your kinds and wait until they are served.
+_INSTALL = """Create or update the CRDs of your kinds, and wait until they are served.
 
     \b
     Examples:
@@ -22,7 +22,7 @@ _INSTALL = """Create or update the definitions of your kinds and wait until they
       ctrl install --module shop.api --context test
     """
 
-_UNINSTALL = """Delete the definitions of your kinds, and with them every object of these kinds.
+_UNINSTALL = """Delete the CRDs of your kinds, and every object of these kinds.
 
     \b
     Examples:
@@ -44,7 +44,7 @@ _module = click.option(
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long the cluster may take to serve them.",
+    help="Time for the CRDs to be served.",
 )
 def install(*, module: str | None, kubeconfig: str | None, context: str | None, wait: float) -> None:
     definitions = _definitions(module)
@@ -55,7 +55,7 @@ def install(*, module: str | None, kubeconfig: str | None, context: str | None, 
 @click.command(help=_UNINSTALL)
 @_module
 @cluster_options
-@click.confirmation_option("--yes", prompt="Every object of these kinds is deleted, too. Continue?")
+@click.confirmation_option("--yes", prompt="Every object of these kinds is deleted too. Continue?")
 def uninstall(*, module: str | None, kubeconfig: str | None, context: str | None) -> None:
     definitions = _definitions(module)
     with_client(kubeconfig, context, lambda client: uninstall_crds(client, *definitions))

@@ -73,12 +73,12 @@ def _version() -> str:
 
 
 @click.group(cls=_Program, lazy=_COMMANDS, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--traceback", is_flag=True, help="Show where an error came from.")
+@click.option("--traceback", is_flag=True, help="Print the Python traceback of an error.")
 @click.version_option(_version(), message="%(prog)s %(version)s")
 def ctrl(*, traceback: bool) -> None:
-    """Generate, install and look after what a Kubernetes operator in Python needs.
+    """Create, run and deploy Kubernetes operators in Python.
 
-    Start with: ctrl init --domain YOUR.DOMAIN, in an empty folder
+    Start with `ctrl init --domain YOUR.DOMAIN` in an empty folder.
     """
     del traceback
     # The console script does not look for modules where it is run; `python -m ctrlruntime` does.

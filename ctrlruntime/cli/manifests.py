@@ -27,16 +27,16 @@ _HELP = """Generate the manifests of an operator from its classes, @ctrl.rbac an
     [tool.ctrlruntime]. The files that you edit (config/manager, config/samples, config/manifests/bases) are created if missing and never
     changed. Generated files are marked in their first line, and are deleted when their source no longer exists.
 
-    With --module it is the files
+    With --module, it is these files of any package:
 
     \b
       DIR/crd/bases/GROUP_PLURAL.yaml
       DIR/rbac/role.yaml
       DIR/webhook/manifests.yaml
 
-    of any package. --crd, --rbac and --webhook select some of them. MODULE is imported with its submodules. Kinds are the ctrl.Object classes
-    defined there. Permissions come from @ctrl.rbac on classes, functions and methods, and from the controllers that the function setup(mgr)
-    builds, if it exists. Its manager never starts.
+    --crd, --rbac and --webhook select some of them. MODULE is imported with its submodules. Kinds are the ctrl.Object classes defined there.
+    Permissions come from @ctrl.rbac on classes, functions and methods, and from the controllers that the function setup(mgr) builds, if it
+    exists. The manager is not started.
 
     \b
     Examples:
@@ -45,36 +45,36 @@ _HELP = """Generate the manifests of an operator from its classes, @ctrl.rbac an
       ctrl manifests --module shop.operator --output-dir deploy
     """
 _OF_MODULE: Final = ("folder", "crd", "rbac", "webhook", "role_name", "namespaces")
-"""Parameters that a project's settings decide."""
+"""Options that are settings in a project."""
 
 
 @click.command(help=_HELP)
-@click.option("--module", metavar="MODULE", help="Dotted name of an operator's package; default: the project's.")
+@click.option("--module", metavar="MODULE", help="Dotted name of the operator's package.  [default: the project's]")
 @click.option(
     "--project", "project", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-    help="The project's folder; default: this folder or the next above that is one.",
+    help="Folder of the project.  [default: the current folder, or the nearest parent that is a project]",
 )  # fmt: skip
 @click.option(
     "--output-dir", "folder", default="config", show_default=True, metavar="DIR",
-    type=click.Path(path_type=Path), help="With --module: where the files are.",
+    type=click.Path(path_type=Path), help="With --module: folder of the files.",
 )  # fmt: skip
 @click.option(
-    "--check", is_flag=True, help="Write nothing; print what is stale as a diff and exit with 1 if anything is."
+    "--check", is_flag=True, help="Write nothing; print a diff of stale files, and exit with 1 if there are any."
 )
-@click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
-@click.option("--crd", is_flag=True, help="With --module: definitions.")
-@click.option("--rbac", is_flag=True, help="With --module: roles.")
-@click.option("--webhook", is_flag=True, help="With --module: webhook configurations.")
+@click.option("--diff", is_flag=True, help="Write nothing; print a diff of the changes.")
+@click.option("--crd", is_flag=True, help="With --module: generate CRDs.")
+@click.option("--rbac", is_flag=True, help="With --module: generate roles.")
+@click.option("--webhook", is_flag=True, help="With --module: generate webhook configurations.")
 @click.option(
     "--role-name", default=ROLE_NAME, show_default=True, metavar="NAME", help="With --module: name of the roles."
 )
 @click.option(
     "--namespace", "namespaces", multiple=True, metavar="NAME",
-    help="With --module: keep the operator to a namespace (again for each): what it needs there becomes a Role, not a ClusterRole.",
+    help="With --module: restrict the operator to a namespace, with a Role instead of a ClusterRole. Can be repeated.",
 )  # fmt: skip
 @click.option(
     "--max-description", type=click.IntRange(min=0), metavar="N",
-    help="Cut descriptions after N bytes; 0 leaves them out.",
+    help="Maximum bytes of a description; 0 omits descriptions.",
 )  # fmt: skip
 def manifests(
     *,
@@ -104,14 +104,14 @@ def manifests(
     )
     files = made.files()
     if not files:
-        _warn(f"{module} declares no kinds, permissions or webhooks: nothing to write")
+        _warn(f"module {module} defines no kinds, permissions or webhooks, so there are no manifests")
     if folder.is_file():
         raise ConfigError(f"cannot write manifests to {folder}: it is a file. Use a folder")
     tree = Tree(folder)
     changes = tree.changes(files)
     if choice.crd:
         for path in tree.leftovers(files, [CRD_FOLDER]):
-            _warn(f"{path} does not come from {module}; remove it if its class no longer exists")
+            _warn(f"{path} was not generated from {module}. Delete it if its class no longer exists")
     if check or diff:
         _show((change.diff() for change in changes), [change.path for change in changes], fail=check)
         return
@@ -128,7 +128,7 @@ def _refuse_options_of_module() -> None:
         name = parameter.name or ""
         if name in _OF_MODULE and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise click.UsageError(
-                f"{parameter.opts[0]} needs --module; in a project, set it in [tool.ctrlruntime] of pyproject.toml"
+                f"{parameter.opts[0]} requires --module. In a project, edit [tool.ctrlruntime] of pyproject.toml"
             )
 
 
@@ -158,7 +158,7 @@ def _show(diffs: Iterable[str], stale: Sequence[Path], *, fail: bool) -> None:
         say(diff, nl=False)
     if stale and fail:
         command = click.get_current_context().command_path
-        say(f"error: stale: {', '.join(map(str, stale))}; run {command} without --check", err=True)
+        say(f"error: stale: {', '.join(map(str, stale))}. Run {command} without --check", err=True)
         click.get_current_context().exit(1)
 
 

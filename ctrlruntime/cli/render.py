@@ -20,7 +20,8 @@ __all__ = ["render"]
 
 _HELP = """Print the objects of a kustomization: what `kubectl kustomize FOLDER` prints, without kubectl.
 
-    FOLDER has a kustomization.yaml; config/default when none is named. Remote resources, Helm charts, plugins and vars are left to kubectl.
+    FOLDER must have a kustomization.yaml (default: config/default). Remote resources, Helm charts, plugins and vars are not supported: use
+    kubectl for them.
 
     \b
     Examples:
@@ -34,12 +35,12 @@ _HELP = """Print the objects of a kustomization: what `kubectl kustomize FOLDER`
 @click.argument("folder", default="config/default", metavar="[FOLDER]", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", metavar="FILE|DIR",
-    help="Write to a file, or one file for each object into a folder (one that exists, or a name that ends with /).",
+    help="File for all objects, or a folder (existing, or ending with /) with one file for each object.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @click.option(
     "--compare", "other", metavar="FILE|-",
-    help="Print nothing but a diff against these objects (- reads them from the standard input) and exit with 1 when there is one.",
+    help="Print only a diff with the objects in FILE (- reads from standard input), and exit with 1 if they differ.",
 )  # fmt: skip
 def render(*, folder: Path, output: str | None, as_json: bool, other: str | None) -> None:
     if other is not None and (output is not None or as_json):

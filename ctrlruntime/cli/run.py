@@ -40,21 +40,21 @@ _HELP = """Run the operator on this machine, as `python -m PACKAGE ARGS…` (def
 
 @click.command(help=_HELP)
 @click.option("--module", metavar="PACKAGE", help="Dotted name of the package to run.  [default: the project's]")
-@click.option("--embedded", is_flag=True, help="Start an embedded API server and run on that.")
+@click.option("--embedded", is_flag=True, help="Start an embedded API server, and run the operator on it.")
 @click.option(
     "--kubeconfig-out", metavar="PATH", type=click.Path(dir_okay=False, path_type=Path),
-    help="With --embedded: where its kubeconfig is written.  [default: a temporary file]",
+    help="With --embedded: file for its kubeconfig.  [default: a temporary file]",
 )  # fmt: skip
 @cluster_options
-@click.option("--install", is_flag=True, help="Install the definitions first; --embedded does.")
+@click.option("--install", is_flag=True, help="Install the CRDs first, as --embedded does.")
 @click.option(
     "--reload",
     is_flag=True,
-    help="Start again, and install the definitions again, when a Python file of the package changes.",
+    help="Restart the operator and reinstall the CRDs when a Python file of the package changes.",
 )
 @click.option(
     "--webhooks", type=click.Choice(["development", "files", "off"]),
-    help="development: a certificate is made, and the webhooks are registered by URL while the operator runs; files: as deployed.  "
+    help="development: create a certificate, and register the webhooks by URL while the operator runs. files: as deployed.  "
     "[default: development with --embedded, else off]",
 )  # fmt: skip
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS…]")
@@ -75,7 +75,7 @@ def run(
             "--embedded cannot be used with --kubeconfig or --context, because it starts its own API server"
         )
     if kubeconfig_out is not None and not embedded:
-        raise click.UsageError("--kubeconfig-out needs --embedded")
+        raise click.UsageError("--kubeconfig-out requires --embedded")
     folder, settings = (Path(), None) if module is not None else project_here()
     package = module if module is not None else (settings.package if settings is not None else "")
     source = source_folder(package)
@@ -139,7 +139,9 @@ def _server(kubeconfig_out: Path | None, settings: Settings | None) -> Generator
     try:
         from ctrlruntime.apiserver import Options, ServerThread
     except ImportError as error:
-        raise ConfigError("the embedded API server is not installed: pip install 'ctrlruntime[apiserver]'") from error
+        raise ConfigError(
+            "the embedded API server is not installed. Run pip install 'ctrlruntime[apiserver]'"
+        ) from error
     with contextlib.ExitStack() as stack:
         server = ServerThread(Options())
         server.start()
@@ -153,7 +155,7 @@ def _server(kubeconfig_out: Path | None, settings: Settings | None) -> Generator
             raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
         shown = ",".join(dict.fromkeys(each.plural for each in settings.own_resources)) if settings is not None else ""
         _say(
-            f"embedded API server at {server.url}; look at it with:\n  kubectl --kubeconfig {path} get {shown or 'all'}"
+            f"embedded API server at {server.url}; list its objects with:\n  kubectl --kubeconfig {path} get {shown or 'all'}"
         )
         yield path
 
@@ -181,7 +183,7 @@ class _Samples:
         if failed is None or (failed and not is_late):
             return False
         for name, reason in failed.items():
-            _say(f"warning: {name} was not applied: {reason}")
+            _say(f"warning: cannot apply {name}: {reason}")
         return True
 
     def _try(self, *, is_late: bool) -> Mapping[Any, str] | None:

@@ -27,7 +27,7 @@ from ctrlruntime.selector import LabelSelector, parse_labels
 
 __all__ = ["scorecard"]
 
-_HELP: Final = """Run the scorecard's tests of a bundle here, without a cluster.
+_HELP: Final = """Run the scorecard's tests of a bundle, without a cluster.
 
     BUNDLE is its folder. The tests are those of its tests/scorecard/config.yaml. The six tests of scorecard-test
     run locally. Tests of other images need a cluster, and are listed as not run. Exits with 1 if a test fails or cannot run.
@@ -53,13 +53,15 @@ def _selector(_ctx: click.Context, _param: click.Parameter, text: str) -> LabelS
 @click.argument("bundle", default="bundle", metavar="[BUNDLE]", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", type=click.Choice(("text", "json", "xunit")), default="text", show_default=True,
-    help="Lines for people, a TestList as JSON, or XML as test runners write it.",
+    help="Format: text lines, a TestList as JSON, or JUnit XML.",
 )  # fmt: skip
 @click.option(
     "-l", "--selector", default="", metavar="LABELS", callback=_selector, help="Run the tests with these labels."
 )
-@click.option("-c", "--config", type=click.Path(path_type=Path), help="A configuration other than the bundle's own.")
-@click.option("-L", "--list", "only_list", is_flag=True, help="Name the tests and run none.")
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path), help="Configuration file.  [default: that of the bundle]"
+)
+@click.option("-L", "--list", "only_list", is_flag=True, help="List the tests without running them.")
 def scorecard(
     *,
     bundle: Path,
@@ -71,7 +73,7 @@ def scorecard(
     found = read_bundle(bundle)
     tests = selected(read_configuration(config) if config else configuration_of(found), selector)
     if not tests:
-        raise ConfigError(f"no test has the labels {selector}; list the tests with ctrl scorecard --list")
+        raise ConfigError(f"no test has the labels {selector}. List the tests with ctrl scorecard --list")
     outcomes = [Outcome(test, None) for test in tests] if only_list else run(found, tests)
     match output:
         case "json":

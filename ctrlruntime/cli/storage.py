@@ -21,9 +21,9 @@ def storage() -> None:
 @storage.command()
 @click.argument("kind")
 @cluster_options
-@click.option("--dry-run", is_flag=True, help="Ask the server whether it would take each object; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Let the API server validate each object, and change nothing.")
 @click.option(
-    "--page-size", default=PAGE, show_default=True, type=click.IntRange(min=1), help="Objects read at a time."
+    "--page-size", default=PAGE, show_default=True, type=click.IntRange(min=1), help="Number of objects in one request."
 )
 def migrate(*, kind: str, kubeconfig: str | None, context: str | None, dry_run: bool, page_size: int) -> None:
     """Rewrite every object of KIND in the storage version, and remove other versions from status.storedVersions.
@@ -40,7 +40,7 @@ def migrate(*, kind: str, kubeconfig: str | None, context: str | None, dry_run: 
     gone = f", {done.gone} were deleted meanwhile" if done.gone else ""
     say(f"{done.definition}: {done.written} objects {would}stored in {done.storage_version}{gone}")
     if dry_run:
-        say(f"stored versions: {', '.join(done.before)}; {done.storage_version} would be left")
+        say(f"stored versions: {', '.join(done.before)} now, {done.storage_version} after a migration")
     else:
         say(f"stored versions: {', '.join(done.before)} before, {', '.join(done.after)} now")
 

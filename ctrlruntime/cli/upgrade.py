@@ -32,7 +32,7 @@ _HELP = """Upgrade the files that `ctrl init` and `ctrl create` wrote to this ve
 
 
 @click.command(help=_HELP)
-@click.option("--dry-run", is_flag=True, help="Print what would happen to each file, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the change of each file, and write nothing.")
 @click.option("--force", is_flag=True, help="Continue in a folder that is not in git.")
 def upgrade(*, dry_run: bool, force: bool) -> None:
     folder = find_project(Path.cwd())
@@ -64,6 +64,6 @@ def _print(planned: Upgrade, *, dry_run: bool) -> None:
     if dry_run:
         say("nothing was written")
     elif planned.conflicts:
-        say("resolve the conflicts between <<<<<<< and >>>>>>>, then run ctrl manifests and the tests", err=True)
+        say("Resolve the conflicts between <<<<<<< and >>>>>>>, then run ctrl manifests and the tests", err=True)
     elif planned.texts:
-        say(f"the project is of {planned.now} now; run ctrl manifests and the tests, and commit")
+        say(f"the project is upgraded to {planned.now}. Run ctrl manifests and the tests, then commit")

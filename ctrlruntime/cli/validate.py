@@ -15,9 +15,9 @@ __all__ = ["validate"]
 
 _HELP = """Validate manifests as kube-apiserver 1.36 would, without a cluster: fields, types, values, CEL rules.
 
-    FILE is YAML or JSON, a folder with such files, or - for the standard input. Objects of custom kinds are checked when their
-    CustomResourceDefinition is among the files; others are named as not checked. A line for each problem says the file, the object, the
-    field and what is wrong with it. Exits with 1 when there is one.
+    FILE is YAML or JSON, a folder with such files, or - for standard input. Objects of a custom kind are checked if its
+    CustomResourceDefinition is among the files; other objects are listed as not checked. Each problem is a line with the file, the object,
+    the field and the cause. Exits with 1 if it finds a problem.
 
     \b
     Examples:
@@ -28,7 +28,9 @@ _HELP = """Validate manifests as kube-apiserver 1.36 would, without a cluster: f
 
 @click.command(help=_HELP)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with problems and what was not checked.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON object with the problems and the unchecked objects."
+)
 def validate(*, files: tuple[str, ...], as_json: bool) -> None:
     from ctrlruntime.project.checking import check as check_texts  # it brings the embedded API server
 
@@ -60,7 +62,7 @@ def _texts(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         inside = sorted(path for path in folder.iterdir() if path.suffix in {".yaml", ".yml", ".json"})
         inside = [path for path in inside if path.stem != "kustomization"]  # it is for kustomize, and no object
         if not inside:
-            raise ConfigError(f"{name} has no YAML or JSON files")
+            raise ConfigError(f"no YAML or JSON files in {name}")
         yield from (_read(str(path)) for path in inside)
 
 

@@ -33,12 +33,12 @@ class AnswerError(CtrlError):
     "--address",
     metavar="HOST:PORT",
     required=True,
-    help="Where the operator serves its debug pages (its flag --debug-bind-address).",
+    help="Debug address of the operator, as in its flag --debug-bind-address.",
 )
-@click.option("--controller", metavar="NAME", default="", help="Ask this controller only.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+@click.option("--controller", metavar="NAME", default="", help="Print only this controller.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -> None:
-    """Say why an object was reconciled, or why not.
+    """Explain why an object was reconciled, or why not.
 
     Prints the triggers of the last reconciles of KIND NAMESPACE/NAME in a running operator, their outcome, their requests to the API server,
     the line at which a running one waits, and the time of the next one. For a kind that is only watched, it prints the reconciles that its
@@ -46,7 +46,7 @@ def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -
     """
     namespace, _, last = name.rpartition("/")
     if not last:
-        raise click.BadParameter(f"{name!r} is not a name: give NAMESPACE/NAME, or NAME", param_hint="[NAMESPACE/]NAME")
+        raise click.BadParameter(f"expected NAMESPACE/NAME or NAME, got {name!r}", param_hint="[NAMESPACE/]NAME")
     query = {"kind": kind, "namespace": namespace, "name": last, "controller": controller}
     body = fetch(address, f"/debug/ctrlruntime/why?{urlencode(query)}")
     if as_json:
@@ -74,9 +74,9 @@ def fetch(address: str, path: str) -> bytes:
     except urllib.error.HTTPError as error:
         raise AnswerError(_refused(address, error.code, error.read())) from error
     except TimeoutError as error:
-        raise AnswerError(f"no response from {address} within {PATIENCE:g} s") from error
+        raise AnswerError(f"no response from {address} within {PATIENCE:g} s. Check the log of the operator") from error
     except urllib.error.URLError as error:
-        why = "no answer in time" if isinstance(error.reason, TimeoutError) else error.reason
+        why = "timeout" if isinstance(error.reason, TimeoutError) else error.reason
         raise AnswerError(
             f"no response from {address} ({why}). Start the operator with --debug-bind-address. In a cluster, forward the port: "
             "kubectl port-forward deployment/NAME PORT"
@@ -96,7 +96,7 @@ def _host_and_port(address: str) -> str:
         or "/" in host
         or (colon and " " in host)
     ):
-        raise AnswerError(f"--address is {address!r}: give HOST:PORT, such as 127.0.0.1:8082")
+        raise AnswerError(f"--address must be HOST:PORT, such as 127.0.0.1:8082, not {address!r}")
     return f"{host or '127.0.0.1'}:{port}"
 
 
@@ -105,6 +105,6 @@ def _refused(address: str, status: int, body: bytes) -> str:
         refusal = msgspec.json.decode(body, type=facts.Refusal)
     except msgspec.DecodeError:
         if status == 404:
-            return f"no debug pages at {address}; give the address of --debug-bind-address, not of metrics or probes"
-        return f"{address} answers {status}: {body[:200].decode(errors='replace').strip()}"
+            return f"no debug pages at {address}. Use the address of --debug-bind-address, not of metrics or probes"
+        return f"{address} responds with status {status}: {body[:200].decode(errors='replace').strip()}"
     return "\n".join([refusal.error, *(f"  {line}" for line in refusal.stack)])

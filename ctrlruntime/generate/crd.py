@@ -1,4 +1,4 @@
-"""Classes to CustomResourceDefinitions: the versions of one kind together, each with its schema and what its class keywords say."""
+"""Classes to CustomResourceDefinitions: all versions of a kind, each with its schema and its class keywords."""
 
 from __future__ import annotations
 
@@ -110,13 +110,15 @@ class _Definition:
         seen: set[str] = set()
         for info, cls in self._all:
             if info.version in seen:
-                raise Place(cls).error(f"another class also is {info.gvk}. Change the version or kind of one of them")
+                raise Place(cls).error(
+                    f"another class also defines {info.gvk}. Change the version or kind of one of them"
+                )
             seen.add(info.version)
             for word in ("plural", "singular", "list_kind", "short_names", "categories", "scope"):
                 if getattr(info, word) != getattr(first, word):
                     raise Place(cls).error(
-                        f"{word} is {getattr(info, word)!r}, and {getattr(first, word)!r} in version {first.version}; "
-                        f"all versions of a kind must have the same"
+                        f"{word} is {getattr(info, word)!r}, but {getattr(first, word)!r} in version {first.version}. "
+                        f"Set the same in all versions of the kind"
                     )
 
     def _storage(self) -> KindInfo:
@@ -127,11 +129,11 @@ class _Definition:
         if len(stored) != 1:
             names = ", ".join(info.version for info in stored or infos)
             what = (
-                f"{len(stored)} versions are the one that is stored ({names})"
+                f"{len(stored)} versions have storage=True ({names})"
                 if stored
-                else f"no version of {names} is the one that is stored"
+                else f"no version of {names} has storage=True"
             )
-            raise place.error(f"{kind}: {what}; give storage=True to exactly one class")
+            raise place.error(f"{kind}: {what}. Set storage=True in exactly one class")
         if not any(info.served for info in infos):
             raise place.error(f"{kind}: all versions have served=False. Remove it from one")
         return stored[0]
@@ -154,7 +156,7 @@ class _Definition:
             for key, value in getattr(info, word):
                 if merged.setdefault(key, value) != value:
                     raise Place(cls).error(
-                        f"{word}: {key} is {value!r}, and {merged[key]!r} in another version of the kind"
+                        f"{word}: {key} is {value!r}, but {merged[key]!r} in another version of the kind. Set the same in both"
                     )
         return merged
 
@@ -188,8 +190,8 @@ class _Definition:
         if size > _APPLY_LIMIT:
             cls = self._versions[0][1]
             self._warn(
-                f"{Place(cls)}: the definition has {size:,} bytes, and `kubectl apply` keeps at most {_APPLY_LIMIT:,}; apply it with "
-                f"--server-side, or drop descriptions with Annotated[…, NoDescriptions] or Options(max_description=0)"
+                f"{Place(cls)}: the CRD has {size:,} bytes, but `kubectl apply` allows at most {_APPLY_LIMIT:,}. Apply it with "
+                f"--server-side, or omit descriptions with Annotated[…, NoDescriptions] or Options(max_description=0)"
             )
 
 

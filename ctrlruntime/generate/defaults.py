@@ -50,8 +50,8 @@ class Defaults:
         if value is None:
             if is_filled:
                 self._warn(
-                    f"{place}: fields below it have defaults, and the server fills them in only where the object itself is there; "
-                    f"give it Field(default_factory=…) if they must always be set"
+                    f"{place}: fields below it have defaults, which the API server sets only if this object is set. "
+                    f"Add Field(default_factory=…) if they must always be set"
                 )
             return
         match absence(info):
@@ -92,7 +92,7 @@ class Defaults:
     @staticmethod
     def _write(value: Any, schema: Document, place: Place) -> None:
         if value is None:
-            raise place.error("null cannot be a default. Leave it out")
+            raise place.error("null cannot be a default. Omit it")
         if value == {} and schema.get("type") == "array":
             value = []
         problem = misfit(value, schema)

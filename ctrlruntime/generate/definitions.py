@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions read from files: the one reader of what installs, compares and imports them.
+"""CustomResourceDefinitions read from files: the one reader for installing, comparing and importing them.
 
 A definition is handed on as the server would take it: whole, of apiextensions.k8s.io/v1, and without nulls, which the server reads as
 absent. Documents of other kinds are passed over, lists as kubectl prints them are opened.
@@ -82,17 +82,19 @@ def _without_nulls(tree: Any, *, is_named: bool = False) -> Any:
 
 
 def _whole(definition: Document, where: str) -> Document:
-    """Refuse a definition that is old or lacks what all have. What the API server checks beyond that is not checked here."""
-    named = _at(definition, "metadata.name") or "a definition"
-    if definition.get("apiVersion") != _VERSION:
+    """Refuse a CRD that is old or has no required field. The API server does all other checks."""
+    name = _at(definition, "metadata.name")
+    named = name or "a CRD"
+    version = definition.get("apiVersion")
+    if version != _VERSION:
+        cause = f"the apiVersion {version}, which is not served since Kubernetes 1.22" if version else "no apiVersion"
         raise ConfigError(
-            f"{where}: {named} is of {definition.get('apiVersion') or 'no apiVersion'}, which is not served since Kubernetes 1.22. "
-            f"Convert it to {_VERSION}: each version has its own schema.openAPIV3Schema (a cluster that serves the kind prints it so: "
-            f"kubectl get crd {named} -o yaml)"
+            f"{where}: {named} has {cause}. Convert it to {_VERSION}, in which each version has its own schema.openAPIV3Schema. "
+            f"A cluster that serves the kind prints it: kubectl get crd {name or 'NAME'} -o yaml"
         )
     missing = next((path for path in _NEEDED if not _at(definition, path)), None)
     if missing:
-        raise ConfigError(f"{where}: {named} has no {missing}, which a CRD requires")
+        raise ConfigError(f"{where}: {named} has no {missing}, which is required")
     versions: Any = definition["spec"]["versions"]
     is_list = isinstance(versions, list)
     if not is_list or not all(isinstance(one, Mapping) and _at(one, "name") for one in cast("list[Any]", versions)):

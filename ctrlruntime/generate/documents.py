@@ -147,7 +147,7 @@ def _mapping(loader: Any, node: Any) -> Document:
     seen: set[str] = set()
     for key, _ in node.value:
         if not isinstance(key.value, str):
-            raise yaml.MarkedYAMLError(problem="a key must be a text", problem_mark=key.start_mark)
+            raise yaml.MarkedYAMLError(problem="a key must be a string", problem_mark=key.start_mark)
         if key.value in seen:
             raise yaml.MarkedYAMLError(problem=f"duplicate key {key.value!r}", problem_mark=key.start_mark)
         seen.add(key.value)

@@ -1,4 +1,4 @@
-"""Whether a value fits a schema, as far as a default needs to be known to fit: the server refuses definitions whose defaults do not."""
+"""Checks a default against its schema: the API server rejects a CRD with a default that does not match."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _problems(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[str]
     where = f"{path.removeprefix('.')}: " if path else ""
     if value is None:
         if not schema.get("nullable"):
-            yield f"{where}null is not a value here"
+            yield f"{where}null is not allowed"
         return
     kind = schema.get("type")
     is_whole = isinstance(value, float) and value.is_integer()

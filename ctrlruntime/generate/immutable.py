@@ -46,8 +46,8 @@ def removal_rules(cls: type[BaseModel], optional: Mapping[str, str], warn: Warn)
         for sequence, part in _held(annotation):
             if any(_paths(part)):
                 warn(
-                    f"{place}: {_BELOW[sequence]} have immutable fields, and the server does not keep one from being removed and added "
-                    f"again with other values; make the whole field Immutable, or check it in a webhook"
+                    f"{place}: {_BELOW[sequence]} have immutable fields, but the API server allows removing one and adding it "
+                    f"again with other values. Make the whole field Immutable, or check it in a webhook"
                 )
         if name not in optional:
             continue
@@ -70,8 +70,8 @@ def property_of(variable: str, wire: str, place: Place) -> str:
     escaped = escape(wire)
     if escaped is None:
         raise place.error(
-            f"Immutable needs a CEL rule for the field {wire!r}, and a rule can only read names of letters, digits and _ . - / that start with "
-            f"a letter or _. Set such a name with Field(validation_alias='…')"
+            f"Immutable requires a CEL rule, which cannot read the field {wire!r}. Set a name of letters, digits and _ . - / that starts "
+            f"with a letter or _: Field(validation_alias='…')"
         )
     return f"{variable}.{escaped}"
 

@@ -1,4 +1,4 @@
-"""The keys of dicts: what their type allows, as rules on the map, which is the one place where a schema can speak of them."""
+"""The keys of dicts: their type as rules on the map, because a schema has no other place for keys."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def key_rules(key: Annotation, place: Place) -> Iterator[tuple[str, str]]:
         elif limit.kind == "pattern":
             yield f"self.all(key, key.matches({_text(limit.value)}))", f"the keys must match {limit.value}"
         else:
-            raise place.error(f"{limit.kind}={limit.value!r} is for numbers, but the keys of a JSON object are text")
+            raise place.error(f"{limit.kind}={limit.value!r} is for numbers, but the keys of a JSON object are strings")
 
 
 def is_affordable(rule: str, schema: Mapping[str, Any]) -> bool:

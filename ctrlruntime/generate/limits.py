@@ -55,7 +55,7 @@ def _keywords(limit: Limit, schema: Document, place: Place) -> Document:
             return _bound("multipleOf", limit, schema, place)
         case "pattern":
             if schema.get("type") != "string" and not _is_int_or_string(schema):
-                raise place.error(f"pattern is for text, but the field has the type {_type(schema)}")
+                raise place.error(f"pattern is for strings, but the field has the type {_type(schema)}")
             return {"pattern": limit.value}
         case _:
             return _length(limit, schema, place)
@@ -68,7 +68,7 @@ def _bound(name: str, limit: Limit, schema: Document, place: Place) -> Document:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise place.error(f"{limit.kind}={value!r} is not a number")
     if schema["type"] == "integer" and isinstance(value, float) and not value.is_integer():
-        raise place.error(f"{limit.kind}={value!r} is not a whole number, but the field is an int")
+        raise place.error(f"{limit.kind}={value!r} is not an integer, but the field is an int")
     return {name: _number(value), **({_exclusive(name): True} if limit.kind in {"gt", "lt"} else {})}
 
 
@@ -82,7 +82,7 @@ def _number(value: float) -> float:
 def _length(limit: Limit, schema: Document, place: Place) -> Document:
     side = limit.kind.removesuffix("_length")
     if schema.get("type") not in _LENGTHS and not _is_int_or_string(schema):
-        raise place.error(f"{limit.kind}={limit.value!r} is for text, lists and dicts, not for type {_type(schema)}")
+        raise place.error(f"{limit.kind}={limit.value!r} is for strings, lists and dicts, not for type {_type(schema)}")
     if limit.value < 0:
         raise place.error(f"{limit.kind}={limit.value!r} is below zero")
     # The server counts the letters of base64.

@@ -126,8 +126,8 @@ def _list_type(marker: ListType | ListMap, schema: Document, place: Place) -> No
     for key in marker.keys:
         wire = key if key in known else camel(key)
         if wire not in known:
-            have = ", ".join(sorted(known)) or "none: they are not objects"
-            raise place.error(f"ListMap({key!r}): the items have no such field (they have {have})")
+            have = ", ".join(sorted(known)) or "none, because they are not objects"
+            raise place.error(f"ListMap({key!r}): the items have no field {key!r}. Their fields are {have}")
         keys.append(wire)
     schema["x-kubernetes-list-type"] = "map"
     schema["x-kubernetes-list-map-keys"] = keys
@@ -172,7 +172,7 @@ def _member(cls: type[Model], keyword: str, name: str, schema: Document, place: 
     if wire not in (schema.get("properties") or {}):
         raise place.error(f"{keyword}: the class has no field {name!r}")
     if wire in (schema.get("required") or ()):
-        raise place.error(f"{keyword}: {name!r} is required; make it optional: `| None = None`")
+        raise place.error(f"{keyword}: {name!r} is required. Make it optional: `| None = None`")
     return wire
 
 

@@ -31,7 +31,7 @@ class Options:
     """Options of generated CRDs."""
 
     max_description: int | None = None
-    """The maximum bytes of a description, cut after a sentence or word. 0 leaves out all, None cuts none."""
+    """The maximum bytes of a description, cut after a sentence or word. 0 omits all descriptions, None keeps them whole."""
     embedded_metadata: bool = True
     """Whether an ObjectMeta inside the object has its five fields (name, namespace, labels, annotations, finalizers).
 

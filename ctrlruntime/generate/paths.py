@@ -1,4 +1,4 @@
-"""The paths a definition names (`.status.replicas`): whether they lead anywhere in the schema, and to what."""
+"""The paths in a CRD (`.status.replicas`): whether they exist in the schema, and with which type."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def columns(wanted: tuple[PrinterColumn, ...], schema: Document, place: Place) -
 def _column(column: PrinterColumn, schema: Document, place: Place) -> Document:
     what = f"printcolumn {column.name!r}"
     if not column.name:
-        raise place.error("printcolumn needs a name")
+        raise place.error("printcolumn requires a name")
     target = _follow(column.json_path, schema, place, what)
     column_type = column.type or _column_type(target)
     if not column_type:
@@ -98,7 +98,7 @@ def scale(info: KindInfo, schema: Document, place: Place) -> Document:
             )
         target = _follow(path, schema, place, "scale")
         if target is not None and target.get("type") != wanted_type:
-            raise place.error(f"scale: {path} has the type {target.get('type')}, and must be {wanted_type}")
+            raise place.error(f"scale: {path} must have the type {wanted_type}, not {target.get('type')}")
         result[key] = path
     return result
 
@@ -107,7 +107,7 @@ def selectable_fields(info: KindInfo, schema: Document, place: Place) -> list[Do
     """Return the fields that field selectors may name. Raises: GenerateError for one the server refuses."""
     paths = info.selectable_fields
     if len(paths) > _MOST_FIELDS:
-        raise place.error(f"selectable_fields: the server allows {_MOST_FIELDS}, not {len(paths)}")
+        raise place.error(f"selectable_fields: the API server allows at most {_MOST_FIELDS}, not {len(paths)}")
     for path in paths:
         if not _SIMPLE_PATH.fullmatch(path):
             raise place.error(f"selectable_fields: {path!r} is not a path like .spec.color")
@@ -117,7 +117,7 @@ def selectable_fields(info: KindInfo, schema: Document, place: Place) -> list[Do
             )
         target = _follow(path, schema, place, "selectable_fields") or {}
         if target.get("type") not in {"string", "boolean", "integer"}:
-            raise place.error(f"selectable_fields: {path} must be text, a boolean or a whole number")
+            raise place.error(f"selectable_fields: {path} must be a string, a boolean or an integer")
     if len(set(paths)) < len(paths):
         raise place.error("selectable_fields: duplicate path")
     return [{"jsonPath": path} for path in paths]
@@ -138,7 +138,7 @@ def _follow(path: str, schema: Document, place: Place, what: str) -> Mapping[str
             return None
         passed += f".{step.name}" if isinstance(step, Field) else "[]"
         if not node:
-            escape = "; a dot in a name is written \\." if "['" in path else ""
+            escape = ". Write a dot in a name as \\." if "['" in path else ""
             raise place.error(f"{what}: {path} is not in the schema: it has no {passed}{escape}")
     return node
 

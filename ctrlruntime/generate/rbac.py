@@ -218,7 +218,7 @@ def _role(name: str, namespace: str, rules: list[Document], *, is_namespaced: bo
 
 def _check(rule: RBACRule) -> None:
     if not rule.verbs or not (rule.resources or rule.urls):
-        raise GenerateError(f'{_said(rule)} grants nothing: give verbs="get;list" and resources="…" (or urls="…")')
+        raise GenerateError(f'{_said(rule)} grants nothing. Add verbs="get;list" and resources="…" (or urls="…")')
     if rule.urls and rule.namespace:
         raise GenerateError(f"{_said(rule)} has URLs and a namespace, but URLs are cluster-scoped. Remove namespace=")
     if rule.urls and (rule.groups or rule.resources or rule.resource_names):
@@ -226,7 +226,7 @@ def _check(rule: RBACRule) -> None:
             f"{_said(rule)} has both resources and URLs, which the API server rejects. Split it into two rules"
         )
     if rule.resources and not rule.groups:
-        raise GenerateError(f'{_said(rule)} has no API group: give groups="…", where "" is the core group')
+        raise GenerateError(f'{_said(rule)} has no API group. Add groups="…", where "" is the core group')
 
 
 def _said(rule: RBACRule) -> str:

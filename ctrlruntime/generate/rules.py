@@ -19,7 +19,7 @@ from ctrlruntime.generate.options import Place, Warn
 __all__ = ["RULE_LIMIT", "RuleChecks", "has_rules"]
 
 RULE_LIMIT, _SCHEMA_LIMIT = 10_000_000, 100_000_000
-_ADVICE: Final = "bound the lists, dicts and texts it goes through with Field(max_length=…), or make the rule simpler"
+_ADVICE: Final = "Bound its lists, dicts and strings with Field(max_length=…), or simplify the rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class RuleChecks:
         self._total = 0
 
     def check(self, schema: Mapping[str, Any]) -> None:
-        """Raise GenerateError for a rule the server refuses; warn of what costs too much."""
+        """Raise GenerateError for a rule that the API server rejects; warn of rules that may cost too much."""
         if not has_rules(schema):
             return
         try:
@@ -50,7 +50,7 @@ class RuleChecks:
             self._warn(f"{self._place}: the CEL rules were not checked: {error}")
         if self._total > _SCHEMA_LIMIT:
             self._warn(
-                f"{self._place}: all rules together may cost {self._total:,}, and the server allows {_SCHEMA_LIMIT:,}; {_ADVICE}"
+                f"{self._place}: all rules together may cost {self._total:,}, but the API server allows {_SCHEMA_LIMIT:,}. {_ADVICE}"
             )
 
     def _visit(self, schema: Mapping[str, Any], at: _At) -> None:
@@ -80,12 +80,12 @@ class RuleChecks:
         what = f"the rule {text!r}"
         message: str = rule.get("message", "")
         if "\n" in message.strip():
-            raise where.error(f"{what}: the message has line breaks, which the API server rejects")
+            raise where.error(f"{what}: the message has line breaks, which the API server rejects. Remove them")
         if "\n" in text.strip() and not message.strip():
-            raise where.error(f"{what} has line breaks, so it needs a message")
+            raise where.error(f"{what} has line breaks, so it requires a message")
         declared = declare(schema, is_resource=at.is_resource)
         if declared is None:
-            raise where.error(f"{what}: the schema has no type here, which a rule needs")
+            raise where.error(f"{what} requires a type, but the schema has none here")
         self._compiled(rule, declared, at, where)
 
     def _compiled(self, rule: Mapping[str, Any], declared: Type, at: _At, where: Place) -> None:
@@ -106,7 +106,7 @@ class RuleChecks:
             if cost > RULE_LIMIT:
                 shown = f"{cost:,}" if cost < 2**53 else "any amount"
                 self._warn(
-                    f"{where}: the {name} {text!r} may cost {shown}, and the server allows {RULE_LIMIT:,}; {_ADVICE}"
+                    f"{where}: the {name} {text!r} may cost {shown}, but the API server allows {RULE_LIMIT:,}. {_ADVICE}"
                 )
             uses_old = uses_old or (name == "rule" and "oldSelf" in program.used_variables)
         if uses_old and at.untracked:

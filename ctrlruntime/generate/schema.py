@@ -61,14 +61,14 @@ _LISTS: Final = (list, tuple, set, frozenset)
 _REFUSED: Final[Mapping[Any, str]] = {
     Any: "Any has no type in a schema. Use JSONValue for any JSON, RawExtension for any object, or a class",
     object: "object has no type in a schema. Use JSONValue for any JSON, RawExtension for any object, or a class",
-    dict: "a bare dict says nothing of its values; write dict[str, X], or RawExtension for any object",
-    list: "a bare list says nothing of its items; write list[X]",
-    tuple: "a tuple says nothing of its items; write list[X]",
-    set: "a bare set says nothing of its items; write set[X]",
-    frozenset: "a bare frozenset says nothing of its items; write frozenset[X]",
-    Decimal: "a Decimal has no form in JSON that survives; use Quantity, or str with a pattern",
-    complex: "a complex number has no form in JSON; use str",
-    type(None): "None alone is not a type for a field",
+    dict: "a bare dict has no type for its values. Use dict[str, X], or RawExtension for any object",
+    list: "a bare list has no type for its items. Use list[X]",
+    tuple: "a bare tuple has no type for its items. Use list[X]",
+    set: "a bare set has no type for its items. Use set[X]",
+    frozenset: "a bare frozenset has no type for its items. Use frozenset[X]",
+    Decimal: "not all clients and languages keep the value of a Decimal. Use Quantity, or str with a pattern",
+    complex: "JSON does not support complex numbers. Use str",
+    type(None): "None is not a type for a field. Use a type with None, such as str | None",
 }
 
 
@@ -173,7 +173,7 @@ class SchemaWalker:
         apply_marks(annotation.markers, schema, place)
         if schema.get("nullable") and "enum" in schema:
             self._warn(
-                f"{place}: the server takes no null where there is an enum, so Nullable has no effect; leave it out, or use str and a pattern"
+                f"{place}: the API server rejects null for an enum, so Nullable has no effect. Leave it out, or use str and a pattern"
             )
         if annotation.description:
             schema["description"] = clean(annotation.description)
@@ -192,7 +192,7 @@ class SchemaWalker:
                 add_rule(schema, f"size(self) {sign} {limit.value}", f"must have {what} {limit.value} bytes")
         if not schema.get("minLength") and not any("minLength" in one for one in schema.get("allOf", ())):
             self._warn(
-                f"{place}: the server refuses empty bytes, and the class does not; say Field(min_length=1), and leave the field out instead"
+                f"{place}: the API server rejects empty bytes, but the class does not. Add Field(min_length=1), and omit an empty field"
             )
 
     def _base(self, annotation: Annotation, place: Place) -> Document:
@@ -265,8 +265,8 @@ class SchemaWalker:
             add_rule(schema, *text.rule)
         if text.unsaid:
             self._warn(
-                f"{place}: the schema can say {text.unsaid}: the server stores texts that the class does not read. Use str with a pattern, "
-                f"or check the field in a webhook"
+                f"{place}: the schema checks {text.unsaid}, so the API server stores strings that the class cannot read. Use str with a "
+                f"pattern, or check the field in a webhook"
             )
         return schema
 
@@ -274,7 +274,7 @@ class SchemaWalker:
         if not self._options.allow_floats:
             raise place.error(
                 "not all clients and languages keep the value of a float. Use Quantity, an int of a smaller unit, or str "
-                "(Options(allow_floats=True) allows floats)"
+                "(or allow floats with Options(allow_floats=True))"
             )
         return {"type": "number"}
 
@@ -282,13 +282,13 @@ class SchemaWalker:
         kinds = {type(value.value if isinstance(value, Enum) else value) for value in values}
         plain = [value.value if isinstance(value, Enum) else value for value in values]
         if not plain:
-            raise place.error("an enum needs members")
+            raise place.error("the enum has no values. Add one")
         for kind in (str, bool, int):
             if all(issubclass(one, kind) for one in kinds):
                 name = _SIMPLE[kind]["type"]
                 break
         else:
-            raise place.error(f"the values of an enum must be all text or all whole numbers, not {plain!r}")
+            raise place.error(f"the values of an enum must be all strings or all integers, not {plain!r}")
         plain = [kind(value) for value in plain]
         return {"type": name, "enum": sorted(plain) if self._options.sort_enums else plain}
 
@@ -315,7 +315,7 @@ class SchemaWalker:
         choices = key_choices(key)
         if not is_key(key):
             raise place.error(
-                f"the keys of a JSON object are text, not {getattr(key, '__name__', key)}; use dict[str, X]"
+                f"the keys of a JSON object must be strings, not {getattr(key, '__name__', key)}. Use dict[str, X]"
             )
         values = self._schema(take_apart(arguments[1]), place.below("{}"))
         schema: Document = {"type": "object", "additionalProperties": values}
@@ -334,8 +334,8 @@ class SchemaWalker:
                 add_rule(schema, rule, message)
             else:
                 self._warn(
-                    f"{place}: {message}, and the schema cannot say so: the rule {rule!r} may cost more than the server allows. Bound the "
-                    f"dict with Field(max_length=…), or check the keys in a webhook"
+                    f"{place}: {message}, but the schema cannot check it: the rule {rule!r} may cost more than the API server allows. "
+                    f"Bound the dict with Field(max_length=…), or check the keys in a webhook"
                 )
 
 
@@ -367,12 +367,12 @@ def _is_free_object(bare: Any) -> bool:
 
 def _union_advice() -> str:
     return (
-        "a union is not a structural schema; write one class with a field for each alternative (`a: A | None = None`) and the class "
+        "a union is not a structural schema. Write one class with a field for each alternative (`a: A | None = None`), and the class "
         "keyword exactly_one_of=[('a', 'b')]"
     )
 
 
 def _refuse_union(members: Sequence[Any]) -> str:
     if set(members) == {int, str}:
-        return "int | str needs to be said as IntOrString (a port or its name, a count or a percentage)"
+        return "int | str is not supported. Use IntOrString (a port or its name, a count or a percentage)"
     return _union_advice()

@@ -1,6 +1,6 @@
-"""The shape of a definition that was read from a file: maps where maps belong, lists of texts where these do.
+"""The types in a CRD that was read from a file: maps, lists and strings in their places.
 
-What the values say is for the API server to judge; with another shape nothing could be said of them at all.
+The API server checks the values. With other types, no check would be possible.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _Shape: TypeAlias = type[Any] | tuple[type[Any], ...]
 
 _NUMBER: Final = (int, float)
 _SAID: Final[Mapping[Any, str]] = {
-    dict: "a map", list: "a list", str: "a text", bool: "true or false", _NUMBER: "a number",
+    dict: "a map", list: "a list", str: "a string", bool: "true or false", _NUMBER: "a number",
 }  # fmt: skip
 
 _NAMES: Final[Mapping[str, _Shape]] = dict.fromkeys(("kind", "listKind", "plural", "singular"), str)
@@ -150,11 +150,11 @@ def _json(value: Any, path: str, depth: int = 0) -> Iterator[str]:
         case int() if not -(2**63) <= value < 2**64:
             yield f"{path} has more than 64 bits"
         case float() if not math.isfinite(value):
-            yield f"{path} is {value}, which JSON cannot hold"
+            yield f"{path} is {value}, which is not a JSON number"
         case None | str() | bool() | int() | float():
             pass
         case _:
-            yield f"{path} is a {type(value).__name__}, which JSON cannot hold; write it in quotes"
+            yield f"{path} is a {type(value).__name__}, which is not a JSON type. Write it in quotes"
 
 
 def _texts(tree: Mapping[str, Any], path: str) -> Iterator[str]:
@@ -180,4 +180,4 @@ def _lists(tree: Mapping[str, Any], words: Iterable[str], shape: _Shape, path: s
 def _is(value: Any, shape: _Shape, path: str) -> Iterator[str]:
     # A bool is not a number here.
     if not isinstance(value, shape) or (isinstance(value, bool) and shape is not bool):
-        yield f"{path} must be {_SAID.get(shape, 'a whole number')}"
+        yield f"{path} must be {_SAID.get(shape, 'an integer')}"

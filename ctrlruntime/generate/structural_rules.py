@@ -1,4 +1,4 @@
-"""What the API server demands of a schema, checked before one sees it (apiextensions: structural schemas).
+"""The API server's checks of a schema, done before it gets one (apiextensions: structural schemas).
 
 The walk over classes cannot make most of these mistakes; hooks, overrides and markers can.
 """
@@ -115,11 +115,11 @@ def _type(schema: Mapping[str, Any], place: Place) -> None:
         if not schema.get(_INT_OR_STRING) and not schema.get(_PRESERVE):
             raise place.error("the schema has no type here. Add SchemaType('…') or PreserveUnknownFields")
     elif kind not in _TYPES:
-        raise place.error(f"{kind!r} is not a type; use one of {', '.join(_TYPES)}")
+        raise place.error(f"{kind!r} is not a type. Use one of {', '.join(_TYPES)}")
     if schema.get(_INT_OR_STRING) and kind is not None:
         raise place.error("an int-or-string must not have a type")
     if kind == "array" and not isinstance(schema.get("items"), Mapping):
-        raise place.error("a list has no schema of its items. Use list[X]")
+        raise place.error("the list has no type for its items. Use list[X]")
     if "properties" in schema and "additionalProperties" in schema:
         raise place.error("an object cannot have both properties and additionalProperties")
 
@@ -127,7 +127,7 @@ def _type(schema: Mapping[str, Any], place: Place) -> None:
 def _form(schema: Mapping[str, Any], place: Place, warn: Warn) -> None:
     form = schema.get("format")
     if form and form not in _FORMATS:
-        warn(f"{place}: the server does not know the format {form!r} and checks nothing")
+        warn(f"{place}: the API server does not support the format {form!r}, so it does not check the value")
     if schema.get("uniqueItems"):
         raise place.error("the API server rejects uniqueItems. Use set[X], or ListSet")
     if (pattern := schema.get("pattern")) is not None:
@@ -170,13 +170,13 @@ def _list(schema: Mapping[str, Any], place: Place) -> None:
             if _KEYS in schema:
                 raise place.error("only a list of type map has keys")
         case other:
-            raise place.error(f"{other!r} is not a list type; use set, map or atomic")
+            raise place.error(f"{other!r} is not a list type. Use set, map or atomic")
 
 
 def _map_keys(schema: Mapping[str, Any], items: Mapping[str, Any], place: Place) -> None:
     properties: Mapping[str, Mapping[str, Any]] = items.get("properties") or {}
     if items.get("type") != "object":
-        raise place.error("the items of a list with keys are objects")
+        raise place.error("the items of a list with keys must be objects")
     for key in schema.get(_KEYS) or ():
         child = properties.get(key)
         if child is None or child.get("type") not in _SCALARS:
@@ -191,7 +191,7 @@ def _map_keys(schema: Mapping[str, Any], items: Mapping[str, Any], place: Place)
 
 def _embedded(schema: Mapping[str, Any], place: Place) -> None:
     if schema.get("type") != "object" or not (schema.get("properties") or schema.get(_PRESERVE)):
-        raise place.error("an embedded resource must be an object with fields, or keep unknown fields")
+        raise place.error("an embedded resource must be an object with fields, or preserve unknown fields")
     metadata: Mapping[str, Any] = (schema.get("properties") or {}).get("metadata") or {}
     restricted = set(metadata.get("properties") or {}) - {"name", "generateName"}
     if restricted:

@@ -61,7 +61,7 @@ _TEXTS: Final[tuple[tuple[type[Any], Text], ...]] = (
     (PurePath, Text()),
     (
         AnyUrl,
-        Text({"pattern": "^[A-Za-z][-A-Za-z0-9+.]*:"}, unsaid="only that a URL begins with a scheme"),
+        Text({"pattern": "^[A-Za-z][-A-Za-z0-9+.]*:"}, unsaid="only that a URL starts with a scheme"),
     ),
     (cast("type[Any]", EmailStr), Text({"pattern": "@"}, unsaid="only that an e-mail address has an @")),
     (str, Text()),

@@ -81,7 +81,7 @@ def _refuse_doubles(entries: list[Document]) -> None:
         other = seen.setdefault(entry["name"], entry)
         if other is not entry:
             raise GenerateError(
-                f"the webhook {entry['name']} is registered twice, {_where(other)} and {_where(entry)}: rename one of them"
+                f"the webhook {entry['name']} is registered twice, {_where(other)} and {_where(entry)}. Rename one of them"
             )
 
 

@@ -23,7 +23,7 @@ UNKNOWN_FIELD: Final = "unknown field"
 
 _DEFINITION: Final = "CustomResourceDefinition"
 _KUSTOMIZE: Final = "kustomize.config.k8s.io"
-_FOR_KUSTOMIZE: Final = "is for kustomize; `ctrl render` prints the result"
+_FOR_KUSTOMIZE: Final = "is a kustomize file. Print its objects with `ctrl render`"
 _UNKNOWN: Final = f'{UNKNOWN_FIELD} "'
 
 
@@ -82,7 +82,7 @@ def _check(registry: Registry, file: str, tree: Any, seen: dict[tuple[str, ...],
         return Problem(file=file, object=label, path=path, text=text)
 
     if not version or not kind:
-        checked.problems.append(problem("is not an object: it has to have apiVersion and kind"))
+        checked.problems.append(problem("is not an object: apiVersion or kind is missing"))
         return
     group, _, bare = version.rpartition("/")
     resource = registry.find_kind(group, bare, kind)
@@ -91,13 +91,13 @@ def _check(registry: Registry, file: str, tree: Any, seen: dict[tuple[str, ...],
             checked.problems.append(problem(f"{version} has no kind {kind} in Kubernetes 1.36"))
         else:
             checked.objects -= 1
-            why = "is not known here; give its definition, too"
+            why = "is unknown. Add its CRD to the files"
             checked.skipped.append(problem(f"{version} {_FOR_KUSTOMIZE if group == _KUSTOMIZE else why}"))
         return
     namespace = (_field(metadata, "namespace") or "default") if resource.namespaced else ""
     identity = (group, kind, namespace, name)
     if name and identity in seen:
-        checked.problems.append(problem(f"is in {seen[identity]} already"))
+        checked.problems.append(problem(f"is already in {seen[identity]}"))
         return
     seen[identity] = file
     checked.problems.extend(problem(text, path) for path, text in _said(registry, resource, namespace, tree))

@@ -37,10 +37,10 @@ class Edit:
 
 
 def edit(folder: Path, wanted: Settings, *, warn: Warn = warn) -> Edit:
-    """Return what it takes to give the project in `folder` other settings; nothing is written.
+    """Return the changes that give the project in `folder` other settings; nothing is written.
 
-    Raises: ConfigError for settings that contradict each other or that classes which exist do not follow; GenerateError for a
-    package that cannot be loaded.
+    Raises: ConfigError for settings that contradict each other or the existing classes; GenerateError for a package that cannot be
+    loaded.
     """
     present = read_settings(folder)
     _refuse_moves(present, wanted)
@@ -62,13 +62,13 @@ def _refuse_moves(present: Settings, wanted: Settings) -> None:
     old, new = places if wanted.multigroup else places[::-1]
     said = str(wanted.multigroup).lower()
     raise ConfigError(
-        f"multigroup decides the folders of classes, and {', '.join(kinds)} and their imports are not moved for you: "
-        f"move {old} to {new}, then set multigroup = {said} in {PYPROJECT} and run `ctrl manifests`"
+        f"cannot change multigroup: it sets the folders of classes, and {', '.join(kinds)} must be moved by hand. "
+        f"Move {old} to {new}, correct the imports, set multigroup = {said} in {PYPROJECT}, then run `ctrl manifests`"
     )
 
 
 def _refuse_contradictions(wanted: Settings) -> None:
     if wanted.features.prometheus and not wanted.features.metrics:
-        raise ConfigError("prometheus needs metrics, which are off. Add --metrics, or --no-prometheus")
+        raise ConfigError("prometheus requires metrics, which are off. Add --metrics, or --no-prometheus")
     if not wanted.image or any(letter.isspace() for letter in wanted.image) or wanted.image.startswith((":", "@")):
-        raise ConfigError(f"{wanted.image!r} is not an image: give it as registry/name:tag")
+        raise ConfigError(f"the image {wanted.image!r} is not valid. Use REGISTRY/NAME:TAG")

@@ -97,10 +97,10 @@ def _find(name: str, kinds: Sequence[type[Object]], api_version: str) -> tuple[G
     versions += builtin
     if versions:
         there = ", ".join(sorted(gvk.api_version for gvk in versions))
-        raise ConfigError(f"{versions[0].kind} has no version {api_version!r}: give --api-version {there}")
+        raise ConfigError(f"{versions[0].kind} has no version {api_version!r}. Set --api-version to one of {there}")
     known = {kind_of(cls).kind for cls in kinds} | {gvk.kind for gvk, _ in _builtin_kinds()}
-    own = ", ".join(sorted({kind_of(cls).kind for cls in kinds})) or "only built-in kinds"
-    raise ConfigError(f"kind {name!r} does not exist{_near(name, known) or f'; the kinds are {own}'}")
+    own = ", ".join(sorted({kind_of(cls).kind for cls in kinds})) or "the built-in kinds"
+    raise ConfigError(f"kind {name!r} does not exist{_near(name, known) or f'. Use one of {own}'}")
 
 
 def _names(info: KindInfo) -> set[str]:
@@ -164,7 +164,7 @@ class _Walk:
     def _unknown(self, name: str, before: Sequence[str], known: Iterable[str]) -> ConfigError:
         place = ".".join([self._kind.kind, *before])
         names = sorted(known)
-        there = f"; there are {', '.join(names)}" if names else "; it has no fields"
+        there = f". Use one of {', '.join(names)}" if names else ", because it has no fields"
         return ConfigError(f"{place} has no field {name!r}{_near(name, names) or there}")
 
 

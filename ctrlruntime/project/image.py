@@ -39,7 +39,7 @@ class Build:
     """What is to be built. Raises: ConfigError for what no tool builds."""
 
     image: str
-    """The name it gets, with a tag."""
+    """The name of the image, with a tag."""
 
     folder: Path
     """The path of the Dockerfile."""
@@ -52,11 +52,13 @@ class Build:
     def __post_init__(self) -> None:
         if not _REFERENCE.fullmatch(self.image):
             raise ConfigError(
-                f"{self.image!r} is not a name of an image: give [REGISTRY/]NAME[:TAG] in lower case, such as ghcr.io/me/shop:v1"
+                f"the image {self.image!r} is not valid. Use [REGISTRY/]NAME[:TAG] in lower case, such as ghcr.io/me/shop:v1"
             )
         for platform in self.platforms:
             if not _PLATFORM.fullmatch(platform):
-                raise ConfigError(f"{platform!r} is not a platform: give linux/amd64, linux/arm64 or the like")
+                raise ConfigError(
+                    f"the platform {platform!r} is not valid. Use OS/ARCH, such as linux/amd64 or linux/arm64"
+                )
         if len(self.platforms) > 1 and not self.push:
             raise ConfigError("an image for several platforms must be pushed to a registry. Add --push")
 
@@ -66,7 +68,8 @@ def base_of(dockerfile: str) -> str:
     found = _BASE.findall(dockerfile)
     if len(found) != 1:
         raise ConfigError(
-            f"the Dockerfile has {len(found) or 'no'} lines ARG BASE=IMAGE, and one is pinned: write one, and FROM ${{BASE}} in each stage"
+            f"cannot pin the base image: the Dockerfile has {len(found) or 'no'} lines ARG BASE=IMAGE. "
+            "Write one, and FROM ${BASE} in each stage"
         )
     return str(found[0][1])
 
@@ -103,10 +106,12 @@ def commands(build: Build, tool: Tool) -> list[Command]:
 def run(build: Build, tool: Tool) -> None:
     """Build the image; what the tool prints goes where ours goes. Raises: ConfigError when it cannot be run or fails."""
     if not (build.folder / _DOCKERFILE).is_file():
-        raise ConfigError(f"{build.folder / _DOCKERFILE} is missing. `ctrl init` and `ctrl upgrade` create one")
+        raise ConfigError(
+            f"{build.folder / _DOCKERFILE} does not exist. Restore it from version control, or create it with `ctrl upgrade`"
+        )
     if tool == "docker" and build.platforms and not _has_buildx():
         raise ConfigError(
-            "docker needs its plugin buildx to build for a platform: install it, or use another tool with --tool"
+            "docker requires its plugin buildx to build for a platform. Install it, or use another tool with --tool"
         )
     for command in commands(build, tool):
         code = _call(command)

@@ -147,7 +147,7 @@ def _refuse_unconverted(package: Package, converted: Sequence[KindInfo]) -> None
         if (info.group, info.kind) == (group, kind) and info.version not in known and not info.skip:
             raise GenerateError(
                 f"{cls.__module__}.{cls.__qualname__}: version {info.version} of {kind} is missing in its conversion, which has "
-                f"{', '.join(sorted(known))}; add .spoke({cls.__name__}, to_hub=…, from_hub=…)"
+                f"{', '.join(sorted(known))}. Add .spoke({cls.__name__}, to_hub=…, from_hub=…)"
             )
 
 
@@ -156,8 +156,8 @@ def _warn_of_hub(package: Package, hub: KindInfo, warn: Warn) -> None:
     stored = [info for info in infos if (info.group, info.kind) == (hub.group, hub.kind) and info.storage]
     if stored and stored[0].version != hub.version:
         warn(
-            f"{package.name}: {hub.kind} is converted through {hub.version} and stored as {stored[0].version}: what only {hub.version} "
-            f"can hold is lost when it is stored. Give storage=True to the class of {hub.version}, or make {stored[0].version} the hub"
+            f"{package.name}: {hub.kind} is converted through {hub.version}, but stored as {stored[0].version}, so values that only "
+            f"{hub.version} has are lost. Set storage=True in the class of {hub.version}, or make {stored[0].version} the hub"
         )
 
 
@@ -195,8 +195,8 @@ def _warn_of_writes(package: Package, by_hand: Sequence[Watch], warn: Warn) -> N
         return
     for name in dict.fromkeys(watch.controller for watch in by_hand):
         warn(
-            f"{package.name}: the controller {name} is made without a builder, so its role lets it read what it watches and write "
-            'nothing: say what it writes with @ctrl.rbac(groups="…", resources="…", verbs="update;patch") over its reconciler'
+            f"{package.name}: the controller {name} is created without a builder, so its role can only read the kinds it watches. "
+            'Declare its writes with @ctrl.rbac(groups="…", resources="…", verbs="update;patch") on its reconciler'
         )
 
 

@@ -1,4 +1,7 @@
-"""The rules for names in a project. Each function returns the name, or raises a ConfigError that says what is wrong with it."""
+"""The rules for names in a project.
+
+Each function returns the name, or raises a ConfigError with the cause alone: the caller adds the fix, since it has the source of the name.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 _LABEL_LENGTH: Final = 63
 _DOMAIN_LENGTH: Final = 253
 _ROOM_FOR_NAMES: Final = len("-controller-manager-metrics-service")
-"""What follows the project's name in the longest name that has to be a DNS label: that of a Service."""
+"""The longest suffix of the project's name in a name that must be a DNS label: that of a Service."""
 
 _TAKEN: Final = frozenset({"ctrlruntime", "tests", "config", "dist"})
 """Packages that would shadow what a project imports, or its own folders."""
@@ -35,15 +38,12 @@ def project_name(name: str) -> str:
     longest = _LABEL_LENGTH - _ROOM_FOR_NAMES
     if len(name) > longest:
         raise ConfigError(
-            f"the project name {name!r} is longer than {longest} characters, so derived names would be too long. Give a shorter "
-            "--project-name"
+            f"the project name {name!r} is longer than {longest} characters, so derived names would be too long"
         )
     if not _LABEL.fullmatch(name):
-        raise ConfigError(
-            f"the project name {name!r} is not a DNS label (a-z, 0-9 and dashes inside); give one with --project-name"
-        )
+        raise ConfigError(f"the project name {name!r} is not a DNS label (a-z, 0-9 and dashes inside)")
     if not name[0].isalpha():  # a Service is named after it
-        raise ConfigError(f"the project name {name!r} must begin with a letter; give one with --project-name")
+        raise ConfigError(f"the project name {name!r} must begin with a letter")
     return name
 
 
@@ -55,54 +55,52 @@ def label(text: str) -> str:
 def package(name: str) -> str:
     """Take the name of a Python package that hides no other one."""
     if not name.isidentifier() or not name.isascii():
-        raise ConfigError(f"the package {name!r} is not a Python identifier; give one with --package")
+        raise ConfigError(f"the package {name!r} is not a Python identifier")
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
-        raise ConfigError(f"the package {name!r} is a keyword of Python; give another with --package")
+        raise ConfigError(f"the package {name!r} is a keyword of Python")
     if name in sys.stdlib_module_names or name in _TAKEN:
-        raise ConfigError(f"the package {name!r} would hide a module of that name; give another with --package")
+        raise ConfigError(f"the package {name!r} would hide a module of that name")
     return name
 
 
 def domain(name: str) -> str:
     """Take a DNS subdomain with at least one dot, as groups of custom resources need it."""
     if not is_subdomain(name) or "." not in name:
-        raise ConfigError(f"the domain {name!r} is not a DNS name with a dot, like example.com; give one with --domain")
+        raise ConfigError(f"the domain {name!r} is not a DNS name with a dot, like example.com")
     return name
 
 
 def group(name: str) -> str:
     """Take the part of an API group before the domain: lower case, a DNS subdomain."""
     if not is_subdomain(name):
-        raise ConfigError(f"the group {name!r} is not a DNS name in lower case, like webapp; give one with --group")
+        raise ConfigError(f"the group {name!r} is not a DNS name in lower case, like webapp")
     return name
 
 
 def version(name: str) -> str:
     """Take the version of an API."""
     if not _VERSION.fullmatch(name):
-        raise ConfigError(f"the version {name!r} is not one like v1, v1alpha1 or v2beta3; give one with --version")
+        raise ConfigError(f"the version {name!r} is not one like v1, v1alpha1 or v2beta3")
     return name
 
 
 def kind(name: str) -> str:
     """Take a kind whose module and class can have its name."""
     if not _KIND.fullmatch(name):
-        raise ConfigError(f"the kind {name!r} is not in PascalCase, like Cart or ShopCart; give one with --kind")
+        raise ConfigError(f"the kind {name!r} is not in PascalCase, like Cart or ShopCart")
     if name in _IMPORTED or name.lower() in _LEFT_OUT:
-        raise ConfigError(f"the kind {name!r} conflicts with a name in the generated code. Give another --kind")
+        raise ConfigError(f"the kind {name!r} conflicts with a name in the generated code")
     if len(name) > _LABEL_LENGTH:
-        raise ConfigError(f"the kind {name!r} is longer than {_LABEL_LENGTH} characters; give a shorter --kind")
+        raise ConfigError(f"the kind {name!r} is longer than {_LABEL_LENGTH} characters")
     if keyword.iskeyword(name) or keyword.iskeyword(name.lower()):
-        raise ConfigError(
-            f"the kind {name!r} cannot name a Python module: {name.lower()!r} is a keyword; give another --kind"
-        )
+        raise ConfigError(f"the kind {name!r} cannot name a Python module: {name.lower()!r} is a keyword")
     return name
 
 
 def plural(name: str) -> str:
     """Take a plural: a DNS label that begins with a letter."""
     if not _LABEL.fullmatch(name) or not name[0].isalpha() or len(name) > _LABEL_LENGTH:
-        raise ConfigError(f"the plural {name!r} is not a DNS label in lower case, like carts; give one with --plural")
+        raise ConfigError(f"the plural {name!r} is not a DNS label in lower case, like carts")
     return name
 
 

@@ -74,8 +74,8 @@ def _source(folder: Path, settings: Settings) -> str:
     source = settings.source_in(folder)
     if PurePath(settings.source_dir) != PurePath() and not source.is_dir():
         raise ConfigError(
-            f"{folder / PYPROJECT}: [tool.ctrlruntime] source-dir: the folder {settings.source_dir} does not exist; "
-            "give the one that the package is imported from"
+            f"{folder / PYPROJECT}: [tool.ctrlruntime] source-dir: the folder {settings.source_dir} does not exist. "
+            "Set it to the folder of the package"
         )
     return str(source)
 
@@ -126,19 +126,19 @@ def _imported(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
         dotted = ".".join(part for part in name.removesuffix(".py").split("/") if part not in {"", ".", ".."})
         raise GenerateError(
-            f"{name!r} is not a module: give the dotted name of your package, like {dotted or 'shop.api'}"
+            f"{name!r} is not a module. Use the dotted name of your package, like {dotted or 'shop.api'}"
         )
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise GenerateError(
-                f"module {error.name} does not exist: give the dotted name of your package, and run from its folder; in a "
+                f"module {error.name} does not exist. Use the dotted name of your package, and run from its folder. In a "
                 "project, set that folder (such as src) in source-dir of [tool.ctrlruntime]"
             ) from error
-        raise what_failed(f"{name} cannot be imported", error, name) from error
+        raise what_failed(f"cannot import {name}", error, name) from error
     except (Exception, SystemExit) as error:
-        raise what_failed(f"{name} cannot be imported", error, name) from error
+        raise what_failed(f"cannot import {name}", error, name) from error
 
 
 def _own(module: ModuleType) -> Iterator[Any]:
@@ -174,7 +174,7 @@ def _setup(name: str, modules: tuple[ModuleType, ...]) -> Setup | None:
     found = {id(value): value for module in modules for value in _own(module) if _is_setup(value)}
     if len(found) > 1:
         places = ", ".join(f"{value.__module__}.setup" for value in found.values())
-        raise GenerateError(f"{name} has several functions setup ({places}): keep one, which calls the others")
+        raise GenerateError(f"{name} has several functions setup ({places}). Keep one, and call the others from it")
     for value in found.values():
         return _checked_setup(value)
     return None

@@ -43,7 +43,7 @@ def table_of(text: str, where: str) -> dict[str, Any]:
         raise ConfigError(f"{where}: resources must be a list")
     for place, entry in enumerate(resources):
         if not isinstance(entry, Mapping) or not all(entry.get(key) for key in ("version", "kind")):
-            raise ConfigError(f"{where}: resources[{place}] has to have a version and a kind")
+            raise ConfigError(f"{where}: resources[{place}] requires a version and a kind")
         for key in ("api", "webhooks"):
             if not isinstance(entry.get(key) or {}, Mapping):
                 raise ConfigError(f"{where}: resources[{place}].{key} must be a map")

@@ -32,7 +32,7 @@ def source_folder(package: str) -> Path:
         spec = None
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
     if not folders:
-        raise ConfigError(f"package {package} does not exist: give its dotted name, and run from its folder")
+        raise ConfigError(f"package {package} does not exist. Use its dotted name, and run from its folder")
     if not Path(folders[0], "__main__.py").is_file():
         raise ConfigError(f"cannot run {package}: it has no __main__.py")
     return Path(folders[0])
@@ -46,7 +46,7 @@ def install_definitions(package: str, cluster_flags: Sequence[str], *, folder: P
     command = [sys.executable, "-m", "ctrlruntime", "install", "--module", package, *cluster_flags]
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - our own
     if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"ctrl install ended with code {done.returncode}"]
+        lines = done.stderr.strip().splitlines() or [f"ctrl install exited with code {done.returncode}"]
         raise CtrlError(lines[-1].removeprefix("error: "))
     return done.stdout
 
@@ -88,11 +88,11 @@ class Operator:
                 if self._watched is None or self._is_asked:
                     return code if code is not None else 0
                 if code is not None:
-                    self._say(f"the operator ended with code {code}; it starts again when a file changes")
+                    self._say(f"the operator exited with code {code}. It restarts when a file changes")
                     self._wait_for_change(files)
                 if self._is_asked:
                     return code or 0
-                self._say("a file changed: starting again")
+                self._say("restarting, because a file changed")
 
     def _run_once(self, files: _Snapshot) -> int | None:
         """Run the child until it ends, and return its code; None when a file changed before."""

@@ -195,7 +195,7 @@ def read_settings(folder: Path) -> Settings:
         for resource in settings.resources:
             _check_resource(resource)
     except ConfigError as error:
-        raise ConfigError(f"{where}: {str(error).partition(';')[0]}") from error
+        raise ConfigError(f"{where}: {error}") from error
     source = PurePath(settings.source_dir)
     if not settings.source_dir or source.is_absolute() or not settings.source_dir.isprintable():
         raise ConfigError(

@@ -23,7 +23,7 @@ __all__ = ["Migration", "MigrationError", "find_definition", "migrate"]
 PAGE = 500
 AT_ONCE = 16
 TOLD = 5
-"""Objects that could not be written which an error names."""
+"""The maximum number of rejected objects in an error."""
 
 
 class MigrationError(CtrlError):
@@ -49,7 +49,7 @@ class Migration:
     """`status.storedVersions` at the end; empty before it."""
 
     refused: dict[str, str] = field(default_factory=dict[str, str])
-    """Objects the server did not take, and why."""
+    """Objects that the API server rejected, and why."""
 
 
 async def migrate(
@@ -98,7 +98,7 @@ async def find_definition(client: Client, kind: str) -> Unstructured:
         names = ", ".join(sorted(each.metadata.name for each in found))
         raise MigrationError(f"{kind} matches several kinds ({names}). Add its group")
     near = difflib.get_close_matches(kind.lower(), [name for each in definitions for name in _names(each)], n=1)
-    hint = f"; did you mean {near[0]}?" if near else "; kubectl get crd lists those that are there"
+    hint = f"; did you mean {near[0]}?" if near else ". List all with `kubectl get crd`"
     raise NotFound(f"no CRD of the kind {kind!r} (built-in kinds have none){hint}")
 
 
@@ -195,8 +195,8 @@ def _refusal(migration: Migration) -> MigrationError:
     first = "; ".join(f"{name}: {why}" for name, why in list(migration.refused.items())[:TOLD])
     more = f"; and {count - TOLD} more" if count > TOLD else ""
     return MigrationError(
-        f"the server refuses {count} of the objects of {migration.definition}, so its storedVersions stay {_list(migration.before)}; "
-        f"fix them and run again ({first}{more})"
+        f"the API server rejects {count} objects of {migration.definition}, so its storedVersions stay {_list(migration.before)}. "
+        f"Fix them and run the command again ({first}{more})"
     )
 
 
@@ -209,8 +209,8 @@ async def _cut(client: Client, migration: Migration) -> tuple[str, ...]:
         definition = await client.api_reader.get(CustomResourceDefinition, name)
         if _storage_version(definition) != migration.storage_version:
             raise MigrationError(
-                f"the storage version of {migration.definition} became {_storage_version(definition)} while its objects were written in "
-                f"{migration.storage_version}; run again"
+                f"the storage version of {migration.definition} changed to {_storage_version(definition)} while its objects were written in "
+                f"{migration.storage_version}. Run the command again"
             )
         if _stored(definition) == wanted:
             return wanted

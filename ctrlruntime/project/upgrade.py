@@ -29,7 +29,7 @@ from ctrlruntime.project.staging import write
 __all__ = ["RECORD", "Outcome", "Step", "Upgrade", "apply", "check_work_tree", "plan", "record"]
 
 RECORD: Final = ".ctrlruntime/scaffold.json"
-"""Where a project keeps the texts it was given, below its folder."""
+"""The record of the scaffold's files, relative to the project."""
 
 
 class Outcome(StrEnum):
@@ -87,19 +87,17 @@ def record(settings: Settings, files: Mapping[str, str], *, earlier: str = "") -
 
 
 def plan(folder: Path, settings: Settings, files: Mapping[str, str], to: str) -> Upgrade:
-    """Return what makes the project in `folder` one that was scaffolded by version `to`, as `files`.
+    """Return the upgrade of the project in `folder` to the scaffold of version `to`, which is `files`.
 
     Raises: ConfigError for a project without a record, of a newer version, or with a file that cannot be read.
     """
     was = settings.scaffold_version or _recorded_version(folder)
     if _order(was) > _order(to):
         raise ConfigError(
-            f"the project was scaffolded by ctrlruntime {was}, this is {to}: install ctrlruntime {was} or newer"
+            f"cannot upgrade: the project was created by ctrlruntime {was}, which is newer than {to}. Install {was} or newer"
         )
     if (known := _read(folder / RECORD)) is None:
-        raise ConfigError(
-            f"{folder / RECORD} is missing. It is the record of the scaffold. Restore it from version control"
-        )
+        raise ConfigError(f"{folder / RECORD}, the record of the scaffold, is missing. Restore it from version control")
     given = _texts(known, str(folder / RECORD))
     merge = _Merge(folder, settings, was, to)
     steps = tuple(merge.step(path, given.get(path), files.get(path)) for path in sorted({*given, *files}))
@@ -116,7 +114,7 @@ def apply(upgrade: Upgrade) -> None:
 
 
 def check_work_tree(folder: Path, *, force: bool = False) -> None:
-    """Raise ConfigError when an upgrade could not be looked at and taken back: uncommitted changes, or no git.
+    """Raise ConfigError if an upgrade could not be reviewed or reverted: uncommitted changes, or no git.
 
     `force` lets a folder pass that is not in git; it does not let uncommitted changes pass.
     """
@@ -136,9 +134,7 @@ def check_work_tree(folder: Path, *, force: bool = False) -> None:
     if changed:
         paths = ", ".join(line[3:] for line in changed[:3])
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-        raise ConfigError(
-            f"the work tree has changes that are not committed ({paths}{more}); commit or stash them first"
-        )
+        raise ConfigError(f"the work tree has uncommitted changes ({paths}{more}). Commit or stash them first")
 
 
 class _Merge:
@@ -268,4 +264,4 @@ def _run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
             env={**os.environ, "LC_ALL": "C"},  # its words are looked at
         )
     except FileNotFoundError as error:
-        raise ConfigError("git is not installed, and the upgrade needs it for merging") from error
+        raise ConfigError("git is not installed, but the upgrade requires it for merging. Install git") from error

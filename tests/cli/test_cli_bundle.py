@@ -124,7 +124,7 @@ def test_a_stale_tree_is_a_warning_and_fails_a_check(bundle):
     crd = f"config/crd/bases/{bundle.group}_carts.yaml"
     assert done.stderr.splitlines() == [
         f"warning: {crd}: stale, and the bundle is made from these files; run `ctrl manifests` first",
-        f"error: stale: {crd}; run ctrl manifests, then ctrl bundle",
+        f"error: stale: {crd}. Run ctrl manifests, then ctrl bundle",
     ]
     assert done.exit_code == 1
     assert run().exit_code == 0
@@ -134,9 +134,9 @@ def test_a_bundle_that_was_pinned_says_so_when_it_is_no_more(bundle):
     Path("digests.json").write_text(json.dumps({f"{bundle.name}:v1": DIGEST}))
     assert run("--image-digests", "digests.json").exit_code == 0
 
-    assert "give --image-digests or --use-image-digests again" in run("--check").stderr
-    assert "give --image-digests or --use-image-digests again" in run().stderr
-    assert "give --image-digests or --use-image-digests again" not in run().stderr
+    assert "Add --image-digests or --use-image-digests" in run("--check").stderr
+    assert "Add --image-digests or --use-image-digests" in run().stderr
+    assert "Add --image-digests or --use-image-digests" not in run().stderr
 
 
 def test_a_time_of_creation_alone_is_never_stale(bundle, monkeypatch):
@@ -176,7 +176,7 @@ def test_what_a_person_added_stays(bundle):
     assert "LABEL com.redhat.openshift.versions=v4.14\n" in Path("bundle.Dockerfile").read_text()
     assert Path("bundle/metadata/dependencies.yaml").read_text() == "dependencies: []\n"
     assert Path("bundle/manifests/mine.yaml").exists()
-    kept = "bundle/manifests/mine.yaml: not written by `ctrl bundle`; it is kept, and is part of the bundle"
+    kept = "bundle/manifests/mine.yaml: not created by `ctrl bundle`, so it is kept as part of the bundle"
     assert f"warning: {kept}" in done.stderr.splitlines()
     assert run("--check").exit_code == 0
 
@@ -440,7 +440,7 @@ def test_the_help_says_what_is_written_and_what_is_below_without_loading_it():
 
     assert shown.exit_code == 0
     assert "ctrl bundle --version 0.2.0 --channels candidate,stable --default-channel stable" in shown.stdout
-    assert "validate  Check a bundle" in shown.stdout
+    assert "validate  Validate a bundle" in shown.stdout
 
 
 class _Digests(BaseHTTPRequestHandler):

@@ -50,7 +50,7 @@ def test_what_changes_is_said_below_what_it_changes(old, new):
         "            on older clusters the new ClusterServiceVersion stays Pending, and the subscription is stuck until they are upgraded.",
         "kettles.kitchen.example.com",
         "  breaking  bound-tightened at v1 spec.litres: nothing -> maximum 9",
-        "            values outside are refused. Who holds such a value keeps it until it is changed (Kubernetes 1.30 on).",
+        "            values outside the bound are rejected. Existing values stay valid until they change (Kubernetes 1.30 or later).",
         "1 breaking, 1 risky",
     ]
 

@@ -139,7 +139,7 @@ def test_optional_checks_are_listed_without_a_bundle(tmp_path, monkeypatch):
         (("--select-optional", "name=good-practises"), "did you mean good-practices?"),
         (("--select-optional", "suite=operator"), "unknown optional validator: suite 'operator'"),
         (("--select-optional", "good-practices"), "write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"),
-        (("--optional-values", "1.36"), "'1.36' is not NAME=VALUE"),
+        (("--optional-values", "1.36"), "expected NAME=VALUE, got '1.36'"),
         (("--optional-values", "k8s-versoin=1.36"), "did you mean k8s-version?"),
         (("-o", "yaml"), "'yaml' is not one of"),
     ],

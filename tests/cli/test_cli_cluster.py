@@ -43,7 +43,7 @@ def test_uninstalling_asks_first(run, server, gauge):
     kept = run("uninstall", "--module", gauge, input="n\n")
 
     assert kept.exit_code == 1
-    assert "Every object of these kinds is deleted, too." in kept.stdout
+    assert "Every object of these kinds is deleted too." in kept.stdout
     assert server.connection.request("GET", PATH)["metadata"]["name"] == NAME
 
 
@@ -55,7 +55,7 @@ def test_migrating_says_what_it_did(run, server, gauge):
 
     assert dry.stdout.splitlines() == [
         f"{NAME}: 0 objects would be stored in v1",
-        "stored versions: v1; v1 would be left",
+        "stored versions: v1 now, v1 after a migration",
     ]
     assert real.stdout.splitlines() == [f"{NAME}: 0 objects stored in v1", "stored versions: v1 before, v1 now"]
 

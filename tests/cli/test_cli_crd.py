@@ -58,11 +58,11 @@ def test_breaking_changes_are_refused_and_said(released, package):
     assert answer.stdout.splitlines() == [
         "games.g.example.com",
         "  breaking  field-removed at v1 spec.name: string -> nothing",
-        "            its data is pruned when an object is read: mark it as deprecated and keep it.",
+        "            its data is pruned when an object is read. Mark it as deprecated and keep it.",
         "  breaking  bound-tightened at v1 spec.size: maximum 9 -> maximum 5",
-        "            values outside are refused. Who holds such a value keeps it until it is changed (Kubernetes 1.30 on).",
+        "            values outside the bound are rejected. Existing values stay valid until they change (Kubernetes 1.30 or later).",
         "  harmless  field-added at v1 spec.label: nothing -> string",
-        "            objects without it stay as they are.",
+        "            objects without it do not change.",
         "2 breaking, 1 harmless",
     ]
 
@@ -115,7 +115,7 @@ def test_allowed_codes_are_printed_and_do_not_fail(released, package):
 
 @pytest.mark.parametrize(
     ("code", "told"),
-    [("field-remove", "did you mean field-removed?"), ("xyz", "take one that the command prints")],
+    [("field-remove", "did you mean field-removed?"), ("xyz", "use one that the command prints")],
 )
 def test_a_code_that_is_none_cannot_be_allowed(released, code, told):
     answer = run("crd", "diff", released, released, "--allow", code)

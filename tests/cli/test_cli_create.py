@@ -53,7 +53,7 @@ def test_a_kind_is_added_and_no_file_of_a_person_is_changed(shop):
         "changed pyproject.toml",
     ]
     assert done.stdout.splitlines()[-3:] == [
-        "Next: give Cart its fields in shop/api, say what happens in shop/controllers",
+        "Next: add the fields of Cart in shop/api, and implement its controller in shop/controllers",
         "  ctrl manifests",
         "  pytest",
     ]
@@ -68,7 +68,7 @@ def test_another_version_says_which_one_is_stored(shop):
     done = create("api", "--group=webapp", "--version=v2", "--kind=Cart")
 
     assert done.exit_code == 0, done.output
-    assert "Cart is stored in v1; to store it in v2, move `storage=True` to that class." in done.stdout
+    assert "Cart is stored in v1. To store it in v2, move `storage=True` to that class." in done.stdout
     assert "--version v1 --kind Cart --conversion --spoke v2" in done.stdout
     assert not (shop / "shop/controllers/v2").exists()
     assert "storage=True" not in (shop / "shop/api/v2/cart.py").read_text()
@@ -95,7 +95,10 @@ def test_webhooks_are_found_by_being_there_from_below_the_folder_too(shop, monke
         (["api", "--group=webapp", "--version=1", "--kind=Cart"], "the version '1' is not one like v1"),
         (["api", "--group=webapp", "--version=v1", "--kind=cart"], "the kind 'cart' is not in PascalCase"),
         (["api", "--group=webapp", "--version=v1", "--kind=Class"], "'class' is a keyword"),
-        (["api", *CART, "--plural=Carts"], "the plural 'Carts' is not a DNS label"),
+        (
+            ["api", *CART, "--plural=Carts"],
+            "the plural 'Carts' is not a DNS label in lower case, like carts. Give another --plural",
+        ),
         (["api", "--group=apps", "--version=v1", "--kind=Deployment"], "Add --external"),
         (["api", "--group=cert-manager.io", "--version=v1", "--kind=Issuer", "--external"], "nor built in"),
         (["api", *CART, "--image=nginx", "--cluster-scoped"], "cannot be used with --cluster-scoped"),
@@ -171,7 +174,7 @@ def test_code_that_cannot_be_imported_stops_it_and_all_is_as_before(shop):
 
     assert failed.exit_code == 1
     assert (
-        "`ctrl manifests` would fail: shop.controllers.broken cannot be imported (broken.py:1): ZeroDivisionError"
+        "`ctrl manifests` would fail: cannot import shop.controllers.broken (broken.py:1): ZeroDivisionError"
         in failed.stderr
     )
     assert failed.stderr.count("\n") == 1
@@ -200,7 +203,7 @@ def test_a_kubebuilder_project_is_read_and_not_written_to(tmp_path, monkeypatch)
     failed = create("api", *CART)
 
     assert failed.exit_code == 1
-    assert "kubebuilder's PROJECT file is only read: take it over first, by a first `ctrl edit`" in failed.stderr
+    assert "kubebuilder's PROJECT file cannot be changed. Create pyproject.toml with `ctrl edit`" in failed.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["PROJECT"]
 
 

@@ -47,7 +47,7 @@ def test_json_has_every_step_also_of_a_deployment_that_failed(run, shop):
     assert steps[0] == {"action": "created", "apiVersion": "v1", "kind": "Namespace", "name": shop.namespace}
     assert steps[-1]["action"] == "ready"
     assert failed.exit_code == 1
-    assert json.loads(failed.stdout)["error"].startswith("the cluster does not serve ")
+    assert json.loads(failed.stdout)["error"].startswith("cannot deploy: the cluster does not serve ")
     assert {step["action"] for step in json.loads(removed.stdout)["steps"]} == {"deleted"}
 
 
@@ -59,7 +59,7 @@ def test_kinds_that_the_cluster_lacks_are_named_before_anything_is_changed(run, 
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "Certificate of cert-manager.io/v1" in refused.stderr
     assert "Issuer of cert-manager.io/v1" in refused.stderr
-    assert "install cert-manager, or switch it off: ctrl edit --no-cert-manager" in refused.stderr
+    assert "Install cert-manager, or disable it with `ctrl edit --no-cert-manager`" in refused.stderr
     assert refused.stderr.count("\n") == 1
     names = [each["metadata"]["name"] for each in server.connection.request("GET", "/api/v1/namespaces")["items"]]
     assert shop.namespace not in names
@@ -74,7 +74,7 @@ def test_an_image_that_cannot_be_had_is_told_with_the_reason(run, shop):
 
     assert failed.exit_code == 1
     assert failed.stderr.startswith(f"error: Deployment {shop.deployment} is not available after 1 s: ")
-    assert "waits: ImagePullBackOff" in failed.stderr
+    assert "is waiting: ImagePullBackOff" in failed.stderr
     assert "example.com/no:v1" in failed.stderr
     assert failed.stdout.splitlines()[-1].startswith(f"waiting Deployment {shop.deployment}: 0 of 1 replicas available")
 
@@ -88,7 +88,7 @@ def test_a_crash_loop_is_told_with_the_last_lines_of_the_log(run, shop):
     run("undeploy", "--yes")
 
     assert failed.exit_code == 1
-    assert "crashes again and again (exit code 3, " in failed.stderr
+    assert "keeps crashing (exit code 3, " in failed.stderr
     assert failed.stderr.endswith("\n  one\n  two: boom\n")
     checks = {check["name"]: check["status"] for check in json.loads(doctor.stdout)}
     assert (checks["deployment"], checks["restarts"]) == ("fail", "warn")
@@ -127,7 +127,7 @@ def test_stale_manifests_are_a_warning_and_with_strict_an_error(run, shop):
     warned = run("deploy", "--dry-run")
     refused = run("deploy", "--dry-run", "--strict")
 
-    stale = f"stale: config/crd/bases/{shop.group}_carts.yaml; run `ctrl manifests`"
+    stale = f"stale: config/crd/bases/{shop.group}_carts.yaml. Run `ctrl manifests`"
     assert (warned.exit_code, warned.stderr) == (0, f"warning: {stale}\n")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert refused.stderr == f"error: {stale}, or deploy without --strict\n"
@@ -141,7 +141,7 @@ def test_a_package_that_cannot_be_loaded_does_not_keep_from_deploying(run, shop)
     warned = run("deploy", "--dry-run")
 
     assert warned.exit_code == 0, warned.stderr
-    assert warned.stderr.startswith("warning: whether the manifests are stale is not known: ")
+    assert warned.stderr.startswith("warning: cannot check whether the manifests are stale: ")
 
 
 def test_an_overlay_is_deployed_and_undeployed_by_its_name(run, shop):

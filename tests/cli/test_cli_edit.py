@@ -102,7 +102,7 @@ def test_what_is_so_already_is_said(project):
 
     again = run("edit", "--metrics")
 
-    assert (again.exit_code, again.stdout) == (0, "nothing to change: the settings are so already\n")
+    assert (again.exit_code, again.stdout) == (0, "nothing to change: the settings already have these values\n")
 
 
 def test_multigroup_waits_for_no_classes(project):
@@ -113,7 +113,7 @@ def test_multigroup_waits_for_no_classes(project):
     done = run("edit", "--multigroup")
 
     assert refused.exit_code == 1
-    assert "Game and their imports are not moved for you" in refused.stderr
+    assert "Game must be moved by hand. Move" in refused.stderr
     assert done.exit_code == 0
     assert read_settings(project).multigroup
 
@@ -121,10 +121,10 @@ def test_multigroup_waits_for_no_classes(project):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--prometheus", "--no-metrics"], "prometheus needs metrics, which are off"),
-        (["--image", ""], "'' is not an image"),
-        (["--image", "a b"], "'a b' is not an image"),
-        (["--image", ":v1"], "':v1' is not an image"),
+        (["--prometheus", "--no-metrics"], "prometheus requires metrics, which are off"),
+        (["--image", ""], "the image '' is not valid. Use REGISTRY/NAME:TAG"),
+        (["--image", "a b"], "the image 'a b' is not valid"),
+        (["--image", ":v1"], "the image ':v1' is not valid"),
     ],
 )
 def test_what_cannot_be_changes_nothing(project, flags, message):

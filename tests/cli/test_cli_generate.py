@@ -141,8 +141,8 @@ def test_an_answer_that_a_field_cannot_hold_is_asked_again_with_the_reason(base)
 
     assert done.exit_code == 0, done.output
     assert done.stderr.splitlines() == [
-        "error: it is required; give one",
-        "error: it is required; give one",
+        "error: a value is required",
+        "error: a value is required",
         "error: 'x.io' is not a URL; use one that starts with https://",
         "error: the maintainer 'Ada' must be name:email, as in 'Ada:ada@example.com'",
     ]
@@ -236,7 +236,7 @@ def test_a_category_that_catalogs_do_not_have_is_a_warning(base, monkeypatch):
     done = run("--categories", "Database, Monitorin")
 
     assert (done.exit_code, done.stdout) == (0, f"changed {BASE}\n")
-    assert done.stderr.startswith("warning: 'Monitorin' is not a category of the usual catalogs")
+    assert done.stderr.startswith("warning: 'Monitorin' is not a category of OperatorHub.io")
     assert "Monitoring" in done.stderr
     assert done.stderr.count("\n") == 1
     monkeypatch.setenv("OPERATOR_BUNDLE_CATEGORIES", "own.json")
@@ -256,7 +256,7 @@ def test_a_base_that_cannot_be_edited_in_its_place_says_that_comments_go(base):
     done = run("--provider", "Acme")
 
     assert (done.exit_code, spec_of(base)) == (0, {"provider": {"name": "Acme"}})
-    assert done.stderr == f"warning: {BASE} was rewritten, and the comments in it are lost\n"
+    assert done.stderr == f"warning: {BASE} was rewritten without its comments\n"
 
 
 WRONG = {

@@ -60,7 +60,7 @@ def test_an_edited_file_is_kept_and_named_until_it_is_forced(project):
 
     kept = run()
     assert (kept.exit_code, (project / DEPLOYMENT).read_text()) == (0, "mine\n")
-    assert kept.stderr == f"warning: {DEPLOYMENT}: kept as you edited it; --force takes ours\n"
+    assert kept.stderr == f"warning: {DEPLOYMENT}: not changed, because you edited it. Overwrite it with --force\n"
 
     forced = run("--force")
     assert (forced.stdout, forced.stderr) == (f"changed {DEPLOYMENT}\n", "")
@@ -73,7 +73,7 @@ def test_a_deleted_file_stays_away_and_is_named(project):
     kept = run()
 
     assert not (project / DEPLOYMENT).exists()
-    assert kept.stderr == f"warning: {DEPLOYMENT}: left out as you deleted it; --force brings it back\n"
+    assert kept.stderr == f"warning: {DEPLOYMENT}: not created, because you deleted it. Create it with --force\n"
 
 
 def test_outside_a_project_it_is_one_line(tmp_path, monkeypatch):

@@ -88,7 +88,10 @@ def test_without_a_tool_the_command_is_printed_and_fails(project, flags, missing
     done = run(*flags)
 
     assert (done.exit_code, done.stdout) == (1, "docker build --tag me/shop:v1 .\n")
-    assert done.stderr == f"error: cannot build the image: {missing}. Run the command above where one is installed\n"
+    assert (
+        done.stderr
+        == f"error: cannot build the image: {missing}. Install it, or run the printed commands on another machine\n"
+    )
 
 
 def test_outside_a_project_it_is_one_line(tmp_path, monkeypatch):
@@ -105,7 +108,7 @@ def test_a_name_that_is_none_is_refused(project):
     done = run("--image", "Shop!")
 
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "is not a name of an image" in done.stderr
+    assert "is not valid. Use [REGISTRY/]NAME[:TAG] in lower case" in done.stderr
 
 
 def test_an_unknown_tool_is_wrong_usage(project):

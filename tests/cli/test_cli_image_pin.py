@@ -101,7 +101,7 @@ def test_a_dockerfile_that_names_no_base_says_what_to_write(dockerfile, text, li
     done = pin("--digest", DIGESTS["3.13"])
 
     assert done.exit_code == 1
-    assert done.stderr.startswith(f"error: the Dockerfile has {lines} lines ARG BASE=IMAGE")
+    assert done.stderr.startswith(f"error: cannot pin the base image: the Dockerfile has {lines} lines ARG BASE=IMAGE")
     assert dockerfile.read_text() == text
 
 

@@ -96,13 +96,13 @@ def test_a_kind_is_chosen(crd: Path):
     assert run(crd, "--kind", "Other").stdout.count("(ctrl.Object") == 1
     missing = run(crd, "--kind", "Third")
     assert missing.exit_code == 1
-    assert missing.stderr == "error: no CRD of the kind 'Third'; the file has CronTab, Other\n"
+    assert missing.stderr == "error: the file has no CRD of the kind 'Third'. Use one of CronTab, Other\n"
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("kind: Deployment\n", "it has no CustomResourceDefinition (only Deployment)"),
+        ("kind: Deployment\n", "the file has no CustomResourceDefinition (only Deployment). Pass the file of a CRD"),
         (CRONTAB.replace("k8s.io/v1", "k8s.io/v1beta1"), "Convert it to apiextensions.k8s.io/v1"),
         (
             CRONTAB.replace("{type: string, ", "{"),

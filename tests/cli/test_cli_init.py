@@ -79,10 +79,10 @@ def test_what_was_chosen_is_kept_in_another_folder(tmp_path, monkeypatch):
     [
         (["--domain", "localhost"], "the domain 'localhost' is not a DNS name with a dot"),
         (["--project-name", "My Shop"], "the project name 'My Shop' is not a DNS label"),
-        (["--project-name", "class"], "the package 'class' is a keyword of Python"),
+        (["--project-name", "class"], "the package 'class' is a keyword of Python. Give another --package"),
         (["--package", "json"], "the package 'json' would hide a module of that name"),
         (["--package", "ctrlruntime"], "the package 'ctrlruntime' would hide a module of that name"),
-        (["--image", "a b"], "the image 'a b' is not a reference"),
+        (["--image", "a b"], "the image 'a b' is not valid. Use a reference"),
         (["--license-file", "empty"], "empty is empty"),
         (["empty"], "cannot create the project empty: it is a file"),
     ],

@@ -66,7 +66,7 @@ def test_check_passes_on_what_was_written_and_writes_nothing(game, tmp_path):
         "sizes:",
         "size:",
     ]
-    assert stale.stderr == f"error: stale: {out}/{CRD}; run ctrl manifests without --check\n"
+    assert stale.stderr == f"error: stale: {out}/{CRD}. Run ctrl manifests without --check\n"
     assert texts(out) == before
 
 
@@ -108,14 +108,14 @@ def test_a_definition_of_a_class_that_is_gone_is_named(game, tmp_path):
     made = run("manifests", "--module", game, "--output-dir", tmp_path)
 
     assert made.exit_code == 0
-    assert made.stderr == f"warning: {gone} does not come from {game}; remove it if its class no longer exists\n"
+    assert made.stderr == f"warning: {gone} was not generated from {game}. Delete it if its class no longer exists\n"
 
 
 def test_a_package_without_anything_is_a_warning(package, tmp_path):
     made = run("manifests", "--module", package(), "--output-dir", tmp_path)
 
     assert (made.exit_code, made.stdout) == (0, "")
-    assert "declares no kinds, permissions or webhooks" in made.stderr
+    assert "defines no kinds, permissions or webhooks" in made.stderr
 
 
 def test_an_error_of_the_users_class_is_one_line_that_names_module_class_and_field(package, tmp_path):
@@ -152,7 +152,7 @@ BAD_INPUT = {
         f"class Part(ctrl.Model):\n    part: 'Part | None' = None\n{KIND}):\n    x: Part | None = None",
         r"bad.Part.part: the class contains itself \(Part -> Part\)",
     ),
-    "two storage versions": (f"{VERSIONS}, storage=True): ...", "Game: 2 versions are the one that is stored"),
+    "two storage versions": (f"{VERSIONS}, storage=True): ...", "Game: 2 versions have storage=True"),
     "a version that is not a label": (f"{KIND.replace('v1', '1.0')}): ...", "bad.Game: the version '1.0' is not one like v1, v1alpha1"),
     "a path that is none": (f"@ctrl.crd.printcolumn('X', 'spec[')\n{KIND}): ...", r"\(bad.py:2\): .*a path starts with a dot"),
     "a path that leads nowhere": (f"@ctrl.crd.printcolumn('X', '.spec.x')\n{KIND}): ...", "'X': .spec.x is not in the schema"),
@@ -169,7 +169,7 @@ BAD_INPUT = {
         "same = lambda game: game\n"
         "def setup(mgr):\n    conversion = ctrl.webhook.Conversion(Game).spoke(Later, to_hub=same, from_hub=same)\n"
         f"    {WEBHOOK}.with_conversion(conversion).complete()"),
-        r"bad.Third: version v3 of Game is missing in its conversion, which has v1, v2; add .spoke\(Third,",
+        r"bad.Third: version v3 of Game is missing in its conversion, which has v1, v2. Add .spoke\(Third,",
     ),
     "certificates from two places": (
         "OPTIONS = ctrl.webhook.WebhookOptions(development=ctrl.webhook.DevelopmentMode(), cert_dir='/x')",
@@ -179,7 +179,7 @@ BAD_INPUT = {
         "@ctrl.rbac(urls='/metrics', verbs='get', namespace='ops')\nasync def reconcile(request): ...",
         r'@rbac\(urls="/metrics", verbs="get", namespace="ops"\) has URLs .* Remove namespace=',
     ),
-    "a module that raises": ("raise RuntimeError('no token')", r"bad cannot be imported \(bad.py:2\): RuntimeError: no token"),
+    "a module that raises": ("raise RuntimeError('no token')", r"cannot import bad \(bad.py:2\): RuntimeError: no token"),
     "a setup that raises": ("def setup(mgr):\n    raise KeyError('TOKEN')", r"setup failed \(bad.py:3\): KeyError: 'TOKEN'"),
 }  # fmt: skip
 
@@ -351,7 +351,7 @@ def test_a_package_is_imported_from_the_folder_the_settings_name(project):
     (project / "src").mkdir()
     (project / name).rename(project / "src" / name)
 
-    assert run("manifests").stderr.startswith(f"error: module {name} does not exist: ")
+    assert run("manifests").stderr.startswith(f"error: module {name} does not exist. ")
 
     with (project / "pyproject.toml").open("a") as file:
         file.write('source-dir = "src"\n')
@@ -386,7 +386,7 @@ def test_check_of_a_project_names_what_is_stale_and_writes_nothing(project):
 
     assert (stale.exit_code, shown.exit_code) == (1, 0)
     assert stale.stderr == (
-        f"error: stale: config/{CRD}, config/manager/manager.yaml, config/old/policy.yaml; run ctrl manifests without --check\n"
+        f"error: stale: config/{CRD}, config/manager/manager.yaml, config/old/policy.yaml. Run ctrl manifests without --check\n"
     )
     assert stale.stdout == shown.stdout
     assert "--- config/old/policy.yaml\n+++ /dev/null\n" in shown.stdout
@@ -409,8 +409,8 @@ def test_a_kind_that_is_gone_takes_its_files_along(project, package):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--role-name", "x"], "--role-name needs --module"),
-        (["--output-dir", "x"], "--output-dir needs --module"),
+        (["--role-name", "x"], "--role-name requires --module"),
+        (["--output-dir", "x"], "--output-dir requires --module"),
         (["--module", "x", "--project", "."], "use --module or --project, not both"),
     ],
 )

@@ -93,7 +93,9 @@ def test_a_folder_without_a_kustomization_is_refused(tmp_path):
     refused = run(tmp_path)
 
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert refused.stderr == f"error: {tmp_path}: there is no kustomization.yaml; a folder that is rendered has one\n"
+    assert (
+        refused.stderr == f"error: cannot render {tmp_path}: it has no kustomization.yaml, but must have exactly one\n"
+    )
 
 
 def test_what_is_left_to_kubectl_is_refused(folder, tmp_path):

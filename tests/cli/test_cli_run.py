@@ -112,10 +112,10 @@ def test_a_package_without_a_project_is_run_by_its_name(shop, server):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--module", "nonsense_here"], 1, "error: package nonsense_here does not exist: "),
+        (["--module", "nonsense_here"], 1, "error: package nonsense_here does not exist. "),
         (["--module", "json"], 1, "error: cannot run json: it has no __main__.py"),
         (["--embedded", "--context", "x"], 2, "--embedded cannot be used with --kubeconfig"),
-        (["--kubeconfig-out", "x"], 2, "--kubeconfig-out needs --embedded"),
+        (["--kubeconfig-out", "x"], 2, "--kubeconfig-out requires --embedded"),
         (["--webhooks", "some"], 2, "Invalid value for '--webhooks'"),
         (["--kubeconfig", "/nowhere"], 1, "error: kubeconfig /nowhere does not exist"),
         (["--embedded", "--kubeconfig-out", "pyproject.toml/x"], 1, "error: cannot write pyproject.toml/x"),

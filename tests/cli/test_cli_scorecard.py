@@ -116,7 +116,7 @@ def test_another_configuration_may_be_given(tmp_path):
         (
             ["{bundle}", "-l", "suite=none"],
             1,
-            "error: no test has the labels suite=none; list the tests with ctrl scorecard --list\n",
+            "error: no test has the labels suite=none. List the tests with ctrl scorecard --list\n",
         ),
         (["{bundle}", "-l", "a=b=c"], 2, "Invalid value for '-l'"),
         (["{bundle}", "-o", "yaml"], 2, "'yaml' is not one of 'text', 'json', 'xunit'"),

@@ -73,7 +73,7 @@ def test_each_file_is_told_and_the_version_set(project):
         "added      new.py",
         "merged     pyproject.toml",
         "1 unchanged, 1 added, 1 updated, 2 merged, 1 kept",
-        "the project is of 0.0.2 now; run ctrl manifests and the tests, and commit",
+        "the project is upgraded to 0.0.2. Run ctrl manifests and the tests, then commit",
     ]
     assert (folder / "README.md").read_text() == LINES.replace("one", "ONE") + "mine\n"
     assert read_settings(folder).scaffold_version == "0.0.2"
@@ -89,7 +89,7 @@ def test_a_conflict_is_written_told_and_fails(project):
 
     assert answer.exit_code == 1
     assert "conflict   main.py (1 place)" in answer.stdout.splitlines()
-    assert "resolve the conflicts between" in answer.stderr
+    assert "Resolve the conflicts between" in answer.stderr
     assert "<<<<<<< yours\nmine\n=======\ntheirs\n>>>>>>> scaffold of 0.0.2\n" in (folder / "main.py").read_text()
 
 
@@ -116,9 +116,7 @@ def test_a_dirty_work_tree_is_refused(project):
     answer = run()
 
     assert answer.exit_code == 1
-    assert answer.stderr == (
-        "error: the work tree has changes that are not committed (main.py); commit or stash them first\n"
-    )
+    assert answer.stderr == ("error: the work tree has uncommitted changes (main.py). Commit or stash them first\n")
 
 
 def test_outside_git_it_takes_force(project):
@@ -149,7 +147,7 @@ def test_a_project_of_a_newer_version_is_refused(project, monkeypatch):
     answer = run()
 
     assert answer.exit_code == 1
-    assert "install ctrlruntime 0.0.1 or newer" in answer.stderr
+    assert "Install 0.0.1 or newer" in answer.stderr
 
 
 def test_a_fresh_project_has_nothing_to_upgrade(tmp_path):

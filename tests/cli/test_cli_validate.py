@@ -50,7 +50,7 @@ def test_unknown_kinds_are_named_and_no_failure():
     checked = run("-", given=FOREIGN)
 
     assert (checked.exit_code, checked.stdout) == (0, "")
-    assert checked.stderr.startswith("not checked: standard input: Issuer/a: cert-manager.io/v1 is not known here")
+    assert checked.stderr.startswith("not checked: standard input: Issuer/a: cert-manager.io/v1 is unknown")
 
 
 def test_json_has_problems_and_what_was_not_checked():
@@ -69,7 +69,7 @@ def test_json_has_problems_and_what_was_not_checked():
     ("name", "message"),
     [
         ("missing.yaml", "missing.yaml: No such file or directory"),
-        ("empty", "has no YAML or JSON files"),
+        ("empty", "no YAML or JSON files in "),
         ("bad.yaml", "bad.yaml"),
     ],
 )

@@ -133,7 +133,7 @@ def test_another_server_is_told_from_an_operator(operator):
     assert "--debug-bind-address" in err
 
     operator.status, operator.body = 500, b"oh no"
-    assert "answers 500: oh no" in why("Web", "ns/a", address=operator.address)[2]
+    assert "responds with status 500: oh no" in why("Web", "ns/a", address=operator.address)[2]
 
     operator.status, operator.body = 200, b"<html>"
     code, _, err = why("Web", "ns/a", address=operator.address)
@@ -175,7 +175,7 @@ def test_an_address_that_is_none_is_refused(address):
     code, _, err = why("Web", "ns/a", address=address)
 
     assert code == 1
-    assert "give HOST:PORT" in err
+    assert "must be HOST:PORT" in err
 
 
 @pytest.mark.parametrize("arguments", [("Web", "ns/"), ("Web",), ()])

@@ -158,7 +158,7 @@ def test_what_is_no_longer_wanted_is_pruned_but_not_definitions_with_objects(run
     lines = pruned.stdout.splitlines()
     assert f"pruned Service {shop.namespace}/{shop.name}-controller-manager-metrics-service" in lines
     assert f"pruned ClusterRole {shop.name}-metrics-reader" in lines
-    kept = f"kept CustomResourceDefinition {shop.crd}: 1 objects of it would go, too; kubectl delete crd {shop.crd}"
+    kept = f"kept CustomResourceDefinition {shop.crd}: it has 1 object. To delete it and them, run `kubectl delete crd {shop.crd}`"
     assert [line for line in lines if line.startswith(kept)]
     assert [line.split()[0] for line in again.stdout.splitlines() if line.split()[0] in {"pruned", "kept"}] == ["kept"]
     assert f"pruned CustomResourceDefinition {shop.crd}" in last.stdout.splitlines()
@@ -173,7 +173,7 @@ def test_a_field_that_another_manages_is_a_conflict_that_names_both(run, deploye
 
     assert refused.exit_code == 1
     assert refused.stderr == (
-        f"error: Deployment {shop.deployment}: autoscaler owns .spec.replicas; change it there, or take it over with --force-conflicts\n"
+        f"error: cannot apply Deployment {shop.deployment}: autoscaler owns .spec.replicas. Change the fields there, or take them over with --force-conflicts\n"
     )
     assert forced.exit_code == 0, forced.stderr
     assert request_("GET", of_deployment(shop))["spec"]["replicas"] == 1

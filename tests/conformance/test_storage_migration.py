@@ -219,7 +219,7 @@ async def test_an_object_that_is_refused_is_named_and_the_old_version_kept(clien
             raise Forbidden('admission webhook "v.example.com" denied the request: no')
         return await inner.update(obj, **options)
 
-    with pytest.raises(MigrationError, match=rf"refuses 1 of the objects of gauges\.{group}.*{namespace}/g3: .*denied"):
+    with pytest.raises(MigrationError, match=rf"rejects 1 objects of gauges\.{group}.*{namespace}/g3: .*denied"):
         await migrate(ctrl.client.intercept(client, update=refuse), f"gauges.{group}")
 
     assert await stored(client, group) == ["v1alpha1", "v1beta1"]
@@ -245,7 +245,9 @@ async def test_a_storage_version_that_changes_meanwhile_is_an_error(client, grou
             await ctrl.install_crds(client, versions(group, "v1alpha1"))
         return await inner.update(obj, **options)
 
-    with pytest.raises(MigrationError, match=r"became v1alpha1 while its objects were written in v1beta1; run again"):
+    with pytest.raises(
+        MigrationError, match=r"changed to v1alpha1 while its objects were written in v1beta1\. Run the command again"
+    ):
         await migrate(ctrl.client.intercept(client, update=change), f"gauges.{group}")
 
 

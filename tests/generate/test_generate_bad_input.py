@@ -94,31 +94,31 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "float": ((float,), "keep the value of a float"),
     "Any": ((Any,), "Use JSONValue"),
     "object": ((object,), "Use JSONValue"),
-    "bare dict": ((dict,), "write dict"),
-    "bare list": ((list,), "write list"),
+    "bare dict": ((dict,), "Use dict"),
+    "bare list": ((list,), "Use list"),
     "dict of Any": ((dict[str, Any],), "Use JSONValue"),
     "list of Any": ((list[Any],), "Use JSONValue"),
-    "dict with int keys": ((dict[int, str],), "keys of a JSON object are text"),
-    "dict with keys of interfaces": ((dict[IPv4Interface, str],), "keys of a JSON object are text"),
+    "dict with int keys": ((dict[int, str],), "keys of a JSON object must be strings"),
+    "dict with keys of interfaces": ((dict[IPv4Interface, str],), "keys of a JSON object must be strings"),
     "tuple of different items": ((tuple[int, str],), "items of a tuple have different types"),
     "int or str": ((int | str,), "IntOrString"),
     "union of models": ((Part | Other,), "exactly_one_of"),
     "discriminated union": ((Circle | Square, Field(discriminator="kind")), "exactly_one_of"),
-    "Decimal": ((Decimal,), "use Quantity"),
+    "Decimal": ((Decimal,), "Use Quantity"),
     "timedelta": ((timedelta,), "Duration"),
     "TypedDict": ((Shape,), "TypedDict"),
-    "mixed enum": ((Mixed,), "all text or all whole numbers"),
-    "mixed literal": ((Literal["a", 1],), "all text or all whole numbers"),
+    "mixed enum": ((Mixed,), "all strings or all integers"),
+    "mixed literal": ((Literal["a", 1],), "all strings or all integers"),
     "recursion": ((Loop,), r"contains itself \(Loop -> Loop\)"),
     "mutual recursion": ((First,), r"\(First -> Second -> First\)"),
-    "pattern on an int": ((Annotated[int, SchemaType("integer")], Field(pattern="a")), "pattern is for text"),
+    "pattern on an int": ((Annotated[int, SchemaType("integer")], Field(pattern="a")), "pattern is for strings"),
     "bound on a text": ((str, Field(ge=1)), "is for numbers"),
     "half a bound on an int": ((int, Field(ge=0.5)), "coercible to an integer|no whole number"),
-    "length of an int": ((int, Field(max_length=1)), "is for text, lists and dicts"),
+    "length of an int": ((int, Field(max_length=1)), "is for strings, lists and dicts"),
     "list type on a text": ((Annotated[str, ListSet],), "is for a list"),
     "map type on a list": ((Annotated[list[str], MapAtomic],), "is for an object"),
     "properties of a text": ((Annotated[str, MaxProperties(1)],), "is for an object"),
-    "unknown list key": ((Annotated[list[Part], ListMap("nope")],), "no such field"),
+    "unknown list key": ((Annotated[list[Part], ListMap("nope")],), "the items have no field 'nope'"),
     "list key that may be absent": ((Annotated[list[Part], ListMap("name")],), "required or have a default"),
     "keys of texts": ((Annotated[list[str], ListMap("name")],), "not objects"),
     "set of nulls": (
@@ -189,11 +189,11 @@ def kind(version: str = "v1", *, name: str = "Bad", body: dict[str, Any] | None 
 
 
 KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
-    "two storage versions": ([kind(storage=True), kind("v2", storage=True)], "2 versions are the one that is stored"),
-    "no storage version": ([kind(), kind("v2")], "no version of v1, v2 is the one that is stored"),
+    "two storage versions": ([kind(storage=True), kind("v2", storage=True)], "2 versions have storage=True"),
+    "no storage version": ([kind(), kind("v2")], "no version of v1, v2 has storage=True"),
     "no served version": ([kind(served=False)], "all versions have served=False"),
     "all skipped": ([kind(skip=True)], "all versions have skip=True"),
-    "one version twice": ([kind(), kind()], "another class also is"),
+    "one version twice": ([kind(), kind()], "another class also defines"),
     "scopes that differ": ([kind(storage=True), kind("v2", scope="Cluster")], "scope is 'Cluster'"),
     "plurals that differ": ([kind(storage=True), kind("v2", plural="worse")], "plural is 'worse'"),
     "a group without a dot": ([kind(group="bad")], "domain with a dot"),
@@ -215,7 +215,7 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     "a selectable field that leads nowhere": ([kind(selectable_fields=[".spec.color"])], "is not in the schema"),
     "a selectable field of metadata": ([kind(selectable_fields=[".metadata.name"])], "is metadata"),
     "a selectable field in a list": ([kind(selectable_fields=[".spec.a[0]"])], "not a path like"),
-    "too many selectable fields": ([kind(selectable_fields=[f".spec.a{n}" for n in range(9)])], "allows 8"),
+    "too many selectable fields": ([kind(selectable_fields=[f".spec.a{n}" for n in range(9)])], "allows at most 8"),
     "a group of fields with a dot": ([kind(exactly_one_of=[("a.b",)])], "is not a field of .* itself"),
     "a group of unknown fields": ([kind(exactly_one_of=[("a", "b")])], "has no field 'a'"),
     "a group of required fields": (
@@ -227,7 +227,7 @@ KINDS: dict[str, tuple[list[type[ctrl.Object]], str]] = {
     "a column that is not a path": ([printcolumn("X", ".metadata.[")(kind())], "a bracket is not closed"),
     "a column of a key with dots": (
         [printcolumn("X", ".metadata.labels['example.com/x']")(kind())],
-        r"it has no \.metadata\.labels\.example\.com/x; a dot in a name is written \\\.",
+        r"it has no \.metadata\.labels\.example\.com/x. Write a dot in a name as \\\.",
     ),
     "a column of a key in double quotes": ([printcolumn("X", '.metadata.labels["x"]')(kind())], "in single quotes"),
     "a column of a word": ([printcolumn("X", ".metadata name", type="string")(kind())], "is not in the schema"),
@@ -334,7 +334,7 @@ class FixedEntry(ctrl.Model):
 def test_an_immutable_field_that_can_be_removed_with_what_holds_it_is_a_warning(annotation: Any, what: str):
     (warning,) = warned(kind_with(annotation))
 
-    assert f"{what} have immutable fields, and the server does not keep one from being removed" in warning
+    assert f"{what} have immutable fields, but the API server allows removing one" in warning
 
 
 def test_an_immutable_list_of_objects_with_immutable_fields_is_fine():
@@ -345,5 +345,7 @@ def test_a_name_that_no_rule_can_read_is_an_error_where_a_rule_is_needed():
     class Odd(ctrl.Model):
         one: Annotated[str | None, Immutable] = Field(None, validation_alias="x y")
 
-    with pytest.raises(GenerateError, match=r"Odd\.one: Immutable needs a CEL rule for the field 'x y'"):
+    with pytest.raises(
+        GenerateError, match=r"Odd\.one: Immutable requires a CEL rule, which cannot read the field 'x y'"
+    ):
         crds([kind_with(Odd)])

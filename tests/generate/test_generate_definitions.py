@@ -88,7 +88,7 @@ def test_no_definition_is_an_answer():
     ("text", "says"),
     [
         ("kind: [", "crd.yaml, line 2: "),
-        (yaml.safe_dump(definition() | {"metadata": None}), "a definition has no metadata.name"),
+        (yaml.safe_dump(definition() | {"metadata": None}), "a CRD has no metadata.name"),
         (yaml.safe_dump(definition(group="")), "things.read.example.com has no spec.group"),
         (yaml.safe_dump(definition(names={"kind": "A"})), "has no spec.names.plural"),
         (
@@ -101,17 +101,17 @@ def test_no_definition_is_an_answer():
         ),
         (
             yaml.safe_dump(definition() | {"apiVersion": "apiextensions.k8s.io/v1beta1"}),
-            "things.read.example.com is of apiextensions.k8s.io/v1beta1",
+            "things.read.example.com has the apiVersion apiextensions.k8s.io/v1beta1",
         ),
-        ("kind: CustomResourceDefinition", "a definition is of no apiVersion"),
+        ("kind: CustomResourceDefinition", "a CRD has no apiVersion. Convert it"),
         (b"\xff", "cannot read"),
         (
             yaml.safe_dump(definition(schema={"properties": {"a": "text"}})),
             "spec.versions[0].schema.openAPIV3Schema.properties.a must be a map",
         ),
-        (yaml.safe_dump(definition(schema={"required": [1]})), "openAPIV3Schema.required[0] must be a text"),
+        (yaml.safe_dump(definition(schema={"required": [1]})), "openAPIV3Schema.required[0] must be a string"),
         (yaml.safe_dump(definition(schema={"minimum": True})), "openAPIV3Schema.minimum must be a number"),
-        (yaml.safe_dump(definition(schema={"maxItems": 1.5})), "openAPIV3Schema.maxItems must be a whole number"),
+        (yaml.safe_dump(definition(schema={"maxItems": 1.5})), "openAPIV3Schema.maxItems must be an integer"),
         (yaml.safe_dump(definition(schema={"oneOf": [{"not": []}]})), "openAPIV3Schema.oneOf[0].not must be a map"),
         (
             yaml.safe_dump(definition(names={"kind": "A", "plural": "as", "shortNames": "a"})),

@@ -46,7 +46,7 @@ def test_a_number_that_none_can_hold_is_written_as_the_text_it_was():
     [
         ("a: [", "x, line 2: "),
         ("a: 1\na: 2", "x, line 2: duplicate key 'a'"),
-        ("? [a]\n: 1", "a key must be a text"),
+        ("? [a]\n: 1", "a key must be a string"),
     ],
 )
 def test_what_is_no_document_is_refused_in_one_line(text, says):

@@ -52,7 +52,7 @@ def said(*texts: str) -> list[str]:
             "ConfigMp/a: v1 has no kind ConfigMp in Kubernetes 1.36",
         ),
         ("{apiVersion: policy/v1beta1, kind: PodDisruptionBudget}", "policy/v1beta1 has no kind PodDisruptionBudget"),
-        ("{kind: ConfigMap}", "is not an object: it has to have apiVersion and kind"),
+        ("{kind: ConfigMap}", "is not an object: apiVersion or kind is missing"),
         ("- a", "is not an object"),
         (
             "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 70000, targetPort: 80}]}}",
@@ -118,7 +118,7 @@ def test_an_object_given_twice_is_a_problem_but_not_in_two_namespaces():
     elsewhere = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: other}}"
 
     assert said(twice, elsewhere) == []
-    assert said(twice, twice) == ["a.yaml: ConfigMap/a: is in a.yaml already"]
+    assert said(twice, twice) == ["a.yaml: ConfigMap/a: is already in a.yaml"]
 
 
 def test_kinds_of_others_are_named_as_skipped():
@@ -130,8 +130,8 @@ def test_kinds_of_others_are_named_as_skipped():
 
     assert (found.objects, found.problems) == (0, [])
     assert [str(each) for each in found.skipped] == [
-        "a.yaml: Issuer/a: cert-manager.io/v1 is not known here; give its definition, too",
-        "b.yaml: Kustomization: kustomize.config.k8s.io/v1beta1 is for kustomize; `ctrl render` prints the result",
+        "a.yaml: Issuer/a: cert-manager.io/v1 is unknown. Add its CRD to the files",
+        "b.yaml: Kustomization: kustomize.config.k8s.io/v1beta1 is a kustomize file. Print its objects with `ctrl render`",
     ]
 
 

@@ -552,7 +552,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(project):
     before = {path: path.read_text() for path in project.rglob("*.yaml")} | {"": (project / PYPROJECT).read_text()}
     wanted = settings(read_settings(project).package, metrics=False, prometheus=True)
 
-    with pytest.raises(ConfigError, match="prometheus needs metrics, which are off"):
+    with pytest.raises(ConfigError, match="prometheus requires metrics, which are off"):
         edit(project, wanted)
 
     assert {path: path.read_text() for path in project.rglob("*.yaml")} | {

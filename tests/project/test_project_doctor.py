@@ -150,11 +150,11 @@ async def test_definitions_that_are_missing_older_or_not_migrated(cluster, serve
     }
 
     assert checks["crd missings"].status == "fail"
-    assert (checks["crd olds"].status, checks["crd olds"].advice) == ("warn", "run `ctrl install` or `ctrl deploy`")
+    assert (checks["crd olds"].status, checks["crd olds"].advice) == ("warn", "Run `ctrl install` or `ctrl deploy`")
     assert "field-added at v1 colour" in checks["crd olds"].text
     assert (checks["crd storeds"].status, checks["crd storeds"].advice) == (
         "warn",
-        "run `ctrl storage migrate storeds`",
+        "Run `ctrl storage migrate storeds`",
     )
     assert checks["crd storeds"].text == "objects may be stored as v1alpha1, v1"
 
@@ -241,5 +241,5 @@ async def test_another_image_and_an_end_at_the_memory_limit_are_told(cluster, se
     checks = {check.name: check for check in await gathered(workload_checks(cluster, looked_at, found))}
 
     assert (checks["image"].status, checks["restarts"].status) == ("warn", "fail")
-    assert "shop:v2 runs, and the tree says shop:v1" in checks["image"].text
+    assert "shop:v2 runs, but config/default has shop:v1" in checks["image"].text
     assert "ended at its memory limit (2 restarts)" in checks["restarts"].text

@@ -72,7 +72,7 @@ def test_the_served_version_of_the_highest_priority_is_taken_unless_one_is_asked
 
 
 def test_a_version_that_is_not_there_names_those_that_are():
-    with pytest.raises(ConfigError, match=r"give --api-version toys\.example\.com/v1, "):
+    with pytest.raises(ConfigError, match=r"Set --api-version to one of toys\.example\.com/v1, "):
         explain("toy", TOYS, api_version="v3")
 
 

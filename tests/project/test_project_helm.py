@@ -545,7 +545,7 @@ def test_what_is_written_once_is_never_written_again(tmp_path):
 def test_checksums_that_are_none_are_refused(tmp_path, line):
     (tmp_path / CHECKSUMS).write_text(line + "\n")
 
-    with pytest.raises(ConfigError, match="line 1 is not a checksum of a file in the folder"):
+    with pytest.raises(ConfigError, match="line 1: expected the checksum of a file in the folder"):
         planned(tmp_path, {})
 
 

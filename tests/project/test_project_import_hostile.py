@@ -246,13 +246,13 @@ def test_a_docstring_is_one_string(text: str, indent: int) -> None:
 
 @pytest.mark.parametrize("odd", [["a"], {"a": 1}, 1, None, True, b"a"])
 def test_only_texts_are_quoted(odd: Any) -> None:
-    with pytest.raises(TypeError, match="is not text"):
+    with pytest.raises(TypeError, match="is not a string"):
         Text(odd)
 
 
 @pytest.mark.parametrize("odd", [{1: "a"}, object(), b"a", {"a": {1, 2}}])
 def test_only_json_is_written_as_source(odd: Any) -> None:
-    with pytest.raises(TypeError, match=r"is not (text|a JSON value)"):
+    with pytest.raises(TypeError, match=r"is not a (string|JSON value)"):
         value(odd)
 
 

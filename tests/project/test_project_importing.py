@@ -482,7 +482,7 @@ def test_columns_metadata_and_conversion_that_cannot_be_said_are_told():
     ("change", "told"),
     [
         ({"apiVersion": "apiextensions.k8s.io/v1beta1"}, "Convert it to apiextensions.k8s.io/v1"),
-        ({"kind": "Deployment"}, "it has no CustomResourceDefinition (only Deployment)"),
+        ({"kind": "Deployment"}, "the file has no CustomResourceDefinition (only Deployment). Pass the file of a CRD"),
         ({"spec": {"group": "a.b"}}, "has no spec.names.kind"),
     ],
 )
@@ -499,11 +499,11 @@ def test_a_file_without_a_sound_definition_is_refused(change: dict[str, Any], to
     ("schema", "told"),
     [
         ({}, ".spec.a has no type"),
-        ({"type": "text"}, ".spec.a is of type 'text'"),
-        ({"type": "array"}, ".spec.a is a list and does not say of what"),
+        ({"type": "text"}, ".spec.a has the unknown type 'text'"),
+        ({"type": "array"}, ".spec.a is a list without items"),
         (
             {"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": {"type": "string"}},
-            ".spec.a has properties and",
+            ".spec.a has both properties and",
         ),
         ({"type": "string", "$ref": "#/definitions/x"}, ".spec.a has $ref"),
         ({"type": "string", "anyOf": [{"type": "string"}]}, ".spec.a has type inside anyOf"),
@@ -524,7 +524,7 @@ def test_a_list_of_definitions_is_opened_and_a_kind_chosen():
     found = importable(text, "a")
 
     assert [one["spec"]["names"]["kind"] for one in chosen(found, "Other")] == ["Other"]
-    with pytest.raises(ConfigError, match="no CRD of the kind 'Third'; the file has CronTab, Other"):
+    with pytest.raises(ConfigError, match=r"the file has no CRD of the kind 'Third'\. Use one of CronTab, Other"):
         chosen(found, "Third")
 
 

@@ -258,28 +258,28 @@ REFUSED = {
     "a text for a list": ({}, "resources: ''\nnamePrefix: a", "resources must be a list"),
     "a map for a list": ({}, RESOURCES + "patches: {}", "patches must be a list"),
     "a kind that is not text": ({"bad.yaml": "apiVersion: v1\nkind: [A]\nmetadata: {name: a}"}, "resources: [bad.yaml]", "has no kind"),
-    "a deprecated JSON patch without a name": ({}, RESOURCES + "patchesJson6902: [{path: p.json, target: {kind: Cart, version: v1}}]", "needs a name"),
-    "JSON without quotes": ({}, RESOURCES + "patches: [{patch: '[{op: remove, path: /spec}]', target: {kind: Cart}}]", "must be JSON"),
-    "a suffix that is a number": ({}, "resources: [d.yaml]\nnameSuffix: -1", "nameSuffix must be a text"),
+    "a deprecated JSON patch without a name": ({}, RESOURCES + "patchesJson6902: [{path: p.json, target: {kind: Cart, version: v1}}]", "requires a name"),
+    "JSON without quotes": ({}, RESOURCES + "patches: [{patch: '[{op: remove, path: /spec}]', target: {kind: Cart}}]", "must be valid JSON"),
+    "a suffix that is a number": ({}, "resources: [d.yaml]\nnameSuffix: -1", "nameSuffix must be a string"),
     "a missing file": ({}, "resources: [gone.yaml]", "gone.yaml does not exist"),
-    "an object twice": ({}, "resources: [d.yaml, a.yaml, ./d.yaml]", "include it in the kustomization once"),
+    "an object twice": ({}, "resources: [d.yaml, a.yaml, ./d.yaml]", "Include it only once"),
     "a cycle": ({"x/kustomization.yaml": "resources: [..]"}, "resources: [x]", "cycle"),
     "an unknown field": ({}, "resources: [a.yaml]\nnamePrefx: a", "unknown field 'namePrefx'"),
     "an unknown field of a patch": ({}, "resources: [a.yaml]\npatches: [{paht: x}]", "unknown field 'paht'"),
-    "a patch for nobody": ({}, RESOURCES + "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: no}}'}]", "there is no object of this name"),
+    "a patch for nobody": ({}, RESOURCES + "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: no}}'}]", "but matches no object"),
     "a patch of nothing": ({}, RESOURCES + "patches: [{target: {kind: Cart}}]", "has neither"),
-    "a JSON patch without a target": ({}, RESOURCES + "patches: [{path: p.json}]", "needs a target"),
+    "a JSON patch without a target": ({}, RESOURCES + "patches: [{path: p.json}]", "requires a target"),
     "a JSON patch that does not apply": ({}, RESOURCES + "patches: [{path: p.json, target: {kind: Deployment}}]", "/spec/owner"),
-    "a patch that is neither": ({}, RESOURCES + "patches: [{patch: 'a: b', target: {kind: Cart}}]", "neither a list"),
+    "a patch that is neither": ({}, RESOURCES + "patches: [{patch: 'a: b', target: {kind: Cart}}]", "must be a list of JSON patch operations, or an object"),
     "a missing patch file": ({}, RESOURCES + "patches: [{path: no.yaml}]", "no.yaml does not exist"),
     "replicas of nobody": ({}, RESOURCES + "replicas: [{name: no, count: 1}]", "no object 'no'"),
     "a transformer that does not exist": ({}, RESOURCES + "transformers: [gone.yaml]", "transformers: gone.yaml does not exist"),
-    "a transformer without its source": ({"t.yaml": "apiVersion: builtin\nkind: ReplacementTransformer\nmetadata: {name: t}\nreplacements: [{source: {kind: No}, targets: [{select: {kind: Cart}}]}]"}, RESOURCES + "transformers: [t.yaml]", "must be one object, and 0"),
-    "a replacement without its source": ({}, RESOURCES + "replacements: [{source: {kind: No}, targets: [{select: {kind: Cart}}]}]", "must be one object, and 0"),
-    "a replacement of several sources": ({}, RESOURCES + "replacements: [{source: {name: web}, targets: [{select: {kind: Cart}}]}]", "must be one object, and"),
+    "a transformer without its source": ({"t.yaml": "apiVersion: builtin\nkind: ReplacementTransformer\nmetadata: {name: t}\nreplacements: [{source: {kind: No}, targets: [{select: {kind: Cart}}]}]"}, RESOURCES + "transformers: [t.yaml]", "must be one object, but 0 match"),
+    "a replacement without its source": ({}, RESOURCES + "replacements: [{source: {kind: No}, targets: [{select: {kind: Cart}}]}]", "must be one object, but 0 match"),
+    "a replacement of several sources": ({}, RESOURCES + "replacements: [{source: {name: web}, targets: [{select: {kind: Cart}}]}]", "must be one object, but 5 match"),
     "a replacement without its field": ({}, RESOURCES + "replacements: [{source: {kind: Cart}, targets: [{select: {kind: Service}, fieldPaths: [spec.no]}]}]", "has no field spec.no"),
-    "merging into nothing": ({}, "configMapGenerator: [{name: s, behavior: merge, literals: [a=b]}]", "finds no object"),
-    "generating twice": ({}, "configMapGenerator: [{name: s}, {name: s}]", "is there already"),
+    "merging into nothing": ({}, "configMapGenerator: [{name: s, behavior: merge, literals: [a=b]}]", "requires one object of that name, but matches no object"),
+    "generating twice": ({}, "configMapGenerator: [{name: s}, {name: s}]", "already exists. Add `behavior: merge`"),
     "a literal without a sign": ({}, "configMapGenerator: [{name: s, literals: [a]}]", "must be KEY=VALUE"),
     "no YAML": ({"bad.yaml": "a: [b"}, "resources: [bad.yaml]", "bad.yaml"),
     "a key twice": ({"bad.yaml": "apiVersion: v1\nkind: A\nkind: B\nmetadata: {name: a}"}, "resources: [bad.yaml]", "duplicate key"),
@@ -407,7 +407,7 @@ def test_a_port_that_may_be_another_is_refused(tmp_path):
     text = "resources: [a.yaml]\npatches: [{path: p.yaml}]"
     folder = make(tmp_path, {"a.yaml": DEPLOYMENT, "p.yaml": patch, "kustomization.yaml": text})
 
-    with pytest.raises(ConfigError, match=r"write protocol in both, or in neither$"):
+    with pytest.raises(ConfigError, match=r"Set protocol in both, or in neither$"):
         render(folder)
 
 

@@ -119,7 +119,7 @@ def test_a_controller_made_by_hand_is_warned_of_until_somebody_says_what_it_writ
     manifests(load(package(api=API, controller=BY_HAND + writes)), warn=warnings.append)
 
     (warning,) = warnings
-    assert "the controller players is made without a builder" in warning
+    assert "the controller players is created without a builder" in warning
     assert "@ctrl.rbac(" in warning
 
 
@@ -270,7 +270,7 @@ def test_a_hub_that_is_not_stored_is_warned_of(package):
     manifests(load(package(api=API, v2=V2, controller=through_v1)), warn=warnings.append)
 
     (warning,) = warnings
-    assert "Game is converted through v1 and stored as v2" in warning
+    assert "Game is converted through v1, but stored as v2" in warning
 
 
 def test_a_version_that_the_conversion_does_not_know_is_refused(package):

@@ -58,7 +58,7 @@ async def test_a_pod_no_node_takes_is_told_with_the_scheduler_s_words(server, cl
     path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
     server.connection.request("PATCH", path, {"status": {"conditions": [condition]}}, content_type=MERGE)
 
-    assert f"no node takes Pod {meta['name']}: 0/1 nodes: no memory" in await text_of(cluster, pod)
+    assert f"cannot schedule Pod {meta['name']}: 0/1 nodes: no memory" in await text_of(cluster, pod)
 
 
 async def test_the_last_warning_about_a_pod_says_what_its_containers_do_not(server, cluster, pod):

@@ -85,7 +85,7 @@ def test_a_changed_file_starts_it_again_and_prepares_again(script, tmp_path):
     )
 
     assert operator.run() == 128 + signal.SIGTERM
-    assert (said, len(prepared)) == (["a file changed: starting again"], 2)
+    assert (said, len(prepared)) == (["restarting, because a file changed"], 2)
 
 
 def test_a_child_that_ended_waits_for_a_change_when_files_are_watched(script, tmp_path):
@@ -96,7 +96,7 @@ def test_a_child_that_ended_waits_for_a_change_when_files_are_watched(script, tm
         os.kill(os.getpid(), signal.SIGINT)  # enough
 
     assert script("raise SystemExit(3)", watched=tmp_path, say=say).run() == 3
-    assert said == ["the operator ended with code 3; it starts again when a file changes"]
+    assert said == ["the operator exited with code 3. It restarts when a file changes"]
 
 
 def test_what_cannot_be_prepared_is_raised_and_with_watched_files_said(script, tmp_path):

@@ -274,7 +274,7 @@ def test_without_a_sound_record_nothing_is_merged(project, text, says):
 def test_a_newer_project_is_refused(project):
     folder = project({})
 
-    with pytest.raises(ConfigError, match=r"scaffolded by ctrlruntime 0\.1\.0, this is 0\.0\.9: install"):
+    with pytest.raises(ConfigError, match=r"created by ctrlruntime 0\.1\.0, which is newer than 0\.0\.9\. Install"):
         plan(folder, OLD, {}, "0.0.9")
 
 
@@ -348,7 +348,7 @@ def test_changes_are_named_and_no_force_helps(repository, force):
     with pytest.raises(ConfigError, match="and 1 more") as caught:
         check_work_tree(folder, force=force)
 
-    assert "commit or stash them first" in str(caught.value)
+    assert "Commit or stash them first" in str(caught.value)
     assert "ä" in str(caught.value)
 
 
@@ -358,7 +358,7 @@ def test_a_folder_that_git_ignores_is_not_in_git(repository):
     git("add", "../.gitignore")
     git("commit", "-m", "x")
 
-    with pytest.raises(ConfigError, match="not committed"):
+    with pytest.raises(ConfigError, match="uncommitted"):
         check_work_tree(folder)
 
 

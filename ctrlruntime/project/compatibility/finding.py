@@ -1,11 +1,11 @@
-"""Findings: the changes of a definition by their codes, and what each code means.
+"""Findings: the changes of a CRD by their codes, and what each code means.
 
-A code never changes its level: what depends on circumstances has a code for each of them. Codes are for scripts and stay; texts are for
+A code never changes its level: a change with several levels has several codes. Scripts use codes, which do not change. Texts are for
 people.
 
-From 1.30 on, Kubernetes tolerates in an update what a tightened schema refuses, as long as that value is not changed ("ratcheting").
-The object around a field that became required is such a value, too: it is refused as soon as anything in it changes. An embedded
-resource without apiVersion and kind is always refused. `Rule.refuses` says which it is; before 1.30 all are refused.
+Since 1.30, an update may keep a value that a tightened schema rejects, if it does not change that value ("ratcheting").
+The object around a newly required field is such a value, too: it is rejected when any field in it changes. An embedded resource
+without apiVersion and kind is always rejected. `Rule.refuses` has the case; before 1.30 all are rejected.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Level(StrEnum):
 class Code(StrEnum):
     """What changed."""
 
-    # The definition
+    # The CRD
     DEFINITION_REMOVED = "definition-removed"
     DEFINITION_ADDED = "definition-added"
     GROUP_CHANGED = "group-changed"
@@ -116,7 +116,7 @@ class Code(StrEnum):
 
 
 Refuses: TypeAlias = Literal["", "new values", "updates"]
-"""Which writes the server rejects: none; those that change the value; updates of existing objects that change something else, too."""
+"""Which writes the API server rejects: none, those that change the value, or also updates of existing objects that change another field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +124,20 @@ class Rule:
     """What a code means."""
 
     level: Level
-    text: str
-    """What happens, and what to do about it."""
+    effect: str
+    """What happens."""
 
     refuses: Refuses = ""
+    fix: str = ""
+    """What to do about it, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described(ABC):
-    """What changed, by a rule. `version` and `path` are empty where it concerns the definition, or the version, as a whole.
+    """What changed, by a rule. `version` and `path` are empty if the change is about the whole CRD or version.
 
-    `path` is like `spec.containers[].name`; `[]` means the items of a list, `{}` the values of a map. `was` and `now` are what
-    the definition says there, as JSON values; None where it says nothing.
+    `path` is like `spec.containers[].name`; `[]` means the items of a list, `{}` the values of a map. `was` and `now` are the old and
+    the new JSON value there, or None.
     """
 
     version: str = ""
@@ -154,7 +156,8 @@ class Described(ABC):
 
     @property
     def text(self) -> str:
-        return self.rule.text
+        """The effect and the fix."""
+        return ". ".join(part for part in (self.rule.effect, self.rule.fix) if part)
 
     @property
     def refuses(self) -> Refuses:
@@ -163,7 +166,7 @@ class Described(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding(Described):
-    """A change of a definition."""
+    """A change of a CRD."""
 
     code: Code
 
@@ -173,115 +176,131 @@ class Finding(Described):
         return RULES[self.code]
 
 
-_OTHER_NAME: Final = "it is another resource now: objects of the old one stay behind; make a second definition instead"
+_OTHER_NAME: Final = Rule(
+    Level.BREAKING,
+    "it becomes another resource, and objects of the old one remain",
+    fix="Create a second CRD instead",
+)
 
 RULES: Final[Mapping[Code, Rule]] = {
     Code.DEFINITION_REMOVED: Rule(Level.BREAKING, "every object of the kind is deleted with it"),
     Code.DEFINITION_ADDED: Rule(Level.HARMLESS, "it is not in use yet"),
-    Code.GROUP_CHANGED: Rule(Level.BREAKING, _OTHER_NAME),
-    Code.KIND_CHANGED: Rule(Level.BREAKING, "objects that exist name the old kind; make a second definition instead"),
-    Code.PLURAL_CHANGED: Rule(Level.BREAKING, _OTHER_NAME),
-    Code.SCOPE_CHANGED: Rule(Level.BREAKING, "the server refuses it; make a definition of another name instead"),
+    Code.GROUP_CHANGED: _OTHER_NAME,
+    Code.KIND_CHANGED: Rule(Level.BREAKING, "existing objects have the old kind", fix="Create a second CRD instead"),
+    Code.PLURAL_CHANGED: _OTHER_NAME,
+    Code.SCOPE_CHANGED: Rule(Level.BREAKING, "the API server rejects it", fix="Create a CRD with another name instead"),
     Code.NAMES_CHANGED: Rule(Level.RISKY, "commands and clients that use the old names fail"),
-    Code.NAMES_ADDED: Rule(Level.HARMLESS, "there are more names"),
+    Code.NAMES_ADDED: Rule(Level.HARMLESS, "it has additional names"),
     Code.CONVERSION_REMOVED: Rule(
-        Level.BREAKING, "versions are no longer converted: what one has and another has not is pruned; keep the webhook"
+        Level.BREAKING,
+        "versions are no longer converted, so fields that only one of them has are pruned",
+        fix="Keep the webhook",
     ),
-    Code.CONVERSION_ADDED: Rule(Level.RISKY, "reads and writes need the webhook from now on: deploy it first"),
-    Code.CONVERSION_CHANGED: Rule(Level.RISKY, "the webhook must answer at its new place before this is applied"),
-    Code.CONVERSION_NOT_NEEDED: Rule(Level.HARMLESS, "one version is left, so nothing is converted"),
+    Code.CONVERSION_ADDED: Rule(Level.RISKY, "reads and writes need the webhook from now on", fix="Deploy it first"),
+    Code.CONVERSION_CHANGED: Rule(Level.RISKY, "the webhook must respond at its new address before you apply this"),
+    Code.CONVERSION_NOT_NEEDED: Rule(Level.HARMLESS, "only one version remains, so no conversion is needed"),
     Code.STORED_VERSION_REMOVED: Rule(
         Level.BREAKING,
-        "objects may be stored in it, and the server refuses to remove it while status.storedVersions lists it: store another "
-        "version, run `ctrl storage migrate`, then remove it",
+        "objects may be stored in it, and the API server rejects the removal while status.storedVersions lists it",
+        fix="Store another version, run `ctrl storage migrate`, then remove it",
     ),
     Code.SERVED_VERSION_REMOVED: Rule(
-        Level.BREAKING, "clients that use it get 404: deprecate it and stop serving it first"
+        Level.BREAKING, "clients that use it get 404", fix="Deprecate it and stop serving it first"
     ),
     Code.UNSERVED_VERSION_REMOVED: Rule(
         Level.RISKY,
-        "objects may be stored in it: look at status.storedVersions in the cluster, and run `ctrl storage migrate` if it is there",
+        "objects may be stored in it",
+        fix="Check status.storedVersions in the cluster, and run `ctrl storage migrate` if it is listed",
     ),
-    Code.MIGRATED_VERSION_REMOVED: Rule(Level.HARMLESS, "it is not served, and nothing is stored in it"),
-    Code.VERSION_NOT_SERVED: Rule(Level.BREAKING, "clients that use it get 404: deprecate it first"),
+    Code.MIGRATED_VERSION_REMOVED: Rule(Level.HARMLESS, "it is not served, and no objects are stored in it"),
+    Code.VERSION_NOT_SERVED: Rule(Level.BREAKING, "clients that use it get 404", fix="Deprecate it first"),
     Code.VERSION_SERVED: Rule(Level.HARMLESS, "clients can use it"),
     Code.VERSION_ADDED: Rule(Level.HARMLESS, "it is not in use yet"),
     Code.VERSION_DEPRECATED: Rule(Level.HARMLESS, "clients that use it get a warning"),
     Code.DEPRECATION_CHANGED: Rule(Level.HARMLESS, "clients get another warning, or none"),
     Code.STORAGE_VERSION_CHANGED: Rule(
         Level.RISKY,
-        "objects stay stored in the old version until they are written: run `ctrl storage migrate` afterwards",
+        "objects stay stored in the old version until they are written",
+        fix="Run `ctrl storage migrate` afterwards",
     ),
     Code.STATUS_REMOVED: Rule(
-        Level.BREAKING, "who writes the status gets 404, and everybody may write it with the rest"
+        Level.BREAKING,
+        "clients that write the status subresource get 404, and every write of the object can change its status",
     ),
-    Code.STATUS_ADDED: Rule(Level.RISKY, "writes of the object no longer write its status: use the status client"),
+    Code.STATUS_ADDED: Rule(
+        Level.RISKY, "writes of the object no longer write its status", fix="Use the status client"
+    ),
     Code.SCALE_REMOVED: Rule(Level.BREAKING, "kubectl scale and autoscalers get 404"),
     Code.SCALE_CHANGED: Rule(Level.RISKY, "kubectl scale and autoscalers read and write other fields"),
     Code.SCALE_ADDED: Rule(Level.HARMLESS, "kubectl scale works"),
-    Code.SELECTABLE_REMOVED: Rule(Level.BREAKING, "lists and watches that select by it are refused"),
-    Code.SELECTABLE_ADDED: Rule(Level.HARMLESS, "lists and watches may select by it"),
+    Code.SELECTABLE_REMOVED: Rule(Level.BREAKING, "lists and watches that select by it are rejected"),
+    Code.SELECTABLE_ADDED: Rule(Level.HARMLESS, "lists and watches can select by it"),
     Code.COLUMNS_CHANGED: Rule(Level.HARMLESS, "kubectl get prints other columns"),
     Code.FIELD_REMOVED: Rule(
-        Level.BREAKING, "its data is pruned when an object is read: mark it as deprecated and keep it"
+        Level.BREAKING, "its data is pruned when an object is read", fix="Mark it as deprecated and keep it"
     ),
     Code.FIELD_UNCHECKED: Rule(Level.HARMLESS, "its data is kept, and no longer checked"),
-    Code.FIELD_ADDED: Rule(Level.HARMLESS, "objects without it stay as they are"),
+    Code.FIELD_ADDED: Rule(Level.HARMLESS, "objects without it do not change"),
     Code.FIELD_CHECKED: Rule(
-        Level.RISKY, "unknown fields were kept here, so objects may hold anything under this name", "new values"
+        Level.RISKY, "unknown fields were kept here, so objects may have any value under this name", "new values"
     ),
     Code.REQUIRED_ADDED: Rule(
         Level.BREAKING,
-        "objects without it are rejected once another field changes: give it a default, or leave it optional",
+        "objects without it are rejected when another field changes",
         "updates",
+        fix="Give it a default, or leave it optional",
     ),
     Code.REQUIRED_WITH_DEFAULT: Rule(Level.HARMLESS, "objects without it get its default"),
     Code.REQUIRED_REMOVED: Rule(Level.HARMLESS, "objects may leave it out"),
     Code.TYPE_CHANGED: Rule(
-        Level.BREAKING, "values of the old type do not fit: add a field, or a version", "new values"
+        Level.BREAKING, "values of the old type are invalid", "new values", fix="Add a field, or a version"
     ),
     Code.TYPE_NARROWED: Rule(
-        Level.BREAKING, "some values of the old type do not fit: add a field, or a version", "new values"
+        Level.BREAKING, "some values of the old type are invalid", "new values", fix="Add a field, or a version"
     ),
-    Code.TYPE_WIDENED: Rule(Level.RISKY, "clients that read it may meet a type they do not know"),
+    Code.TYPE_WIDENED: Rule(Level.RISKY, "clients that read it may get a type that they do not support"),
     Code.INT_OR_STRING_NARROWED: Rule(
-        Level.BREAKING, "objects may hold the other of the two: add a field, or a version", "new values"
+        Level.BREAKING, "objects may have a value of the other type", "new values", fix="Add a field, or a version"
     ),
     Code.NULLABLE_REMOVED: Rule(
-        Level.BREAKING, "null is dropped when an object is read, and refused where the field is required"
+        Level.BREAKING, "null is dropped when an object is read, and rejected if the field is required"
     ),
-    Code.NULLABLE_ADDED: Rule(Level.HARMLESS, "null is a value, too"),
+    Code.NULLABLE_ADDED: Rule(Level.HARMLESS, "null is allowed"),
     Code.DEFAULT_ADDED: Rule(Level.RISKY, "existing objects without a value get this one as soon as they are read"),
-    Code.DEFAULT_CHANGED: Rule(Level.RISKY, "objects made from now on differ; those stored with the old value keep it"),
-    Code.DEFAULT_REMOVED: Rule(Level.RISKY, "objects made from now on have no value here"),
-    Code.UNKNOWN_FIELDS_PRUNED: Rule(Level.BREAKING, "fields the schema does not name were kept here, and are dropped"),
-    Code.UNKNOWN_FIELDS_KEPT: Rule(Level.HARMLESS, "fields the schema does not name are kept"),
-    Code.VALUES_PRUNED: Rule(Level.BREAKING, "keys the schema does not name were values here, and are dropped"),
-    Code.VALUES_KEPT: Rule(Level.HARMLESS, "keys the schema does not name are values"),
+    Code.DEFAULT_CHANGED: Rule(
+        Level.RISKY, "new objects get the new value, and objects stored with the old value keep it"
+    ),
+    Code.DEFAULT_REMOVED: Rule(Level.RISKY, "new objects have no value here"),
+    Code.UNKNOWN_FIELDS_PRUNED: Rule(
+        Level.BREAKING, "fields that are not in the schema were kept here, and are dropped now"
+    ),
+    Code.UNKNOWN_FIELDS_KEPT: Rule(Level.HARMLESS, "fields that are not in the schema are kept"),
+    Code.VALUES_PRUNED: Rule(Level.BREAKING, "keys that are not in the schema were allowed here, and are dropped now"),
+    Code.VALUES_KEPT: Rule(Level.HARMLESS, "keys that are not in the schema are allowed"),
     Code.LIST_TYPE_CHANGED: Rule(
-        Level.BREAKING, "lists merge, and are checked, another way: add a field", "new values"
+        Level.BREAKING, "lists are merged and validated in another way", "new values", fix="Add a field"
     ),
-    Code.MAP_KEYS_CHANGED: Rule(Level.BREAKING, "items are identified by other keys: add a field", "new values"),
+    Code.MAP_KEYS_CHANGED: Rule(Level.BREAKING, "items are identified by other keys", "new values", fix="Add a field"),
     Code.MAP_TYPE_CHANGED: Rule(
-        Level.BREAKING, "server-side apply merges it another way: owners of its fields lose them"
+        Level.BREAKING, "server-side apply merges it in another way, and owners of its fields lose them"
     ),
-    Code.EMBEDDED_ADDED: Rule(Level.BREAKING, "values without apiVersion and kind are refused", "updates"),
-    Code.EMBEDDED_REMOVED: Rule(Level.HARMLESS, "values need no apiVersion and kind"),
-    Code.ENUM_ADDED: Rule(Level.BREAKING, "other values are refused", "new values"),
-    Code.ENUM_VALUE_REMOVED: Rule(Level.BREAKING, "the value is refused", "new values"),
-    Code.ENUM_VALUE_ADDED: Rule(Level.HARMLESS, "there is one more value"),
+    Code.EMBEDDED_ADDED: Rule(Level.BREAKING, "values without apiVersion and kind are rejected", "updates"),
+    Code.EMBEDDED_REMOVED: Rule(Level.HARMLESS, "values do not need apiVersion and kind"),
+    Code.ENUM_ADDED: Rule(Level.BREAKING, "other values are rejected", "new values"),
+    Code.ENUM_VALUE_REMOVED: Rule(Level.BREAKING, "the value is rejected", "new values"),
+    Code.ENUM_VALUE_ADDED: Rule(Level.HARMLESS, "one more value is allowed"),
     Code.ENUM_REMOVED: Rule(Level.HARMLESS, "every value is allowed"),
-    Code.BOUND_TIGHTENED: Rule(Level.BREAKING, "values outside are refused", "new values"),
+    Code.BOUND_TIGHTENED: Rule(Level.BREAKING, "values outside the bound are rejected", "new values"),
     Code.BOUND_LOOSENED: Rule(Level.HARMLESS, "more values are allowed"),
-    Code.PATTERN_CHANGED: Rule(Level.BREAKING, "values that do not match are refused", "new values"),
-    Code.PATTERN_REMOVED: Rule(Level.HARMLESS, "every text is allowed"),
-    Code.FORMAT_TIGHTENED: Rule(Level.BREAKING, "values of another form are refused", "new values"),
+    Code.PATTERN_CHANGED: Rule(Level.BREAKING, "values that do not match are rejected", "new values"),
+    Code.PATTERN_REMOVED: Rule(Level.HARMLESS, "every string is allowed"),
+    Code.FORMAT_TIGHTENED: Rule(Level.BREAKING, "values in another format are rejected", "new values"),
     Code.FORMAT_LOOSENED: Rule(Level.HARMLESS, "more values are allowed"),
-    Code.RULE_ADDED: Rule(Level.BREAKING, "values that break the rule are refused", "new values"),
+    Code.RULE_ADDED: Rule(Level.BREAKING, "values that violate the rule are rejected", "new values"),
     Code.RULE_REMOVED: Rule(Level.HARMLESS, "more values are allowed"),
-    Code.RULE_TEXT_CHANGED: Rule(Level.HARMLESS, "a refusal reads differently"),
-    Code.BRANCH_ADDED: Rule(Level.BREAKING, "values that do not fit are refused", "new values"),
+    Code.RULE_TEXT_CHANGED: Rule(Level.HARMLESS, "the error message differs"),
+    Code.BRANCH_ADDED: Rule(Level.BREAKING, "values that do not match are rejected", "new values"),
     Code.BRANCH_REMOVED: Rule(Level.HARMLESS, "more values are allowed"),
-    Code.DOCUMENTATION_CHANGED: Rule(Level.HARMLESS, "kubectl explain says something else"),
-    Code.OTHER_CHANGED: Rule(Level.RISKY, "what this change does is not known here"),
+    Code.DOCUMENTATION_CHANGED: Rule(Level.HARMLESS, "kubectl explain prints other text"),
+    Code.OTHER_CHANGED: Rule(Level.RISKY, "the effect of this change is unknown"),
 }

@@ -42,16 +42,16 @@ class Options:
     """How to deploy."""
 
     wait: float | None = 120.0
-    """Seconds for definitions to be served and Deployments to be available, each; None does not wait for Deployments."""
+    """Seconds for each CRD to be served and each Deployment to be available; None does not wait for Deployments."""
 
     dry_run: bool = False
-    """The API server checks everything and stores nothing."""
+    """The API server validates everything and stores nothing."""
 
     force_conflicts: bool = False
     """Take fields over from other field managers, and objects from other deployments."""
 
     stuck_after: float = 15.0
-    """Seconds after which a stuck rollout is given up."""
+    """Seconds until a stuck rollout is an error."""
 
     version: str = ""
     """Of this tool, for the record in the cluster."""
@@ -158,20 +158,20 @@ class _Deployment:
     # Waiting
 
     @contextlib.asynccontextmanager
-    async def _in_time(self, complaint: str) -> AsyncGenerator[None]:
+    async def _in_time(self, complaint: str, rest: str = "") -> AsyncGenerator[None]:
         seconds = self._options.wait or Options().wait
         try:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError as error:
-            raise DeployError(f"{complaint} after {seconds:g} s") from error
+            raise DeployError(f"{complaint} after {seconds:g} s{rest}") from error
 
     async def _wait_gone(self, named: Named) -> None:
         """Wait out an object that is being deleted: what is written to it would go with it."""
         present = self._found.get(named)
         if present is None or present.metadata.deletion_timestamp is None or self._options.dry_run:
             return
-        held = ", ".join(present.metadata.finalizers) or "what is in it"
+        held = ", ".join(present.metadata.finalizers) or "its contents"
         async with self._in_time(f"{named} is still being deleted (held by {held})"):
             while await self._client.api_reader.get_or_none(named.metadata_class, named.key) is not None:
                 await self._options.sleep(_POLL)
@@ -182,7 +182,7 @@ class _Deployment:
             return
         for definition in definitions:
             named = Named.of(definition)
-            async with self._in_time(f"{named} was accepted and is not served"):
+            async with self._in_time(f"{named} was accepted, but is not served"):
                 for kind in served_kinds(definition):
                     while not await self._is_served(named, kind):
                         await self._options.sleep(_POLL)
@@ -209,20 +209,21 @@ class _Deployment:
                 await self._follow(named, tell, _left_out(webhooks))
 
     async def _wait_trusted(self, webhooks: Sequence[Document], tell: Tell) -> None:
-        """Wait until the API server knows whom to trust: cert-manager's injector or the operator tells it, and calls fail until then."""
+        """Wait for the CA bundle, which cert-manager's injector or the operator sets: webhook calls fail until then."""
         if self._options.dry_run or self._options.wait is None:
             return
         for document in webhooks:
             named = Named.of(document)
             if await self._is_trusted(named):
                 continue
-            tell(Step("waiting", named, "it has no CA bundle yet"))
+            tell(Step("waiting", named, "no CA bundle yet"))
             async with self._in_time(
-                f"its calls fail, see the log of the operator or of cert-manager's injector: {named} has no CA bundle"
+                f"{named} has no CA bundle",
+                ", so its calls fail. Check the log of the operator or of cert-manager's injector",
             ):
                 while not await self._is_trusted(named):
                     await self._options.sleep(_POLL)
-            tell(Step("ready", named, "it has its CA bundle"))
+            tell(Step("ready", named, "CA bundle set"))
 
     async def _is_trusted(self, named: Named) -> bool:
         found = await self._client.api_reader.get(Unstructured.of(named.kind.api_version, named.kind.kind), named.key)
@@ -265,7 +266,7 @@ def _conflict(named: Named, error: Conflict) -> str:
     for cause in error.causes:
         fields.setdefault(_manager(cause.message), []).append(cause.field)
     owners = "; ".join(f"{manager} owns {', '.join(paths)}" for manager, paths in sorted(fields.items()))
-    return f"{named}: {owners or error}; change it there, or take it over with --force-conflicts"
+    return f"cannot apply {named}: {owners or error}. Change the fields there, or take them over with --force-conflicts"
 
 
 def _content(obj: Object) -> dict[str, Any]:

@@ -28,7 +28,7 @@ __all__ = [
 Document: TypeAlias = Mapping[str, Any]
 
 Outcome: TypeAlias = Literal["created", "configured", "unchanged", "pruned", "kept", "deleted", "waiting", "ready"]
-"""What became of an object. `kept`: it is no longer wanted, and was not removed; `waiting` and `ready` tell of a rollout."""
+"""The result for an object. `kept`: it is not part of the deployment now, but was not deleted; `waiting` and `ready` are about a rollout."""
 
 MANAGER: Final = "manager"
 """The name of the operator's container."""
@@ -90,7 +90,7 @@ class Step:
 
 
 Tell: TypeAlias = Callable[[Step], None]
-"""Takes each step as it happens."""
+"""Receives each step as it happens."""
 
 
 def custom_kinds(documents: Iterable[Document]) -> dict[tuple[str, str], bool]:

@@ -1,4 +1,4 @@
-"""What is looked at before anything is written: kinds the cluster lacks, objects of others, permissions that are missing."""
+"""Checks before the first write: missing kinds, objects of other deployments, missing permissions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Found: TypeAlias = dict[Named, Object]
 _AT_ONCE = 10  # requests under way together
 _INJECT = "cert-manager.io/inject-ca-from"
 _ADVICE = {
-    "cert-manager.io": "install cert-manager, or switch it off: ctrl edit --no-cert-manager",
-    "monitoring.coreos.com": "install the Prometheus operator, or switch it off: ctrl edit --no-prometheus",
+    "cert-manager.io": "Install cert-manager, or disable it with `ctrl edit --no-cert-manager`",
+    "monitoring.coreos.com": "Install the Prometheus operator, or disable it with `ctrl edit --no-prometheus`",
 }
 
 
@@ -33,13 +33,13 @@ _ADVICE = {
 class _Kind:
     is_namespaced: bool
     plural: str
-    """Empty for a kind whose definition comes with the deployment."""
+    """Empty for a kind whose CRD is part of the deployment."""
 
 
 async def settled(client: Client, documents: Sequence[Document], namespace: str) -> list[dict[str, Any]]:
-    """Return copies of the documents with the namespaces they will have; `namespace` is for those that name none.
+    """Return copies of the documents with the namespaces they will have; `namespace` is for those without one.
 
-    Raises: ConfigError for kinds that the cluster does not serve and no definition among the documents makes.
+    Raises: ConfigError for kinds that the cluster does not serve and that have no CRD among the documents.
     """
     kinds = await _kinds(client, documents)
     made: list[dict[str, Any]] = []
@@ -69,8 +69,10 @@ async def _kinds(client: Client, documents: Sequence[Document]) -> dict[GroupVer
             found[kind] = _Kind(resource.namespaced, resource.plural)
     if missing:
         names = ", ".join(f"{kind.kind} of {kind.api_version}" for kind in missing)
-        advice = {_ADVICE[kind.group] for kind in missing if kind.group in _ADVICE} or {"install what defines them"}
-        raise ConfigError(f"the cluster does not serve {names}; {'; '.join(sorted(advice))}")
+        advice = {_ADVICE[kind.group] for kind in missing if kind.group in _ADVICE} or {
+            "Install the CRDs or API servers of these kinds"
+        }
+        raise ConfigError(f"cannot deploy: the cluster does not serve {names}. {'. '.join(sorted(advice))}")
     return found
 
 
@@ -122,7 +124,7 @@ def check_owners(found: Found, ours: ApplySet) -> None:
 
 
 async def check_access(client: Client, names: Iterable[Named]) -> None:
-    """Refuse to begin what would fail in the middle. Raises: Forbidden, which names the verbs and resources that are missing."""
+    """Check the permissions before the first write. Raises: Forbidden, which names the missing verbs and resources."""
     wanted: set[Access] = set()
     for named in names:
         try:

@@ -60,12 +60,12 @@ async def prune(
 async def _reason_to_keep(client: Client, named: Named) -> str:
     match named.kind.kind:
         case "Namespace":
-            return f"everything in it would go; kubectl delete namespace {named.name} removes it"
+            return f"its contents would be deleted too. To delete it, run `kubectl delete namespace {named.name}`"
         case "CustomResourceDefinition":
             count = await _count(client, named)
             if count == "0":
                 return ""
-            return f"{count} objects of it would go, too; kubectl delete crd {named.name} removes them all"
+            return f"it has {count} object{'' if count == '1' else 's'}. To delete it and them, run `kubectl delete crd {named.name}`"
         case _:
             return ""
 

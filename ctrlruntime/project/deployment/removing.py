@@ -53,13 +53,13 @@ class Removal:
     """How to undeploy."""
 
     wait: float = 120.0
-    """Seconds for everything to be gone."""
+    """Seconds for everything to be deleted."""
 
     remove_finalizers: bool = False
     """Remove finalizers of custom resources: at once if no operator runs, else after the timeout."""
 
     confirm: Callable[[Plan], None] = lambda _plan: None
-    """Called before anything is removed; raises to stop."""
+    """Called before anything is deleted; raises to stop."""
 
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep)
 

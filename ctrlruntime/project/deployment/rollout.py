@@ -108,18 +108,19 @@ async def _of_pod(cluster: Cluster, pod: core.Pod) -> _Trouble | None:
     name = pod.metadata.name
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False":
-            return _Trouble(f"no node takes Pod {name}: {condition.message or condition.reason}")
+            return _Trouble(f"cannot schedule Pod {name}: {condition.message or condition.reason}")
     for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         waiting = status.state.waiting
         if waiting is None or waiting.reason in {"", "ContainerCreating", "PodInitializing"}:
             continue
         is_stuck = waiting.reason in _STUCK
         if waiting.reason == "CrashLoopBackOff":
-            text = f"container {status.name} of Pod {name} crashes again and again{_ending(status)}"
+            text = f"container {status.name} of Pod {name} keeps crashing{_ending(status)}"
             return _Trouble(text, is_stuck, await _log(cluster, pod, status.name))
         message = f": {waiting.message}" if waiting.message else ""
         return _Trouble(
-            f"container {status.name} of Pod {name} waits: {waiting.reason}{message} (image {status.image})", is_stuck
+            f"container {status.name} of Pod {name} is waiting: {waiting.reason}{message} (image {status.image})",
+            is_stuck,
         )
     return await _of_events(cluster, pod)
 
@@ -128,12 +129,12 @@ def _ending(status: core.ContainerStatus) -> str:
     ended = status.last_state.terminated
     if ended is None:
         return ""
-    why = "its memory limit was reached" if ended.reason == "OOMKilled" else f"exit code {ended.exit_code}"
+    why = "memory limit exceeded" if ended.reason == "OOMKilled" else f"exit code {ended.exit_code}"
     return f" ({why}, {status.restart_count} restarts)"
 
 
 async def _of_events(cluster: Cluster, pod: core.Pod) -> _Trouble | None:
-    """Return the last warning about a Pod whose containers do not say what is wrong: a volume that is missing, a probe that fails."""
+    """Return the last warning about a Pod if its containers show no cause, such as a missing volume or a failed probe."""
     if _is_ready(pod):
         return None
     try:

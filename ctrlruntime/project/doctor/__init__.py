@@ -1,4 +1,4 @@
-"""What is wrong, here and in the cluster, and what to do about it: a list of checks with an answer each."""
+"""Checks of the project and of its deployment in the cluster, each with a result and advice."""
 
 from ctrlruntime.project.doctor.check import Check, Subject
 from ctrlruntime.project.doctor.examination import cluster_checks, rendered

@@ -1,4 +1,4 @@
-"""One question and its answer."""
+"""One check and its result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Status: TypeAlias = Literal["ok", "warn", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was looked at, how it is, and what to do about it."""
+    """What was checked, the result, and what to do about it: `text` is a clause, `advice` a sentence without a full stop, or empty."""
 
     name: str
     status: Status
@@ -26,7 +26,7 @@ class Check:
     advice: str = ""
 
     def __str__(self) -> str:
-        return f"{self.status:<5}{self.name}: {self.text}{f'; {self.advice}' if self.advice else ''}"
+        return f"{self.status:<5}{self.name}: {self.text}{f'. {self.advice}' if self.advice else ''}"
 
     def to_json(self) -> dict[str, str]:
         return {"name": self.name, "status": self.status, "text": self.text, "advice": self.advice}
@@ -46,7 +46,7 @@ def failed(name: str, text: str, advice: str) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The project that is looked at, and what its config/default renders to (nothing where it does not render)."""
+    """The project that is checked, and the objects of its config/default (none if it does not render)."""
 
     folder: Path
     settings: Settings

@@ -1,4 +1,4 @@
-"""Whether the cluster answers, and whether those who need to may do what the operator does."""
+"""Whether the cluster responds, and whether the user and the operator have the permissions of the operator's roles."""
 
 from __future__ import annotations
 
@@ -23,53 +23,55 @@ _SHOWN: Final = 300  # characters of a list in one line
 
 
 async def reach_check(cluster: Cluster) -> Check:
-    """Ask for the version: the one thing everybody may."""
+    """Get the version, which requires no permission."""
     host = shown_url(cluster.config.host)
     try:
         async with asyncio.timeout(_PATIENCE):
             answer = await cluster.transport.request("GET", "/version")
     except TimeoutError:
-        return failed("cluster", f"{host} does not answer within {_PATIENCE:g} s", "check the address and the network")
+        return failed("cluster", f"no response from {host} within {_PATIENCE:g} s", "Check the address and the network")
     except APIStatusError as error:
-        return failed("cluster", f"{host}: {error}", "check the user in the kubeconfig")
+        return failed("cluster", f"{host}: {error}", "Check the user in the kubeconfig")
     except CtrlError as error:
         return failed("cluster", str(error), "")  # the error has its advice
     told_version: dict[str, Any] = json.loads(answer.body)
-    text = str(told_version.get("gitVersion") or "unknown")
+    text = str(told_version.get("gitVersion") or "of unknown version")
     numbers = re.match(r"v(\d+)\.(\d+)", text)
     if numbers and (int(numbers[1]), int(numbers[2])) < _OLDEST:
-        return failed("cluster", f"{host} is {text}", f"Kubernetes {_OLDEST[0]}.{_OLDEST[1]} or later is supported")
-    return fine("cluster", f"{host} is {text}")
+        return failed("cluster", f"{host} runs Kubernetes {text}", f"Use {_OLDEST[0]}.{_OLDEST[1]} or later")
+    return fine("cluster", f"{host} runs Kubernetes {text}")
 
 
 async def user_check(cluster: Cluster, subject: Subject) -> Check:
-    """Ask whether this user holds what the operator's roles grant: `ctrl run` uses it, and who grants it must have it."""
+    """Check whether this user has the permissions in the operator's roles: `ctrl run` uses them, and only a user with them can grant them."""
     wanted = accesses(subject)
     if not wanted:
-        return fine("permissions", "the operator's roles grant nothing")
+        return fine("permissions", "the operator's roles grant no permissions")
     missing = await refused(cluster.unfenced_client(), wanted)
     if missing:
         return failed(
             "permissions",
-            f"you may not: {_cut(told(missing))}",
-            "the operator's roles grant this, and who deploys or runs it needs it, too",
+            f"you lack permissions that the operator's roles grant: {_cut(told(missing))}",
+            "Ask an administrator for them: `ctrl deploy` and `ctrl run` require them",
         )
-    return fine("permissions", f"you may do all {len(wanted)} things the operator's roles grant")
+    return fine("permissions", f"you have all {len(wanted)} permissions that the operator's roles grant")
 
 
 async def account_check(cluster: Cluster, subject: Subject, account: Account) -> Check:
-    """Ask whether the operator in the cluster may do what its roles grant as they are now."""
+    """Check whether the operator in the cluster has the permissions in its current roles."""
     wanted = accesses(subject)
     try:
         missing = await refused(cluster.unfenced_client(), wanted, account)
     except APIStatusError as error:
         return warned(
-            "account", f"what it may do is not known: {error}", "ask a user who may create SubjectAccessReviews"
+            "account",
+            f"cannot check the permissions of the operator: {error}",
+            "Run this as a user who can create SubjectAccessReviews",
         )
     who = f"ServiceAccount {account.namespace}/{account.name}"
     if missing:
-        return failed("account", f"{who} may not: {_cut(told(missing))}", "run `ctrl deploy`")
-    return fine("account", f"{who} may do all that its roles grant")
+        return failed("account", f"{who} lacks permissions: {_cut(told(missing))}", "Run `ctrl deploy`")
+    return fine("account", f"{who} has all permissions that its roles grant")
 
 
 def accesses(subject: Subject) -> set[Access]:

@@ -1,4 +1,4 @@
-"""Whether the definitions in the cluster are those of the classes."""
+"""Whether the CRDs in the cluster are those of the classes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ctrlruntime.project.doctor.check import Check, Subject, failed, fine, warne
 __all__ = ["definition_checks"]
 
 _NOT_OURS: Final = frozenset((Code.CONVERSION_CHANGED, Code.DOCUMENTATION_CHANGED))
-"""Where the conversion webhook is depends on the deployment, and texts do not matter to the operator."""
+"""The address of the conversion webhook depends on the deployment, and texts do not affect the operator."""
 
 
 async def definition_checks(client: Client, subject: Subject, *, is_deployed: bool) -> AsyncIterator[Check]:
-    """Yield one check for each definition of the package."""
+    """Yield one check for each CRD of the package."""
     from ctrlruntime.project.config import made_by
 
     try:
@@ -31,7 +31,7 @@ async def definition_checks(client: Client, subject: Subject, *, is_deployed: bo
         live = await client.api_reader.get_or_none(CustomResourceDefinition, NamespacedName("", name))
         if live is None:
             say = failed if is_deployed else warned
-            yield say(f"crd {name}", "not installed", "run `ctrl install` or `ctrl deploy`")
+            yield say(f"crd {name}", "not installed", "Run `ctrl install` or `ctrl deploy`")
         else:
             yield _compared(f"crd {name}", live.to_dict(), ours)
 
@@ -43,26 +43,28 @@ def _compared(name: str, live: Mapping[str, Any], ours: Mapping[str, Any]) -> Ch
             text = (
                 f"{condition['type']} is {condition['status']}: {condition.get('message') or condition.get('reason')}"
             )
-            return failed(name, text, f"see kubectl describe {name}")
+            return failed(name, text, f"See kubectl describe {name}")
     findings = [each for each in compare(live, ours) if each.code not in _NOT_OURS]
     breaking = [each for each in findings if each.level is Level.BREAKING]
     if breaking:
-        return failed(name, f"the class breaks what is installed: {_told(breaking)}", "compare with `ctrl crd diff`")
+        return failed(
+            name, f"the class is incompatible with the installed CRD: {_told(breaking)}", "Compare with `ctrl crd diff`"
+        )
     if findings:
-        return warned(name, f"older than the class: {_told(findings)}", "run `ctrl install` or `ctrl deploy`")
+        return warned(name, f"older than the class: {_told(findings)}", "Run `ctrl install` or `ctrl deploy`")
     stored = status.get("storedVersions") or []
     if len(stored) > 1:
         return warned(
-            name, f"objects may be stored as {', '.join(stored)}", f"run `ctrl storage migrate {_plural(live)}`"
+            name, f"objects may be stored as {', '.join(stored)}", f"Run `ctrl storage migrate {_plural(live)}`"
         )
-    return fine(name, f"as the class says, stored as {', '.join(stored)}")
+    return fine(name, f"same as the class, stored as {', '.join(stored)}")
 
 
 def _told(findings: list[Finding]) -> str:
     first = findings[0]
     where = " ".join(part for part in (first.version, first.path) if part)
     more = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
-    return f"{first.code.value}{f' at {where}' if where else ''} ({first.text.partition(':')[0]}){more}"
+    return f"{first.code.value}{f' at {where}' if where else ''} ({first.rule.effect}){more}"
 
 
 def _plural(definition: Mapping[str, Any]) -> str:

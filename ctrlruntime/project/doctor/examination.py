@@ -1,4 +1,4 @@
-"""The whole examination, in an order where what fails first explains what fails after it."""
+"""The checks in an order in which the first failure explains the next ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rendered(folder: Path, settings: Settings) -> tuple[Subject, Check]:
     try:
         documents = tuple(render(folder / _DEFAULT))
     except ConfigError as error:
-        return Subject(folder, settings), failed("config/default", str(error), "run `ctrl manifests`")
+        return Subject(folder, settings), failed("config/default", str(error), "Run `ctrl manifests`")
     return Subject(folder, settings, documents), fine("config/default", f"renders to {len(documents)} objects")
 
 
@@ -40,12 +40,12 @@ async def cluster_checks(cluster: Cluster, subject: Subject) -> AsyncIterator[Ch
     try:
         deployment = await deployed(cluster, subject)
     except CtrlError as error:
-        yield failed("deployment", str(error), "ask for the permission to read it")
+        yield failed("deployment", str(error), "Ask for permission to read Deployments")
         return
     async for check in _all("crd", definition_checks(client, subject, is_deployed=deployment is not None)):
         yield check
     if deployment is None:
-        yield warned("deployment", "the operator is not deployed here", "run `ctrl deploy`, or `ctrl run`")
+        yield warned("deployment", "the operator is not deployed in this cluster", "Run `ctrl deploy` or `ctrl run`")
         return
     async for check in _all("deployment", workload_checks(cluster, subject, deployment)):
         yield check
@@ -60,7 +60,7 @@ async def _or_failed(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
     try:
         return await check()
     except CtrlError as error:
-        return failed(name, str(error), "ask for the permission, or look at the server")
+        return failed(name, str(error), "Check your permissions and the API server")
 
 
 async def _all(name: str, checks: AsyncIterator[Check]) -> AsyncIterator[Check]:
@@ -68,4 +68,4 @@ async def _all(name: str, checks: AsyncIterator[Check]) -> AsyncIterator[Check]:
         async for check in checks:
             yield check
     except CtrlError as error:
-        yield failed(name, str(error), "ask for the permission, or look at the server")
+        yield failed(name, str(error), "Check your permissions and the API server")

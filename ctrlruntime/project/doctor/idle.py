@@ -1,4 +1,4 @@
-"""`python -m ctrlruntime.project.doctor.idle PACKAGE`: the memory of an operator that has been built and does nothing yet, in bytes."""
+"""`python -m ctrlruntime.project.doctor.idle PACKAGE`: the memory of an idle operator, in bytes."""
 
 from __future__ import annotations
 

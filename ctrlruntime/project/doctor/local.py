@@ -1,4 +1,4 @@
-"""What can be looked at without a cluster: Python, the project, its manifests, its memory."""
+"""Checks without a cluster: Python, the project, its manifests, its memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def local_checks(subject: Subject) -> Iterator[Check]:
 def _python() -> Check:
     text = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] < _OLDEST:
-        return failed("python", text, f"use {'.'.join(map(str, _OLDEST))} or later")
+        return failed("python", text, f"Use {'.'.join(map(str, _OLDEST))} or later")
     return fine("python", text)
 
 
@@ -40,10 +40,12 @@ def _library(subject: Subject) -> Check:
     try:
         here = version("ctrlruntime")
     except PackageNotFoundError:
-        return warned("ctrlruntime", "its version is not known", "install it with pip")
+        return warned("ctrlruntime", "the version is unknown", "Install ctrlruntime with pip")
     made_by = subject.settings.scaffold_version
     if made_by and made_by != here:
-        return warned("ctrlruntime", f"{here}, and the project was made by {made_by}", "run `ctrl upgrade`")
+        return warned(
+            "ctrlruntime", f"{here} is installed, but the project was created by {made_by}", "Run `ctrl upgrade`"
+        )
     return fine("ctrlruntime", here)
 
 
@@ -53,10 +55,10 @@ def _manifests(subject: Subject) -> Check:
     try:
         stale = refresh(subject.folder, subject.settings, warn=lambda _text: None).stale
     except CtrlError as error:
-        return failed("manifests", str(error), "repair the package")
+        return failed("manifests", str(error), "Fix the package")
     if stale:
         more = f" and {len(stale) - 3} more" if len(stale) > 3 else ""
-        return warned("manifests", f"stale: {', '.join(map(str, stale[:3]))}{more}", "run `ctrl manifests`")
+        return warned("manifests", f"stale: {', '.join(map(str, stale[:3]))}{more}", "Run `ctrl manifests`")
     return fine("manifests", "up to date with the code")
 
 
@@ -68,10 +70,12 @@ def _memory(subject: Subject) -> Check:
             command, cwd=subject.folder, env=environ, capture_output=True, text=True, check=False, timeout=_PATIENCE
         )
     except subprocess.TimeoutExpired:
-        return warned("memory", f"the operator was not built within {_PATIENCE:g} s", "look at what its modules do")
+        return warned(
+            "memory", f"cannot build the operator within {_PATIENCE:g} s", "Check what its modules do on import"
+        )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
-        return warned("memory", f"the operator could not be built: {last}", "run `ctrl manifests`")
+        return warned("memory", f"cannot build the operator: {last}", "Run `ctrl manifests`")
     used = int(done.stdout.split()[-1])
     text = f"{mebibytes(used)} for an idle operator, before caches"
     limit = _limit(subject)
@@ -79,7 +83,7 @@ def _memory(subject: Subject) -> Check:
         return fine("memory", text)
     text = f"{text}; the limit is {mebibytes(limit)}"
     if used > limit * _TIGHT:
-        return warned("memory", text, "raise resources.limits.memory in config/manager/manager.yaml")
+        return warned("memory", text, "Raise resources.limits.memory in config/manager/manager.yaml")
     return fine("memory", text)
 
 

@@ -1,4 +1,4 @@
-"""Whether the API server can call the webhooks: the CA it trusts, the certificate, and who answers."""
+"""Whether the API server can call the webhooks: the CA it trusts, the certificate, and the endpoints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CER
 
 
 async def webhook_checks(client: Client, subject: Subject, *, now: datetime | None = None) -> AsyncIterator[Check]:
-    """Yield the checks of the webhook configurations the project has; none where it has none."""
+    """Yield the checks of the project's webhook configurations."""
     configurations = [Named.of(each) for each in subject.documents if each["kind"] in _KINDS]
     if not configurations:
         return
@@ -38,7 +38,7 @@ async def webhook_checks(client: Client, subject: Subject, *, now: datetime | No
     for named in configurations:
         found = await client.api_reader.get_or_none(Unstructured.of(named.kind.api_version, named.kind.kind), named.key)
         if found is None:
-            yield failed("webhook", f"{named} is not there", "run `ctrl deploy`")
+            yield failed("webhook", f"{named} does not exist", "Run `ctrl deploy`")
             continue
         configs = [each["clientConfig"] for each in found.get_path("webhooks", default=[])]
         yield _trust(named, configs, secret)
@@ -87,32 +87,36 @@ def _validity(secret: core.Secret, now: datetime) -> Check:
         facts = certificate_facts(secret.data.get("tls.crt", b""))
     except ConfigError as error:
         return failed(
-            "certificate", f"Secret {name}: tls.crt: {error}", "let cert-manager or the operator make it again"
+            "certificate", f"Secret {name}: tls.crt: {error}", "Let cert-manager or the operator create it again"
         )
-    until = f"valid until {facts.not_after:%Y-%m-%d %H:%M} UTC"
+    end = f"{facts.not_after:%Y-%m-%d %H:%M} UTC"
     if facts.not_after <= now:
-        return failed("certificate", f"Secret {name}: expired, {until}", "see why it is not renewed")
+        return failed(
+            "certificate",
+            f"Secret {name}: expired at {end}",
+            "Check why cert-manager or the operator did not renew it",
+        )
     if facts.not_after - now < _SOON:
-        return warned("certificate", f"Secret {name}: {until}", "see that it is renewed")
-    return fine("certificate", f"Secret {name}: {until}")
+        return warned("certificate", f"Secret {name}: valid until {end}", "Check that it is renewed")
+    return fine("certificate", f"Secret {name}: valid until {end}")
 
 
 def _trust(named: Named, configs: list[dict[str, Any]], secret: core.Secret | None) -> Check:
     bundles = [base64.b64decode(each.get("caBundle") or "") for each in configs]
     if not all(bundles):
         return failed(
-            "webhook", f"{named} has no CA bundle", "see the log of cert-manager's injector, or the operator's"
+            "webhook", f"{named} has no CA bundle", "Check the log of cert-manager's injector, or of the operator"
         )
     if secret is None:
         return warned(
-            "webhook", f"{named}: the Secret with its certificate is not there, or not readable", "look at it"
+            "webhook", f"{named}: the Secret with its certificate is missing, or you cannot read it", "Check the Secret"
         )
     signers = _certificates(secret.data.get("ca.crt") or secret.data.get("tls.crt") or b"")
     if not all(signers & _certificates(bundle) for bundle in bundles):
         return failed(
             "webhook",
-            f"{named} trusts another CA than that of Secret {secret.metadata.name}",
-            "let it be injected again",
+            f"{named} does not trust the CA of Secret {secret.metadata.name}",
+            "Let cert-manager's injector or the operator update its caBundle",
         )
     return fine("webhook", f"{named} trusts the certificate")
 
@@ -135,5 +139,5 @@ async def _endpoints(client: Client, service: NamespacedName) -> Check:
         if endpoint.conditions.ready is not False
     ]
     if not ready:
-        return failed("service", f"Service {service} has no ready endpoint", "see whether the operator runs")
+        return failed("service", f"Service {service} has no ready endpoint", "Check whether the operator runs")
     return fine("service", f"Service {service} has {len(ready)} ready endpoint{'' if len(ready) == 1 else 's'}")

@@ -27,14 +27,14 @@ async def deployed(cluster: Cluster, subject: Subject) -> apps.Deployment | None
 
 
 async def workload_checks(cluster: Cluster, subject: Subject, deployment: apps.Deployment) -> AsyncIterator[Check]:
-    """Yield the checks of a Deployment that is there."""
+    """Yield the checks of a Deployment that exists."""
     name = f"{deployment.metadata.namespace}/{deployment.metadata.name}"
     state = await rollout_of(cluster, Named.of(deployment.to_dict()).key)
     if state.is_done:
         yield fine("deployment", f"{name}: {state.text}")
     else:
         yield failed(
-            "deployment", f"{name}: {state.text}", f"see kubectl -n {deployment.metadata.namespace} describe pods"
+            "deployment", f"{name}: {state.text}", f"See kubectl -n {deployment.metadata.namespace} describe pods"
         )
     yield _image(subject, deployment)
     pods = await _pods(cluster, deployment)
@@ -52,8 +52,8 @@ def _image(subject: Subject, deployment: apps.Deployment) -> Check:
         return fine("image", wanted)
     return warned(
         "image",
-        f"{', '.join(images)} runs, and the tree says {wanted}",
-        "right after `ctrl deploy --image`; else deploy",
+        f"{', '.join(images)} runs, but config/default has {wanted}",
+        "Run `ctrl deploy`, except after `ctrl deploy --image`",
     )
 
 
@@ -64,7 +64,7 @@ async def _pods(cluster: Cluster, deployment: apps.Deployment) -> list[core.Pod]
 
 
 def _ends(pod: core.Pod) -> list[Check]:
-    """Tell of containers that ended before."""
+    """Return the checks of containers that ended before."""
     found: list[Check] = []
     for status in pod.status.container_statuses:
         ended = status.last_state.terminated
@@ -74,15 +74,15 @@ def _ends(pod: core.Pod) -> list[Check]:
         count = f"{status.restart_count} restart{'' if status.restart_count == 1 else 's'}"
         if ended.reason == "OOMKilled":
             text = f"{where} ended at its memory limit ({count})"
-            found.append(failed("restarts", text, "raise resources.limits.memory in config/manager/manager.yaml"))
+            found.append(failed("restarts", text, "Raise resources.limits.memory in config/manager/manager.yaml"))
         else:
             log = f"kubectl -n {pod.metadata.namespace} logs {pod.metadata.name} --previous"
-            found.append(warned("restarts", f"{where} ended with code {ended.exit_code} ({count})", f"see {log}"))
+            found.append(warned("restarts", f"{where} ended with code {ended.exit_code} ({count})", f"See {log}"))
     return found
 
 
 async def _memory(cluster: Cluster, pods: list[core.Pod]) -> AsyncIterator[Check]:
-    """Compare what containers use with their limits, where the cluster measures it."""
+    """Compare the memory of containers with their limits, if the cluster measures it."""
     for pod in pods:
         try:
             found = await cluster.api_reader.get_or_none(_PodMetrics, Named.of(pod.to_dict()).key)
@@ -96,6 +96,6 @@ async def _memory(cluster: Cluster, pods: list[core.Pod]) -> AsyncIterator[Check
             now, most = bytes_of(str(used[container.name])), float(limit)
             text = f"container {container.name} of Pod {pod.metadata.name} uses {mebibytes(now)} of {mebibytes(most)}"
             if now > most * _TIGHT:
-                yield warned("usage", text, "raise resources.limits.memory in config/manager/manager.yaml")
+                yield warned("usage", text, "Raise resources.limits.memory in config/manager/manager.yaml")
             else:
                 yield fine("usage", text)

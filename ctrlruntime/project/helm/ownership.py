@@ -33,13 +33,13 @@ class Plan:
     changed: Mapping[str, str]
     removed: tuple[str, ...]
     kept: tuple[str, ...]
-    """Generated files that a person edited: ours would be other ones."""
+    """Generated files that a person edited, and that would change now."""
 
     deleted: tuple[str, ...]
     """Generated files that a person deleted."""
 
     left: tuple[str, ...]
-    """Files that are generated no more and that a person edited."""
+    """Files that are no longer generated, and that a person edited."""
 
     sums: Mapping[str, str]
     """The checksums to note."""
@@ -125,7 +125,7 @@ def _parsed(text: str, where: Path) -> Iterator[tuple[str, str]]:
         # A name that leads out of the folder was not written by us, and what it names is not ours to remove.
         if found is None or Path(found[2]).is_absolute() or ".." in Path(found[2]).parts:
             raise ConfigError(
-                f"{where}, line {number} is not a checksum of a file in the folder; delete the file to start again"
+                f"{where}, line {number}: expected the checksum of a file in the folder. Delete {where} to start again"
             )
         yield found[2], found[1]
 

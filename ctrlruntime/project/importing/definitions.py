@@ -37,8 +37,8 @@ def importable(text: str, where: str) -> list[Document]:
     if not definitions:
         kinds = ", ".join(sorted({str(_mapping(one).get("kind") or "") for one in read_documents(text, where)} - {""}))
         raise ConfigError(
-            f"{where}: it has no CustomResourceDefinition{f' (only {kinds})' if kinds else ''}; "
-            f"pass the file of a CRD, such as the output of `kubectl get crd NAME -o yaml`"
+            f"{where}: the file has no CustomResourceDefinition{f' (only {kinds})' if kinds else ''}. "
+            f"Pass the file of a CRD, such as the output of `kubectl get crd NAME -o yaml`"
         )
     for definition in definitions:
         _check(definition, where)
@@ -50,17 +50,17 @@ def chosen(definitions: Sequence[Document], kind: str) -> list[Document]:
     found = [one for one in definitions if one["spec"]["names"]["kind"] == kind]
     if not found:
         known = ", ".join(sorted({one["spec"]["names"]["kind"] for one in definitions}))
-        raise ConfigError(f"no CRD of the kind {kind!r}; the file has {known}")
+        raise ConfigError(f"the file has no CRD of the kind {kind!r}. Use one of {known}")
     return found
 
 
 def name_of(definition: Mapping[str, Any]) -> str:
-    """Return the name a definition must have: `PLURAL.GROUP`."""
+    """Return the name that a CRD must have: `PLURAL.GROUP`."""
     return f"{definition['spec']['names']['plural']}.{definition['spec']['group']}"
 
 
 def _check(definition: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError for a definition without a schema, or with one that is not structural."""
+    """Raise ConfigError for a CRD without a schema, or with one that is not structural."""
     named = definition["metadata"]["name"]
     if wrong := next(_wrong_names(definition["spec"]), ""):
         raise ConfigError(f"{where}: {named}: {wrong}")
@@ -113,11 +113,11 @@ def _problems(schema: Mapping[str, Any], path: str) -> Iterator[str]:
     ):
         yield f"{at} has no type"
     if kind and kind not in _TYPES:
-        yield f"{at} is of type {kind!r}"
+        yield f"{at} has the unknown type {kind!r}"
     if kind == "array" and not isinstance(schema.get("items"), Mapping):
-        yield f"{at} is a list and does not say of what (items)"
+        yield f"{at} is a list without items"
     if schema.get("properties") and schema.get("additionalProperties"):
-        yield f"{at} has properties and additionalProperties"
+        yield f"{at} has both properties and additionalProperties"
     for word in _BRANCHES:
         yield from _in_branches(schema, word, at)
     for step, child in children(schema):

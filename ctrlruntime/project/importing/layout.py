@@ -46,7 +46,7 @@ class Text:
 
     def __post_init__(self) -> None:
         if type(self.text) is not str:
-            raise TypeError(f"{self.text!r} is not text, so it cannot be quoted")
+            raise TypeError(f"{self.text!r} is not a string, so it cannot be quoted")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ _SHOWN = 80
 
 
 def differences(source: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
-    """Return what `made` does not say as `source` does: a line for each place, which starts with version and path."""
+    """Return the differences of two CRDs: a line for each place, which starts with version and path."""
     return list(_compared(_normal(source), _normal(made), ""))
 
 
@@ -49,10 +49,10 @@ def _compared(source: Any, made: Any, path: str) -> Iterator[str]:
         for key in [*one, *(key for key in other if key not in one)]:
             yield from _compared_at(one, other, key, path)
         if path.endswith(".additionalPrinterColumns") and one.keys() == other.keys() and [*one] != [*other]:
-            yield f"{path.strip()}: the order is {', '.join(one)}, and the classes say {', '.join(other)}"
+            yield f"{path.strip()}: the CRD has the order {', '.join(one)}, but the classes generate {', '.join(other)}"
     elif _key(source) != _key(made):
         was, became = _shown_apart(source, made)
-        yield f"{path.strip()}: it is {was}, and the classes say {became}"
+        yield f"{path.strip()}: the CRD has {was}, but the classes generate {became}"
 
 
 def _compared_at(source: Mapping[str, Any], made: Mapping[str, Any], key: str, path: str) -> Iterator[str]:
@@ -62,9 +62,9 @@ def _compared_at(source: Mapping[str, Any], made: Mapping[str, Any], key: str, p
     where = f"{path.strip()}: " if path else ""
     if key in source:
         advice = _ADVICE.get(key, "")
-        yield f"{where}{key} {_shown(source[key])} cannot be said by a class, and is left out{advice}"
+        yield f"{where}{key} {_shown(source[key])} is omitted, because classes cannot express it{advice}"
     else:
-        yield f"{where}{key} {_shown(made[key])} comes with the class"
+        yield f"{where}{key} {_shown(made[key])} is added by the class"
 
 
 def _below(path: str, key: str, source: Mapping[str, Any]) -> str:
@@ -81,13 +81,13 @@ def _below(path: str, key: str, source: Mapping[str, Any]) -> str:
             return f"{path}.{key}" if path else key
 
 
-_RULE: Final = "; a rule can say it: crd.CEL(…)"
+_RULE: Final = ". Use a rule, crd.CEL(…)"
 _ADVICE: Final = {
     "allOf": _RULE,
     "anyOf": _RULE,
     "oneOf": _RULE,
     "not": _RULE,
-    "conversion": "; it follows from the converters that the operator registers",
+    "conversion": ". Register converters in the operator instead",
 }
 
 

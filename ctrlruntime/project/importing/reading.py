@@ -61,12 +61,12 @@ _MODULE: Final = "imported"
 
 
 def lost(source: str, definitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each place where the classes of a module say something else than the definitions."""
+    """Return a line for each difference between the CRDs of a module's classes and `definitions`."""
     try:
         made = {name_of(definition): definition for definition in regenerated(source)}
     except GenerateError as error:
         return [
-            f"the classes were written, and `ctrl manifests` will refuse them: {str(error).removeprefix(f'{_MODULE}.')}"
+            f"the classes were written, but `ctrl manifests` will reject them: {str(error).removeprefix(f'{_MODULE}.')}"
         ]
     return [
         f"{name_of(definition)}: {line}"
@@ -181,12 +181,12 @@ class _Module:
 
     def _named(self, keywords: Sequence[ast.keyword]) -> dict[str, Any]:
         if any(keyword.arg is None for keyword in keywords):
-            raise UnexpectedSourceError("a call in the module has ** in it, which no import writes")
+            raise UnexpectedSourceError("the generated module has an unexpected call with **")
         return {str(keyword.arg): self._value(keyword.value) for keyword in keywords}
 
 
 def _unexpected(node: ast.stmt | ast.expr) -> UnexpectedSourceError:
     return UnexpectedSourceError(
-        f"line {node.lineno} of the written module has a {type(node).__name__} that no import writes, so the module is not used; "
-        f"the definition has a name or text that cannot become Python"
+        f"line {node.lineno} of the generated module has an unexpected {type(node).__name__}, so the module is not used: "
+        f"a name or string of the CRD cannot become Python"
     )

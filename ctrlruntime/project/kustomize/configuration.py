@@ -58,7 +58,7 @@ def with_files(base: Configuration, said: Entry, folder: Path) -> Configuration:
     for name in said.texts("configurations"):
         tree = read_one(read_text(folder, name, said.where), str(folder / name)) or {}
         if not isinstance(tree, dict):
-            raise ConfigError(f"{folder / name}: a configuration is a map")
+            raise ConfigError(f"{folder / name}: the configuration must be a map")
         more = Entry(tree, str(folder / name)).only((*_SECTIONS, *_WITHOUT_EFFECT, "nameReference"))
         for section, attribute in _SECTIONS.items():
             places = tuple(_place(each) for each in more.entries(section, _FIELD))
@@ -77,5 +77,5 @@ def _references(more: Entry) -> Iterator[Reference]:
 
 def _place(entry: Entry) -> Field:
     if not entry.text("path"):
-        raise ConfigError(f"{entry.where}: a field needs a path")
+        raise ConfigError(f"{entry.where}: the field requires a path")
     return field_of(entry.tree)

@@ -60,7 +60,7 @@ def _change(node: Any, steps: Sequence[str], new: Callable[[Any], Any], empty: C
             _change(item, steps, new, empty)
         return
     if not isinstance(node, dict):
-        raise TypeError("leads through a value that is neither a map nor a list")
+        raise TypeError("has a value on its way that is neither a map nor a list")
     step, rest = steps[0], steps[1:]
     name = step.removesuffix("[]")
     if node.get(name) is None:

@@ -43,7 +43,7 @@ class _Generator:
         self._own = entry.entry("options", _OPTIONS) or Entry({}, entry.where)
         self._folder = folder
         if not entry.text("name"):
-            raise ConfigError(f"{entry.where}: a generator needs a name")
+            raise ConfigError(f"{entry.where}: the generator requires a name")
         self._behavior = entry.text("behavior", _BEHAVIORS[0])
         if self._behavior not in _BEHAVIORS:
             raise ConfigError(f"{entry.where}: behavior must be one of {', '.join(_BEHAVIORS)}")
@@ -85,9 +85,9 @@ class _Generator:
         seen: set[str] = set()
         for key, value in self._pairs():
             if not _KEY.match(key):
-                raise ConfigError(f"{self._entry.where}: {key!r} is not a key: letters, digits, '-', '_' and '.'")
+                raise ConfigError(f"{self._entry.where}: invalid key {key!r}. Use letters, digits, '-', '_' and '.'")
             if key in seen:
-                raise ConfigError(f"{self._entry.where}: the key {key!r} is given twice")
+                raise ConfigError(f"{self._entry.where}: duplicate key {key!r}")
             seen.add(key)
             yield key, value
 

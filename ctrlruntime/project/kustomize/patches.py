@@ -57,16 +57,18 @@ def apply_deprecated_json(said: Entry, folder: Path, resources: Resources) -> No
     for entry in said.entries("patchesJson6902", _FIELDS):
         patch = _read(entry, folder)
         if patch.operations is None:
-            raise ConfigError(f"{entry.where}: this is not a list of JSON patch operations")
+            raise ConfigError(f"{entry.where}: the patch must be a list of JSON patch operations")
         if patch.target is None or not patch.target.name:
-            raise ConfigError(f"{entry.where}: the target needs a name")
+            raise ConfigError(f"{entry.where}: the target requires a name")
         _apply(patch, resources)
 
 
 def _read(entry: Entry, folder: Path) -> _Patch:
     path, inline = entry.text("path"), entry.text("patch")
     if bool(path) == bool(inline):
-        raise ConfigError(f"{entry.where}: a patch needs `path` or `patch`, and has {'both' if path else 'neither'}")
+        raise ConfigError(
+            f"{entry.where}: a patch requires either `path` or `patch`, but has {'both' if path else 'neither'}"
+        )
     where = f"{entry.where} ({path})" if path else entry.where
     documents = _documents(read_text(folder, path, entry.where) if path else inline, where)
     target = read_selector(entry, "target")
@@ -75,7 +77,7 @@ def _read(entry: Entry, folder: Path) -> _Patch:
         raise ConfigError(f"{where}: the patch is empty")
     if isinstance(documents[0], list):
         if target is None:
-            raise ConfigError(f"{where}: a JSON patch needs a target: add `target: {{kind: …, name: …}}`")
+            raise ConfigError(f"{where}: a JSON patch requires a target. Add `target: {{kind: …, name: …}}`")
         return _Patch(where, target, documents[0])
     if len(documents) > 1 and target is not None:
         raise ConfigError(f"{where}: several patches cannot share a target. Write one entry for each")
@@ -95,7 +97,7 @@ def _documents(text: str, where: str) -> list[Any]:
     try:
         return [json.loads(text)]
     except ValueError as error:
-        raise ConfigError(f"{where}: a patch that starts with '[' must be JSON, and is not: {error}") from error
+        raise ConfigError(f"{where}: a patch that starts with '[' must be valid JSON: {error}") from error
 
 
 def _checked(document: Any, where: str) -> Document:
@@ -103,7 +105,7 @@ def _checked(document: Any, where: str) -> Document:
     named = isinstance(metadata, dict) and metadata.get("name")
     if not isinstance(document, dict) or not document.get("kind") or not named:
         raise ConfigError(
-            f"{where}: this is neither a list of JSON patch operations nor an object with apiVersion, kind and metadata.name"
+            f"{where}: the patch must be a list of JSON patch operations, or an object with apiVersion, kind and metadata.name"
         )
     return document
 
@@ -133,7 +135,7 @@ def _named(patch: _Patch, document: Document, resources: Resources) -> Resource:
     if len(found) != 1:
         many = "no object" if not found else f"{len(found)} objects"
         raise ConfigError(
-            f"{patch.where}: the patch is for {wanted} ({document.get('apiVersion')}), but there is {many} of this name"
+            f"{patch.where}: the patch is for {wanted} ({document.get('apiVersion')}), but matches {many}"
         )
     return found[0]
 
@@ -173,7 +175,7 @@ def _operate(patch: _Patch, resource: Resource, resources: Resources) -> None:
     except PatchError as error:
         raise ConfigError(f"{patch.where}: {resource.id}: {error}") from error
     if not isinstance(tree, dict) or not tree.get("kind") or not (tree.get("metadata") or {}).get("name"):
-        raise ConfigError(f"{patch.where}: {resource.id} would have no kind or no name")
+        raise ConfigError(f"{patch.where}: the patch removes the kind or the name of {resource.id}")
     resource.remember()
     resource.tree = tree
     resources.check_unique(resource, patch.where)

@@ -38,7 +38,7 @@ def render(folder: Path) -> list[Mapping[str, Any]]:
     plugins, `vars`, `openapi`).
     """
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is not a folder; name one with a kustomization.yaml")
+        raise ConfigError(f"{folder} is not a folder. Use one with a kustomization.yaml")
     said = read_kustomization(folder)
     gathered = _Gathered()
     _gather(folder, said, gathered, (folder.resolve(),))
@@ -106,7 +106,7 @@ def _base(folder: Path, name: str, said: Entry, inside: tuple[Path, ...]) -> Pat
     if any(each.is_relative_to(base.resolve()) for each in inside):
         raise ConfigError(f"{said.where}: {name} is a cycle: it contains {folder}")
     if not is_kustomization(base):
-        raise ConfigError(f"{said.where}: {name} has no kustomization.yaml; list its files, or add one")
+        raise ConfigError(f"{said.where}: {name} has no kustomization.yaml. List its files, or add one")
     return base
 
 
@@ -114,7 +114,7 @@ def _read(base: Path, said: Entry, kind: str) -> Entry:
     found = read_kustomization(base)
     if found.text("kind", "Kustomization") != kind:
         wanted = "components" if kind != "Component" else "resources"
-        raise ConfigError(f"{said.where}: {found.where} is not a {kind}; list its folder under {wanted}")
+        raise ConfigError(f"{said.where}: {found.where} is not a {kind}. List its folder under {wanted}")
     return found
 
 
@@ -123,9 +123,7 @@ def _objects(documents: Iterable[Any], path: Path) -> Iterator[Resource]:
         if document == {}:
             continue
         if not isinstance(document, dict):
-            raise ConfigError(
-                f"{path}: a document is not an object: it must be a map with apiVersion, kind and metadata.name"
-            )
+            raise ConfigError(f"{path}: a document must be a map with apiVersion, kind and metadata.name")
         if str(document.get("kind") or "").endswith("List") and isinstance(document.get("items"), list):
             yield from _objects(document["items"], path)
         else:
@@ -187,7 +185,7 @@ def _sorted(said: Entry, resources: Resources) -> list[Resource]:
     legacy = options.entry("legacySortOptions", ("orderFirst", "orderLast"))
     order = options.text("order")
     if order not in {"fifo", "legacy"}:
-        raise ConfigError(f"{options.where}: order must be fifo or legacy, and is {order!r}")
+        raise ConfigError(f"{options.where}: order must be fifo or legacy, not {order!r}")
     if order == "fifo":
         return list(resources)
     if legacy is None:

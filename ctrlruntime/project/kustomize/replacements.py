@@ -54,12 +54,12 @@ def _replace(entry: Entry, resources: Resources) -> None:
     source = entry.entry("source", _SOURCE)
     targets = entry.entries("targets", _TARGET)
     if source is None or not targets:
-        raise ConfigError(f"{entry.where}: a replacement needs a source and at least one target")
+        raise ConfigError(f"{entry.where}: a replacement requires a source and at least one target")
     value = _value(source, resources)
     for target in targets:
         select = read_selector(target, "select")
         if select is None:
-            raise ConfigError(f"{target.where}: a target needs `select`")
+            raise ConfigError(f"{target.where}: a target requires `select`")
         reject = read_selectors(target, "reject")
         for resource in resources:
             if select.names(resource) and not any(each.names(resource) for each in reject):
@@ -71,7 +71,7 @@ def _value(source: Entry, resources: Resources) -> Any:
     select = read_selector(Entry({"source": chosen}, source.where), "source")
     found = [each for each in resources if select is not None and select.names(each)]
     if len(found) != 1:
-        raise ConfigError(f"{source.where}: the source must be one object, and {len(found)} have {select}")
+        raise ConfigError(f"{source.where}: the source must be one object, but {len(found)} match {select}")
     path = source.text("fieldPath", "metadata.name")
     slots = _found(source.where, found[0], path, None)
     if not slots:
@@ -82,10 +82,10 @@ def _value(source: Entry, resources: Resources) -> Any:
     if not delimiter:
         return value
     if isinstance(value, dict | list):
-        raise ConfigError(f"{source.where}: {path} is not text that a delimiter could divide")
+        raise ConfigError(f"{source.where}: {path} is not a string, so `delimiter` cannot split it")
     parts = plain(value).split(delimiter)
     if not 0 <= index < len(parts):
-        raise ConfigError(f"{source.where}: {plain(value)!r} has no part {index} between {delimiter!r}")
+        raise ConfigError(f"{source.where}: {plain(value)!r} has no part {index} when split at {delimiter!r}")
     return parts[index]
 
 
@@ -98,7 +98,7 @@ def _write(target: Entry, resource: Resource, value: Any) -> None:
         slots = _found(target.where, resource, path, made)
         if not slots:
             raise ConfigError(
-                f"{target.where}: {resource.id} has no field {path}; write `options: {{create: true}}`, or correct the path"
+                f"{target.where}: {resource.id} has no field {path}. Add `options: {{create: true}}`, or correct the path"
             )
         resource.remember()
         for slot in slots:
@@ -108,7 +108,7 @@ def _write(target: Entry, resource: Resource, value: Any) -> None:
 def _found(where: str, resource: Resource, path: str, made: Callable[[], Any] | None) -> list[_Slot]:
     steps = _steps(path)
     if not steps:
-        raise ConfigError(f"{where}: {path!r} is not a path to a field")
+        raise ConfigError(f"{where}: {path!r} is not a valid field path")
     try:
         return list(_slots(resource.tree, steps, made))
     except (LookupError, TypeError) as error:
@@ -121,7 +121,7 @@ def _mixed(slot: _Slot, value: Any, options: Entry, where: str) -> Any:
     delimiter = options.text("delimiter")
     if delimiter:
         if isinstance(old, dict | list) or isinstance(value, dict | list):
-            raise ConfigError(f"{where}: a delimiter divides texts only")
+            raise ConfigError(f"{where}: `delimiter` requires a string")
         parts, index = plain(old).split(delimiter), options.number("index")
         if index < 0:
             parts.insert(0, plain(value))
@@ -168,26 +168,26 @@ def _slots(node: Any, steps: Sequence[str], made: Callable[[], Any] | None) -> I
             node[name] = _start(rest, made)
         yield from _inside(node, name, rest, made, is_new=is_new)
     else:
-        raise TypeError("the path leads through a value that is neither a map nor a list")
+        raise TypeError("a value on the path is neither a map nor a list")
 
 
 def _at(node: list[Any], step: str, rest: Sequence[str], made: Callable[[], Any] | None) -> Iterator[_Slot]:
     if step == "-" and made is not None:
         step = str(len(node))
     if not step.isdigit():
-        raise TypeError(f"{step!r} is not a place in a list; write a number, [key=value] or *")
+        raise TypeError(f"{step!r} is not an index of a list. Use a number, [key=value] or *")
     index = int(step)
     is_new = index == len(node) and made is not None
     if is_new:
         node.append(_start(rest, made))
     if index >= len(node):
-        raise LookupError(f"item {index} is not in a list of {len(node)}")
+        raise LookupError(f"index {index} is out of range for a list of {len(node)}")
     yield from _inside(node, index, rest, made, is_new=is_new)
 
 
 def _where(node: Any, step: str, rest: Sequence[str], made: Callable[[], Any] | None) -> Iterator[_Slot]:
     if not isinstance(node, list):
-        raise TypeError(f"{step} is used on a value that is not a list")
+        raise TypeError(f"{step} requires a list")
     key, _, value = step[1:-1].partition("=")
     found = [at for at, item in enumerate(node) if _has(item, key, value)]
     is_new = not found and made is not None

@@ -118,9 +118,7 @@ class Resources:
         """Add an object. Raises: ConfigError when there is one of its identity."""
         there = self.where(resource.id.equals)
         if there:
-            raise ConfigError(
-                f"{resource.id} is in {there[0].origin} and in {resource.origin}: include it in the kustomization once"
-            )
+            raise ConfigError(f"{resource.id} is in {there[0].origin} and in {resource.origin}. Include it only once")
         self._all.append(resource)
 
     def absorb(self, resource: Resource) -> None:
@@ -129,14 +127,14 @@ class Resources:
         if resource.behavior == "create":
             if matches:
                 raise ConfigError(
-                    f"{resource.origin}: {resource.id} is there already; write `behavior: merge` or `behavior: replace`"
+                    f"{resource.origin}: {resource.id} already exists. Add `behavior: merge` or `behavior: replace`"
                 )
             self._all.append(resource)
             return
         if len(matches) != 1:
             found = "no object" if not matches else f"{len(matches)} objects"
             raise ConfigError(
-                f"{resource.origin}: behavior {resource.behavior} of {resource.id} finds {found} of that name"
+                f"{resource.origin}: behavior {resource.behavior} of {resource.id} requires one object of that name, but matches {found}"
             )
         self._all[self._all.index(matches[0])] = _merged(matches[0], resource)
 
@@ -154,7 +152,7 @@ class Resources:
     def check_unique(self, resource: Resource, by: str) -> None:
         """Raises: ConfigError when a change has given the object the identity of another."""
         if len(self.where(resource.id.equals)) > 1:
-            raise ConfigError(f"{by} gives two objects the identity {resource.id}; rename one of them")
+            raise ConfigError(f"{by} gives two objects the identity {resource.id}. Rename one of them")
 
 
 def _merged(old: Resource, new: Resource) -> Resource:

@@ -41,7 +41,7 @@ class Entry:
     def text(self, name: str, default: str = "") -> str:
         value = self.tree.get(name)
         if value is not None and not isinstance(value, str):
-            raise self.wrong(name, "a text")
+            raise self.wrong(name, "a string")
         return value or default
 
     def flag(self, name: str) -> bool:
@@ -59,13 +59,13 @@ class Entry:
     def texts(self, name: str) -> list[str]:
         value = self._given(name, [])
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise self.wrong(name, "a list of texts")
+            raise self.wrong(name, "a list of strings")
         return list(value)
 
     def pairs(self, name: str) -> dict[str, str]:
         value = self._given(name, {})
         if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
-            raise self.wrong(name, "a map of texts; quote numbers and true")
+            raise self.wrong(name, "a map of strings. Quote numbers and true")
         return dict(sorted(value.items()))
 
     def entry(self, name: str, known: Iterable[str]) -> Entry | None:
@@ -86,7 +86,7 @@ class Entry:
     def only(self, known: Iterable[str]) -> Entry:
         strange = sorted(set(self.tree) - set(known))
         if strange:
-            raise ConfigError(f"{self.where}: unknown field {strange[0]!r}; there are {', '.join(sorted(known))}")
+            raise ConfigError(f"{self.where}: unknown field {strange[0]!r}. Use one of {', '.join(sorted(known))}")
         return self
 
     def _given(self, name: str, default: Any) -> Any:
@@ -131,13 +131,13 @@ def read_kustomization(folder: Path) -> Entry:
     found = [folder / name for name in FILES if (folder / name).is_file()]
     if len(found) != 1:
         which = f"several of {', '.join(FILES)}" if found else f"no {FILES[0]}"
-        raise ConfigError(f"{folder}: there is {which}; a folder that is rendered has one")
+        raise ConfigError(f"cannot render {folder}: it has {which}, but must have exactly one")
     try:
         tree: Any = read_one(found[0].read_text(encoding="utf-8"), str(found[0]))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError.unreadable(found[0], error) from error
     if not isinstance(tree, dict) or not tree:
-        raise ConfigError(f"{found[0]}: {'a kustomization is a map' if tree else 'the kustomization is empty'}")
+        raise ConfigError(f"{found[0]}: {'the kustomization must be a map' if tree else 'the kustomization is empty'}")
     return _checked(Entry(tree, str(found[0])))
 
 
@@ -148,7 +148,7 @@ def _checked(said: Entry) -> Entry:
     said.only(_TEXTS | _LISTS | _MAPS | _ELSEWHERE)
     kind = said.text("kind", "Kustomization")
     if kind not in _VERSIONS:
-        raise ConfigError(f"{said.where}: kind must be {' or '.join(_VERSIONS)}, and is {kind}")
+        raise ConfigError(f"{said.where}: kind must be {' or '.join(_VERSIONS)}, not {kind}")
     if said.text("apiVersion", _VERSIONS[kind]) != _VERSIONS[kind]:
         raise ConfigError(f"{said.where}: apiVersion of a {kind} must be {_VERSIONS[kind]}")
     for name in sorted(_TEXTS & set(said.tree)):

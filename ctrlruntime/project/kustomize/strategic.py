@@ -47,9 +47,7 @@ class _Merge:
             case "replace":
                 return patch
             case other:
-                raise ConfigError(
-                    f"unknown directive in a patch: {_DIRECTIVE}: {other}; there are delete, merge and replace"
-                )
+                raise ConfigError(f"unknown directive {_DIRECTIVE}: {other} in a patch. Use delete, merge or replace")
         result = dict(old)
         for name, value in patch.items():
             if value is None:
@@ -116,7 +114,7 @@ def _check_keys(old: Iterable[Any], item: Any, keys: Sequence[str]) -> None:
         )
         if same and any((key in one) != (key in item) for key in keys):
             missing = " and ".join(key for key in keys if (key in one) != (key in item))
-            raise ConfigError(f"a list has {one} and the patch {item}: write {missing} in both, or in neither")
+            raise ConfigError(f"the list item is {one}, but the patch has {item}. Set {missing} in both, or in neither")
 
 
 def _partners(old: Iterable[Any], item: Any, keys: Sequence[str]) -> list[Any]:

@@ -85,7 +85,7 @@ def _label_places(entry: Entry, configuration: Configuration) -> Sequence[Field]
 def _fields(entry: Entry) -> Iterator[Field]:
     for each in entry.entries("fields", ("path", "group", "version", "kind", "create")):
         if not each.text("path"):
-            raise ConfigError(f"{each.where}: a field needs a path")
+            raise ConfigError(f"{each.where}: the field requires a path")
         yield field_of(each.tree)
 
 
@@ -119,7 +119,7 @@ def set_images(said: Entry, configuration: Configuration, resources: Resources) 
     """Give images other names, tags and digests, wherever containers are listed. Raises: ConfigError."""
     for entry in (*said.entries("images", _IMAGE), *said.entries("imageTags", _IMAGE)):
         if not entry.text("name"):
-            raise ConfigError(f"{entry.where}: an image needs a name")
+            raise ConfigError(f"{entry.where}: the image requires a name")
         for resource in resources:
             if resource.kind.kind != "CustomResourceDefinition":
                 _containers(resource.tree, entry)

@@ -1,4 +1,4 @@
-"""What `ctrl init` and `ctrl create` do in a folder: find out which files are new, write them, and bring `config/` up to date."""
+"""What `ctrl init` and `ctrl create` do in a folder: find new files, write them, and update `config/`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Added", "add", "begin"]
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What was written: the files, and what `ctrl manifests` said of `config/`."""
+    """What was written: the files, and the changes of `ctrl manifests` in `config/`."""
 
     files: list[Written]
     config: list[str]
@@ -29,9 +29,9 @@ class Added:
 def begin(
     folder: Path, settings: Settings, *, warn: Callable[[str], None], license_text: str = "", force: bool = False
 ) -> Added:
-    """Make a project in a folder, which need not exist.
+    """Create a project in a folder, which need not exist.
 
-    Raises: ConfigError for a folder that is a project, for files that would be overwritten, and for what cannot be written.
+    Raises: ConfigError if the folder is a project, if files would be overwritten, or if a file cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"cannot create the project {folder}: it is a file. Use another name")
@@ -48,15 +48,15 @@ def begin(
 
 
 def add(folder: Path, addition: Addition, *, warn: Callable[[str], None], force: bool = False) -> Added:
-    """Write the files of what is added to a project.
+    """Write the files of an addition to a project.
 
-    Raises: ConfigError for files that would be overwritten, for what cannot be written, and when `ctrl manifests` would fail afterwards.
+    Raises: ConfigError if files would be overwritten, if a file cannot be written, or if `ctrl manifests` would fail afterwards.
     """
     pyproject = folder / PYPROJECT
     if not pyproject.is_file():
         raise ConfigError(
-            f"{folder} has no {PYPROJECT}, and kubebuilder's PROJECT file is only read: "
-            "take it over first, by a first `ctrl edit` such as `ctrl edit --image shop:v1`"
+            f"{folder} has no {PYPROJECT}, and kubebuilder's PROJECT file cannot be changed. "
+            f"Create {PYPROJECT} with `ctrl edit`, such as `ctrl edit --image shop:v1`"
         )
     settings = addition.settings
     if not folder.joinpath(*settings.package.split(".")).is_dir() and settings.source_dir == ".":

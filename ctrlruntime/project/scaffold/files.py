@@ -90,7 +90,7 @@ def _refuse_other_source(settings: Settings) -> None:
     if PurePath(settings.source_dir) != PurePath():
         raise ConfigError(
             f"cannot create files: the source-dir of this project is {settings.source_dir!r}, and the package must be next to {PYPROJECT}. "
-            "Write the classes by hand; `ctrl manifests` generates config/ from them"
+            "Write the classes by hand, and generate config/ with `ctrl manifests`"
         )
 
 

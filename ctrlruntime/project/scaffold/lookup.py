@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.object import kind_of
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.project import names
 from ctrlruntime.project.scaffold.files import Part
 from ctrlruntime.project.settings import Resource, Settings
 from ctrlruntime.scheme import Scheme
 
-__all__ = ["Addition", "addition", "builtin", "find", "full_group", "is_builtin"]
+__all__ = ["Addition", "addition", "builtin", "find", "from_flag", "full_group", "is_builtin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,15 @@ def find(settings: Settings, group: str, version: str, kind: str) -> Resource | 
 
 
 def full_group(settings: Settings, group: str) -> str:
-    """Return a group with the project's domain, which it may have already. Raises: ConfigError for what is not a group."""
-    names.group(group)
+    """Return a group with the project's domain, which it may have already. Raises: ConfigError for an invalid group."""
+    from_flag("--group", names.group, group)
     is_full = group == settings.domain or group.endswith(f".{settings.domain}")
-    return group if is_full else names.group(f"{group}.{settings.domain}")
+    return group if is_full else from_flag("--group", names.group, f"{group}.{settings.domain}")
+
+
+def from_flag(flag: str, rule: Callable[[str], str], name: str) -> str:
+    """Return a name by a rule of `names`. Raises: ConfigError, with the flag that sets the name."""
+    try:
+        return rule(name)
+    except ConfigError as error:
+        raise ConfigError(f"{error}. Give another {flag}") from error

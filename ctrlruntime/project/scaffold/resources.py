@@ -1,6 +1,6 @@
 """The rules of `ctrl init` and `ctrl create api`: what may be added to a project, as settings before and after.
 
-Nothing is read or written here. Each function raises a ConfigError, of one line, for what does not fit.
+This module reads and writes no files. Each function raises a ConfigError, of one line, for an invalid addition.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from ctrlruntime.api.kind import guess_plural
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project import names
-from ctrlruntime.project.scaffold.lookup import Addition, addition, builtin, find, full_group, is_builtin
+from ctrlruntime.project.scaffold.lookup import Addition, addition, builtin, find, from_flag, full_group, is_builtin
 from ctrlruntime.project.settings import Resource, Settings
 
 __all__ = ["LICENSES", "Container", "new_project", "with_api"]
@@ -47,13 +47,13 @@ def new_project(
     multigroup: bool = False,
 ) -> Settings:
     """Return the settings of a new project in `folder`; names that are left out follow from the folder's."""
-    name = names.project_name(project_name or names.label(folder.absolute().name))
+    name = from_flag("--project-name", names.project_name, project_name or names.label(folder.absolute().name))
     if "\n" in owner or '"' in owner:
-        raise ConfigError(f"the owner {owner!r} is longer than one line. Give another --owner")
+        raise ConfigError(f"the owner {owner!r} must be one line without double quotes. Give another --owner")
     return Settings(
         project_name=name,
-        package=names.package(package or name.replace("-", "_")),
-        domain=names.domain(domain),
+        package=from_flag("--package", names.package, package or name.replace("-", "_")),
+        domain=from_flag("--domain", names.domain, domain),
         image=_image(image) if image else f"{name}:latest",
         namespaced=namespaced,
         multigroup=multigroup,
@@ -79,10 +79,10 @@ def with_api(
 ) -> Addition:
     """Return what a kind, or a controller for one, adds.
 
-    Without `resource` the kind has to be there, or be one of Kubernetes. `controller` None: one, unless another version has it.
+    Without `resource`, the kind must exist in the project or in Kubernetes. `controller` None: create one, unless another version has it.
     """
-    names.version(version)
-    names.kind(kind)
+    from_flag("--version", names.version, version)
+    from_flag("--kind", names.kind, kind)
     if is_external or (not resource and find(settings, group, version, kind) is None):
         return _with_external(settings, group, version, kind, controller=controller, container=container)
     known = find(settings, group, version, kind)
@@ -128,13 +128,13 @@ def _new(
         if other.namespaced != namespaced:
             scope = "namespaced" if other.namespaced else "cluster-scoped"
             raise ConfigError(
-                f"{kind} is {scope} in version {other.version}, and all versions of a kind have the same scope. Use the same flag"
+                f"{kind} is {scope} in version {other.version}, and all versions of a kind must have the same scope. Add --{scope}"
             )
         if plural and other.plural != plural:
             raise ConfigError(
-                f"{kind} has the plural {other.plural} in version {other.version}, and all versions of a kind have the same. Leave out --plural"
+                f"{kind} has the plural {other.plural} in version {other.version}, and all versions must have the same. Leave out --plural"
             )
-    chosen = names.plural(plural or (others[0].plural if others else guess_plural(kind)))
+    chosen = from_flag("--plural", names.plural, plural or (others[0].plural if others else guess_plural(kind)))
     _refuse_clash(settings, full, kind, chosen)
     has_controller = any(each.controller for each in others)
     if controller and has_controller:
@@ -160,9 +160,11 @@ def _running(resource: Resource, container: Container) -> Resource:
             "--image cannot be used with --cluster-scoped, because it creates a Deployment in the namespace of each object"
         )
     if not 0 <= container.port <= 65535:
-        raise ConfigError(f"--image-container-port is {container.port}; give one from 1 to 65535")
+        raise ConfigError(f"--image-container-port must be from 1 to 65535, not {container.port}")
     if container.run_as_user < 0:
-        raise ConfigError(f"--run-as-user is {container.run_as_user}; give the number of a user that is not root")
+        raise ConfigError(
+            f"--run-as-user must be the numeric ID of a user other than root, not {container.run_as_user}"
+        )
     return replace(
         resource,
         image=_image(container.image),
@@ -182,12 +184,12 @@ def _refuse_clash(settings: Settings, group: str, kind: str, plural: str) -> Non
     """Refuse what two kinds cannot share: a name in one API group, or a module."""
     for each in settings.resources:
         if each.group == group and not each.is_external and each.kind != kind and plural == each.plural:
-            raise ConfigError(f"{each.kind} already has the plural {plural} in {group}. Give another with --plural")
+            raise ConfigError(f"{each.kind} already has the plural {plural} in {group}. Give another --plural")
         is_same_place = each.group == group or not settings.multigroup
         if is_same_place and each.kind.lower() == kind.lower() and (each.group, each.kind) != (group, kind):
             raise ConfigError(
-                f"{kind} would have the modules of {each.kind} {each.group or 'core'}/{each.version}: give another --kind"
-                + ("" if each.group == group else ", or keep groups apart from the start with `ctrl init --multigroup`")
+                f"{kind} would have the same modules as {each.kind} {each.group or 'core'}/{each.version}. Give another --kind"
+                + ("" if each.group == group else ", or create the project with `ctrl init --multigroup`")
             )
 
 
@@ -215,5 +217,5 @@ def _with_external(
 
 def _image(image: str) -> str:
     if not _IMAGE.fullmatch(image):
-        raise ConfigError(f"the image {image!r} is not a reference of an image, like registry.example.com/shop:v1")
+        raise ConfigError(f"the image {image!r} is not valid. Use a reference such as registry.example.com/shop:v1")
     return image

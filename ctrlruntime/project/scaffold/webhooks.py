@@ -1,4 +1,4 @@
-"""The rules of `ctrl create webhook`: which kinds may get which webhooks. Nothing is read or written here."""
+"""The rules of `ctrl create webhook`: which kinds may get which webhooks. This module reads and writes no files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project import names
-from ctrlruntime.project.scaffold.lookup import Addition, addition, builtin, find, is_builtin
+from ctrlruntime.project.scaffold.lookup import Addition, addition, builtin, find, from_flag, is_builtin
 from ctrlruntime.project.settings import Resource, Settings
 
 __all__ = ["with_webhook"]
@@ -25,8 +25,8 @@ def with_webhook(
     spokes: Sequence[str] = (),
 ) -> Addition:
     """Return what webhooks for a kind of the project or of Kubernetes add. `spokes` are converted through `version`."""
-    names.version(version)
-    names.kind(kind)
+    from_flag("--version", names.version, version)
+    from_flag("--kind", names.kind, kind)
     if not (defaulting or validation or conversion):
         raise ConfigError("no webhook to create. Add --defaulting, --validation or --conversion")
     found = find(settings, group, version, kind)
@@ -34,7 +34,7 @@ def with_webhook(
         found = builtin(group, version, kind)
     if found is None:
         raise ConfigError(
-            f"this project has no {kind} {group}/{version}: run `ctrl create api --group {group} --version {version} --kind {kind}`"
+            f"this project has no {kind} {group}/{version}. Run `ctrl create api --group {group} --version {version} --kind {kind}`"
         )
     hub_of = _spokes(settings, found, spokes) if conversion or spokes else found.spokes
     with_them = replace(
@@ -60,10 +60,12 @@ def _spokes(settings: Settings, hub: Resource, spokes: Sequence[str]) -> tuple[s
         raise ConfigError(f"no version to convert to {hub.version}. Add --spoke {','.join(sorted(others))}")
     for spoke in spokes:
         if spoke == hub.version:
-            raise ConfigError(f"{spoke} is the hub. Pass the other versions with --spoke")
+            raise ConfigError(f"--spoke {spoke} is the hub. Pass only other versions")
         if spoke not in others:
-            raise ConfigError(f"{hub.kind} has no version {spoke}: add it with `ctrl create api` first")
+            raise ConfigError(f"{hub.kind} has no version {spoke}. Add it with `ctrl create api` first")
     for each in settings.own_resources:
         if (each.group, each.kind) == (hub.group, hub.kind) and each.spokes and each.version != hub.version:
-            raise ConfigError(f"{hub.kind} already has the hub {each.version}, and a kind has one hub")
+            raise ConfigError(
+                f"{hub.kind} already has the hub {each.version}, and a kind has one hub. Use --version {each.version}"
+            )
     return tuple(dict.fromkeys((*hub.spokes, *spokes)))
