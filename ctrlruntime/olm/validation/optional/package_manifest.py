@@ -69,7 +69,10 @@ def package_findings(tree: Mapping[str, Any], file: str = "") -> Iterator[Findin
     channels = _channels(tree.get("channels"))
     if not channels:
         yield Finding(
-            check=_NO_CHANNELS, text="is missing or empty. Add a channel with name and currentCSV", file=file, path="channels"
+            check=_NO_CHANNELS,
+            text="is missing or empty. Add a channel with name and currentCSV",
+            file=file,
+            path="channels",
         )
         return
     for index, channel in enumerate(channels):
