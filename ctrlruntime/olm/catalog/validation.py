@@ -190,7 +190,7 @@ def _channel(channel: Blob, bundles: Container[str], versions: Mapping[str, Orde
             yield _finding(
                 "entry-invalid",
                 channel,
-                "an entry must have a name. Write replaces, skips and skipRange as strings",
+                "an entry must have a name. Write replaces and skipRange as strings, and skips as a list of strings",
                 path,
             )
             continue

@@ -153,7 +153,8 @@ class _Question:
         token = tree.get("token") or tree.get("access_token")
         if answer.status != 200 or not isinstance(token, str) or not _TOKEN.fullmatch(token):
             raise ConfigError(
-                f"cannot authenticate to {registry}: {realm} returned no token ({_status(answer.status)}). Retry later, or pass the digest as an option"
+                f"cannot authenticate to {registry}: {realm} returned no token ({_status(answer.status)}). "
+                "Retry later, or pass the digest as an option"
             )
         return token
 
