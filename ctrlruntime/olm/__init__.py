@@ -2,22 +2,22 @@
 
     the project's rendered objects ─┐
     its classes (descriptors)      ─┼→ csv: one ClusterServiceVersion → making: the files of a bundle → a folder
-    the base a person wrote        ─┘
-    a folder → bundle: what is in it → validation, scorecard, catalog, upgrade
+    the base                       ─┘
+    a folder → bundle: its content → validation, scorecard, catalog, upgrade
 
 | module | noun |
 |---|---|
 | `api` | the fields of a ClusterServiceVersion, as classes |
 | `bundle` | a bundle that was read from a folder |
-| `finding` | what is wrong with one, by a stable code |
-| `examples` | the examples a ClusterServiceVersion brings |
+| `finding` | a problem of a bundle, with a stable code |
+| `examples` | the examples in a ClusterServiceVersion |
 | `semver` | versions, and ranges of them |
-| `release` | what a bundle is known by: its name, version and release |
+| `release` | the name, version and release of a bundle |
 | `reference` | a reference to an image |
-| `refusals` | what OLM refuses of webhooks |
-| `conversion` | definitions as OLM installs them |
+| `refusals` | webhooks that OLM rejects |
+| `conversion` | CRDs as OLM installs them |
 | `capabilities` | the five levels |
-| `trees` | values of YAML that may be anything |
+| `trees` | YAML values of any type |
 | `csv/` | the ClusterServiceVersion, assembled |
 | `making/` | the files of a bundle, and the base they start from |
 | `validation/` | every check of `ctrl bundle validate` |

@@ -1,7 +1,7 @@
 """The fields of a ClusterServiceVersion (operators.coreos.com/v1alpha1), as OLM's documentation and API types have them.
 
-One model serves all: what a bundle is decoded by, which fields it may not lack, and the definition that tests install. A field that is
-required here is one that OLM's own type always writes.
+This model decodes bundles, has the required fields, and is the source of the CRD that tests install. A field is required here if OLM's
+own type always writes it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WebhookType: TypeAlias = Literal["ValidatingAdmissionWebhook", "MutatingAdmissio
 
 
 class NamedDeployment(Model):
-    """A Deployment OLM makes: a name, labels, and the spec of apps/v1."""
+    """A Deployment that OLM creates: a name, labels, and the spec of apps/v1."""
 
     name: str
     spec: apps.DeploymentSpec
@@ -55,7 +55,7 @@ class NamedDeployment(Model):
 
 
 class Permissions(Model):
-    """What a ServiceAccount may do."""
+    """The permissions of a ServiceAccount."""
 
     service_account_name: str
     rules: list[rbac.PolicyRule]
@@ -78,7 +78,7 @@ class InstallMode(Model):
 
 
 class APIResourceReference(Model):
-    """A kind that belongs to what an operator manages. `name` may be empty."""
+    """A kind of object that an operator manages. `name` may be empty."""
 
     name: str
     kind: str
@@ -86,7 +86,7 @@ class APIResourceReference(Model):
 
 
 class DescriptorEntry(Model):
-    """How a console shows a field: of `specDescriptors`, `statusDescriptors` or `actionDescriptors`."""
+    """How a console shows a field: an entry of `specDescriptors`, `statusDescriptors` or `actionDescriptors`."""
 
     path: str
     display_name: str = ""
@@ -98,7 +98,7 @@ class DescriptorEntry(Model):
 
 
 class _Described(Model):
-    """What a console shows of a kind."""
+    """What a console shows for a kind."""
 
     display_name: str = ""
     description: str = ""
@@ -109,7 +109,7 @@ class _Described(Model):
 
 
 class CRDDescription(_Described):
-    """A custom kind in one version. `name` is that of its definition, PLURAL.GROUP."""
+    """A custom kind in one version. `name` is that of its CRD, PLURAL.GROUP."""
 
     name: str
     version: str
@@ -171,7 +171,7 @@ class Maintainer(Model):
 
 
 class AppLink(Model):
-    """Also the provider."""
+    """A link; the provider has the same form."""
 
     name: str = ""
     url: str = ""
@@ -223,7 +223,7 @@ class ClusterServiceVersionSpec(Model):
 
 
 class ClusterServiceVersionStatus(Model):
-    """What OLM says of an installation; other fields are kept."""
+    """The state of an installation, from OLM; other fields are kept."""
 
     phase: str = ""
     message: str = ""
@@ -240,7 +240,7 @@ class ClusterServiceVersion(
     short_names=["csv", "csvs"],
     categories=["olm"],
 ):
-    """One version of an operator: what it is, what it brings, and how it is installed."""
+    """One version of an operator: its description, its kinds, and its installation."""
 
     spec: ClusterServiceVersionSpec
     status: ClusterServiceVersionStatus | None = None

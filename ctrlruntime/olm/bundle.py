@@ -1,8 +1,8 @@
 """A bundle in a folder: its objects, its annotations, its dependencies. Problems are collected, not raised.
 
-FOLDER/manifests/*.yaml              objects: one ClusterServiceVersion, definitions, and what else OLM installs
+FOLDER/manifests/*.yaml              objects: one ClusterServiceVersion, CRDs, and other objects that OLM installs
 FOLDER/metadata/annotations.yaml     package and channels
-FOLDER/metadata/dependencies.yaml    what has to be installed before, when there is something
+FOLDER/metadata/dependencies.yaml    what must be installed first (optional)
 FOLDER/tests/scorecard/config.yaml   the scorecard's configuration
 """
 
@@ -42,7 +42,7 @@ ANNOTATIONS_FILE: Final = "metadata/annotations.yaml"
 DEPENDENCIES_FILE: Final = "metadata/dependencies.yaml"
 CONFIG_FILE: Final = "tests/scorecard/config.yaml"
 SUFFIXES: Final = (".yaml", ".yml", ".json")
-"""What the names of files with objects end with."""
+"""The suffixes of files with objects."""
 
 _BUNDLE: Final = "operators.operatorframework.io.bundle"
 MEDIA_TYPE: Final = f"{_BUNDLE}.mediatype.v1"
@@ -123,7 +123,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """What a folder holds. Nothing in it has to be right."""
+    """The content of a folder, which may be invalid."""
 
     folder: Path
     objects: tuple[BundleObject, ...] = ()
@@ -154,7 +154,7 @@ class Bundle:
         return tuple(each for each in self.objects if (each.gvk.group, each.gvk.kind) == (group, kind))
 
     def annotation(self, name: str) -> str:
-        """Return an annotation of the bundle; empty when it is missing or no text."""
+        """Return an annotation of the bundle; empty if it is missing or not a string."""
         value = (self.annotations or {}).get(name)
         return value if isinstance(value, str) else ""
 
@@ -172,7 +172,7 @@ class Bundle:
 
 
 def read_bundle(folder: Path) -> Bundle:
-    """Return what a folder holds, files and documents in their order. Raises: ConfigError when it is not a folder that can be read."""
+    """Return the content of a folder, in the order of files and documents. Raises: ConfigError if the folder does not exist."""
     if not folder.is_dir():
         raise ConfigError(f"folder {folder} does not exist. Create the bundle with `ctrl bundle`")
     unreadable: list[Unreadable] = []

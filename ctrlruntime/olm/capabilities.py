@@ -1,4 +1,4 @@
-"""How much an operator does by itself: five levels, each with all that those before it do."""
+"""The capability levels of operators: five levels, each of which includes those before it."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from typing import Final
 __all__ = ["LEVELS"]
 
 LEVELS: Final = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
-"""The levels, as the annotation `capabilities` has them."""
+"""The values of the annotation `capabilities`."""

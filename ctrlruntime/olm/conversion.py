@@ -1,4 +1,4 @@
-"""Definitions as OLM installs them: with the conversion webhook that their ClusterServiceVersion describes."""
+"""CRDs as OLM installs them: with the conversion webhook of their ClusterServiceVersion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PORT: Final = 443
 
 
 def client_config(deployment: str, *, namespace: str = "", path: str = "", port: int = 0) -> Document:
-    """Return how the API server reaches the webhook of a Deployment: by the Service that OLM makes for it, on / and 443 unless said."""
+    """Return the client config of the webhook of a Deployment: the Service that OLM creates. The defaults are the path / and port 443."""
     name = f"{deployment.replace('.', '-')}-service"
     return {"service": {"name": name, "namespace": namespace, "path": path or "/", "port": port or _PORT}}
 
@@ -23,7 +23,7 @@ def client_config(deployment: str, *, namespace: str = "", path: str = "", port:
 def installed_definition(
     definition: Mapping[str, Any], csv: ClusterServiceVersion, *, namespace: str = ""
 ) -> Mapping[str, Any]:
-    """Return a definition with the conversion OLM puts in; as it is when no webhook converts it. `namespace` is the operator's."""
+    """Return a CRD with the conversion that OLM sets, unchanged if no webhook converts it. `namespace` is the operator's."""
     name = definition["metadata"]["name"]
     for webhook in csv.spec.webhookdefinitions:
         if webhook.type == CONVERSION and name in webhook.conversion_crds:

@@ -1,4 +1,4 @@
-"""The examples a ClusterServiceVersion brings: objects of its kinds, in an annotation."""
+"""The examples in a ClusterServiceVersion: objects of its kinds, in an annotation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ctrlruntime.olm.trees import mapping
 __all__ = ["EXAMPLES", "Example", "examples_of"]
 
 EXAMPLES: Final = ("alm-examples", "olm.examples")
-"""The annotations that hold examples; consoles read the first that is there."""
+"""The annotations with examples; consoles read the first that exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Example:
         return GroupVersionKind.parse(str(self.document.get("apiVersion") or ""), str(self.document.get("kind") or ""))
 
     def part(self, name: str) -> Mapping[str, Any] | None:
-        """Return `spec` or `status`; None when it is not there, or no map."""
+        """Return `spec` or `status`; None if it is missing or not a map."""
         value = self.document.get(name)
         return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None
 
@@ -39,7 +39,7 @@ class Example:
 
 
 def examples_of(csv: ClusterServiceVersion) -> tuple[Example, ...]:
-    """Return the examples; there may be none. Raises: ConfigError when the annotation is not a JSON list of objects."""
+    """Return the examples, if any. Raises: ConfigError if the annotation is not a JSON list of objects."""
     name = next((each for each in EXAMPLES if csv.metadata.annotations.get(each, "").strip()), "")
     if not name:
         return ()

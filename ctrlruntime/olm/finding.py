@@ -1,7 +1,7 @@
-"""Findings: what is wrong with a bundle, by a code that stays.
+"""Findings: the problems of a bundle, each with a stable code.
 
-Each check has one code and one level. `type` is the word operator-framework's own validator has for the group of such errors: those who
-read its JSON find it again. Codes are for scripts and stay; texts are for people.
+Each check has one code and one level. `type` is the name of the error group in operator-framework's own validator, so programs that
+read its JSON can use it here, too. Codes are for scripts and do not change. Texts are for people and may change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that is looked at. `summary` says what is wrong when it fails, in one line."""
+    """A rule for bundles. `summary` is the problem in one line."""
 
     code: str
     level: Level
@@ -46,7 +46,7 @@ class Finding:
     """The path below the bundle's folder; empty when it is about the bundle as a whole."""
 
     object: str = ""
-    """Kind and name: `Deployment/shop-controller-manager`; empty for what is not an object."""
+    """Kind and name: `Deployment/shop-controller-manager`; empty if it is not about an object."""
 
     path: str = ""
     """The field; empty for the object as a whole."""

@@ -1,4 +1,4 @@
-"""Pictures that consoles show for an operator: their media types, and how their content tells them apart."""
+"""Pictures that consoles show for an operator: their media types, and the content that identifies each type."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MEDIA_TYPES: Final = tuple(_BEGINNINGS)
 
 
 def is_picture(data: bytes, media_type: str) -> bool:
-    """Tell whether the data begins as a picture of one of `MEDIA_TYPES` does."""
+    """Tell whether the data is a picture of this type, which is one of `MEDIA_TYPES`."""
     beginnings = _BEGINNINGS[media_type]
     return data.startswith(beginnings) if beginnings else b"<svg" in data
 
 
 def media_type_of(data: bytes) -> str:
-    """Return which of `MEDIA_TYPES` the data is; empty for another type."""
+    """Return the media type of the data, one of `MEDIA_TYPES`; empty for another type."""
     return next((each for each in MEDIA_TYPES if is_picture(data, each)), "")

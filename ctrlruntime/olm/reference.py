@@ -1,4 +1,4 @@
-"""A reference to an image, taken apart: which registry, which repository there, which tag or digest."""
+"""The parts of an image reference: registry, repository, tag and digest."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ctrlruntime.errors import ConfigError
 __all__ = ["DIGEST", "DOCKER_HUB", "Reference"]
 
 DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
-"""The digest of an image, as it is pinned to."""
+"""The pattern of an image digest."""
 
 DOCKER_HUB: Final = "docker.io"
-"""The registry of an image that names none."""
+"""The default registry of an image."""
 
 _LEGACY_HUB: Final = "index.docker.io"
 _OFFICIAL: Final = "library"
@@ -43,13 +43,13 @@ class Reference:
     """`latest` when neither a tag nor a digest is named; empty when there is only a digest."""
 
     digest: str
-    """Empty: none is named."""
+    """Empty if there is none."""
 
     text: str = field(compare=False)
-    """What was written."""
+    """The reference as written."""
 
     name: str = field(compare=False)
-    """What was written, without tag and digest."""
+    """The reference as written, without tag and digest."""
 
     @staticmethod
     def of(image: str) -> Reference:
@@ -70,7 +70,7 @@ class Reference:
         )
 
     def pinned_to(self, digest: str) -> str:
-        """Return the reference with the digest in the place of the tag, its name as it was written."""
+        """Return the reference with the digest instead of the tag, and the name as written."""
         return f"{self.name}@{digest}"
 
 

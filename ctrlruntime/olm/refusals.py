@@ -1,6 +1,6 @@
-"""What the Operator Lifecycle Manager refuses of the webhooks of a ClusterServiceVersion, though kube-apiserver would take them.
+"""Webhooks of a ClusterServiceVersion that the Operator Lifecycle Manager rejects, although kube-apiserver would accept them.
 
-It looks at `spec.webhookdefinitions` as a whole before it installs any; one that is refused fails the version.
+OLM checks all of `spec.webhookdefinitions` before it installs any webhook. One rejected webhook fails the whole version.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ctrlruntime.olm.trees import listed, mapping
 __all__ = ["CONVERSION", "LONGEST_NAME", "Refusal", "Refused", "refused_webhooks"]
 
 CONVERSION: Final = "ConversionWebhook"
-"""The type of a webhook that converts; all others are for admission."""
+"""The type of a conversion webhook; all others are for admission."""
 
 LONGEST_NAME: Final = 63
-"""Characters of a generateName for admission: it becomes the value of a label."""
+"""The maximum characters of the generateName of an admission webhook, which becomes a label value."""
 
 _OWN_GROUP: Final = "operators.coreos.com"
 _ADMISSION_GROUP: Final = "admissionregistration.k8s.io"
@@ -25,27 +25,27 @@ _CONFIGURATIONS: Final = ("mutatingwebhookconfiguration", "validatingwebhookconf
 
 
 class Refusal(StrEnum):
-    """Why a webhook is refused."""
+    """Why a webhook is rejected."""
 
     TWICE = "twice"
-    """Another has its generateName, whatever the type."""
+    """Another webhook, of any type, has the same generateName."""
 
     RULE = "rule"
-    """A rule is for all groups, for OLM's own, or for the configurations of webhooks."""
+    """A rule is for all groups, for OLM's own group, or for webhook configurations."""
 
     NAME = "name"
     """The generateName is too long."""
 
     NOTHING_CONVERTED = "nothing-converted"
-    """It converts, and names no definition."""
+    """It is a conversion webhook without CRDs."""
 
 
 Refused: TypeAlias = tuple[int, Refusal, str, str]
-"""A webhook that is refused: its place in the list, why, the field below it, and what to do in one line."""
+"""A rejected webhook: its place in the list, the reason, the field below it, and the message in one line."""
 
 
 def refused_webhooks(webhooks: Sequence[Mapping[str, Any]]) -> Iterator[Refused]:
-    """Yield what is refused, in their order. What is of the wrong type is passed over."""
+    """Yield the rejected webhooks in their order. Values of a wrong type are skipped."""
     names: set[str] = set()
     for index, webhook in enumerate(webhooks):
         for which, path, text in (*_name(webhook, names), *_rules(webhook), *_converted(webhook)):
@@ -57,12 +57,12 @@ def _name(webhook: Mapping[str, Any], names: set[str]) -> Iterator[tuple[Refusal
     if not isinstance(name, str):
         return
     if name in names:
-        text = f"{name!r} is the name of another webhook already, and OLM takes a name once; give it another"
+        text = f"{name!r} is also the name of another webhook, but OLM requires unique names. Rename one of them"
         yield Refusal.TWICE, "generateName", text
     names.add(name)
     # Only what is made for admission has labels: converting is written into definitions.
     if webhook.get("type") != CONVERSION and len(name) > LONGEST_NAME:
-        text = f"{name!r} has {len(name)} characters, and OLM makes a label of it; use {LONGEST_NAME} at most"
+        text = f"{name!r} has {len(name)} characters, but OLM uses it as a label value. Use at most {LONGEST_NAME}"
         yield Refusal.NAME, "generateName", text
 
 
@@ -71,10 +71,10 @@ def _rules(webhook: Mapping[str, Any]) -> Iterator[tuple[Refusal, str, str]]:
         groups = listed(rule.get("apiGroups"))
         for group in ("*", _OWN_GROUP):
             if group in groups:
-                text = f"OLM allows no webhook for the API group {group!r}; name the groups it is for"
+                text = f"OLM does not allow webhooks for the API group {group!r}. Remove it, and list the groups that the webhook needs"
                 yield Refusal.RULE, f"rules[{index}].apiGroups", text
         if _ADMISSION_GROUP in groups and (named := _kept(rule)):
-            text = f"OLM allows no webhook for {named[0]!r} of {_ADMISSION_GROUP}; take it out"
+            text = f"OLM does not allow webhooks for {named[0]!r} of {_ADMISSION_GROUP}. Remove it"
             yield Refusal.RULE, f"rules[{index}].resources", text
 
 
@@ -86,5 +86,5 @@ def _kept(rule: Mapping[str, Any]) -> list[str]:
 
 def _converted(webhook: Mapping[str, Any]) -> Iterator[tuple[Refusal, str, str]]:
     if webhook.get("type") == CONVERSION and not webhook.get("conversionCRDs"):
-        text = "names no definition, and OLM fails to install it; name those it converts, or take the webhook out"
+        text = "has no CRD, so OLM cannot install the webhook. List the CRDs that it converts, or remove the webhook"
         yield Refusal.NOTHING_CONVERTED, "conversionCRDs", text

@@ -1,6 +1,6 @@
-"""Releases: a bundle that has all it is known by, and how its ClusterServiceVersion is called.
+"""Releases: bundles with a package, a version and channels, and the names of their ClusterServiceVersions.
 
-A name is PACKAGE.vVERSION, and PACKAGE-vVERSION-RELEASE where `spec.release` counts the builds of one version.
+A name is PACKAGE.vVERSION, or PACKAGE-vVERSION-RELEASE if `spec.release` counts the builds of a version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 SKIP_RANGE: Final = "olm.skipRange"
-"""The annotation with the range of versions that a release can be upgraded to from."""
+"""The annotation with the range of versions that can be upgraded to a release."""
 
 Order: TypeAlias = tuple[Version, tuple[Any, ...]]
 """A version and a release, which can be compared."""
@@ -45,24 +45,24 @@ def package_of(name: str) -> str:
 
 
 def name_for(package: str, version: str, release: str = "") -> str:
-    """Return how a ClusterServiceVersion is called; with a release, no other name will do."""
+    """Return the name of a ClusterServiceVersion; with a release, OLM requires this name."""
     return f"{package}-v{version}-{release}" if release else f"{package}.v{version}"
 
 
 def is_release(text: Any) -> bool:
-    """Tell whether a value can be `spec.release`: it is written as the pre-release of a version, such as 1 or 2.rc-1."""
+    """Tell whether a value can be `spec.release`: it has the form of a pre-release, such as 1 or 2.rc-1."""
     return isinstance(text, str) and "+" not in text and parse(f"0.0.0-{text}") is not None
 
 
 def order_of(version: Version, release: str = "") -> Order:
-    """Return what versions with releases are ordered by: releases as pre-releases are, after a version without one."""
+    """Return the sort key of a version: releases are ordered like pre-releases, after a version without a release."""
     counted = parse(f"0.0.0-{release}") if is_release(release) else None
     return version, counted.semver.stages if counted is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A bundle that has all a catalog needs of it."""
+    """A bundle with everything that a catalog requires."""
 
     bundle: Bundle
     csv: ClusterServiceVersion
@@ -110,7 +110,7 @@ def csv_of(bundle: Bundle) -> ClusterServiceVersion | None:
 
 
 def release_of(bundle: Bundle) -> Release:
-    """Return a bundle with its version. Raises: ConfigError when it lacks what it is known by."""
+    """Return the release of a bundle. Raises: ConfigError if its name, version, package or channels are missing."""
     where, csv = bundle.folder, csv_of(bundle)
     if csv is None:
         raise ConfigError(

@@ -1,7 +1,7 @@
 """Semantic versions and ranges of them, as OLM reads them: three numbers always, no leading v.
 
-A range is comparisons that all hold, separated by spaces, and alternatives of such, separated by ` || `: `>=1.0.0 <2.0.0 || >3.0.0`.
-`x` is any last number: `1.2.x`, `1.x`.
+A range is a list of comparisons with spaces between them, which must all hold. ` || ` separates alternatives: `>=1.0.0 <2.0.0 || >3.0.0`.
+An `x` at the end matches any number: `1.2.x`, `1.x`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OPEN: Final = re.compile(r"([0-9]+)(?:\.([0-9]+|x))?\.x\Z", re.ASCII)
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Version:
-    """A version, ordered by precedence: a pre-release is before its release, and build metadata counts for nothing."""
+    """A version, ordered by precedence: a pre-release is before its release, and build metadata is ignored."""
 
     text: str
     semver: Semver = field(repr=False)
@@ -79,7 +79,7 @@ class _Term:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range: one of its alternatives holds, with each of its comparisons."""
+    """A range. A version is in it if all comparisons of one alternative hold."""
 
     text: str
     alternatives: tuple[tuple[_Term, ...], ...] = field(repr=False)
@@ -92,7 +92,7 @@ class Range:
 
 
 def parse(text: str) -> Version | None:
-    """Return the version; None when the text is not one: `v1.0.0`, `1.0`, `01.0.0`."""
+    """Return the version; None if the text is not a version: `v1.0.0`, `1.0`, `01.0.0`."""
     found = parse_semver(text) if text.isascii() else None
     return Version(text, found) if found is not None else None
 

@@ -1,4 +1,4 @@
-"""Values of YAML and JSON that may be anything, read as what they should be."""
+"""Reads YAML and JSON values of any type as the expected type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["listed", "mapping", "maps"]
 
 
 def mapping(value: Any) -> Document:
-    """Return a map as it is, and an empty one for another type: other tools' files may contain anything."""
+    """Return a map unchanged, and an empty one for another type: files of other tools may contain anything."""
     return cast("Document", value) if isinstance(value, dict) else {}
 
 
@@ -20,6 +20,6 @@ def maps(value: Any) -> list[Document]:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a list as it is, and an empty one for another type."""
+    """Return a list unchanged, and an empty one for another type."""
     items: list[Any] = value if isinstance(value, list) else []
     return items

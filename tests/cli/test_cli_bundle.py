@@ -89,11 +89,15 @@ def test_every_field_that_people_miss_is_a_warning_with_its_place(project):
     lines = done.stderr.splitlines()
     place = f"warning: config/manifests/bases/{project.name}.clusterserviceversion.yaml: "
     assert (
-        f"{place}spec.icon is missing: a picture; `ctrl generate kustomize-manifests --icon logo.svg` sets it in a project"
+        f"{place}spec.icon is missing. Set a picture, in a project with `ctrl generate kustomize-manifests --icon logo.svg`"
         in lines
     )
-    said = {line.removeprefix(place).partition(":")[0] for line in lines if line.startswith(place)}
-    assert {"spec.provider is the scaffold's", "spec.links is the scaffold's", "spec.minKubeVersion is missing"} <= said
+    said = {line.removeprefix(place).partition(". ")[0] for line in lines if line.startswith(place)}
+    assert {
+        "spec.provider is the scaffold's placeholder",
+        "spec.links is the scaffold's placeholder",
+        "spec.minKubeVersion is missing",
+    } <= said
     assert all(line.startswith("warning: ") for line in lines)
 
 
@@ -123,7 +127,7 @@ def test_a_stale_tree_is_a_warning_and_fails_a_check(bundle):
 
     crd = f"config/crd/bases/{bundle.group}_carts.yaml"
     assert done.stderr.splitlines() == [
-        f"warning: {crd}: stale, and the bundle is made from these files; run `ctrl manifests` first",
+        f"warning: {crd}: stale, but the bundle is created from these files. Run `ctrl manifests` first",
         f"error: stale: {crd}. Run ctrl manifests, then ctrl bundle",
     ]
     assert done.exit_code == 1
@@ -329,8 +333,8 @@ def test_permissions_of_further_accounts_are_granted(project):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "the bundle has no version yet: give one, as in --version 0.1.0"),
-        (["--version", "v0.1.0"], "the version 'v0.1.0' is not a semantic version. Write one without its v: 0.1.0"),
+        ([], "the bundle has no version yet. Set the version, as in --version 0.1.0"),
+        (["--version", "v0.1.0"], "the version 'v0.1.0' is not a semantic version. Write it without v: 0.1.0"),
         (["--version", "0.1"], "the version '0.1' is not a semantic version"),
         (["--version", "0.1.0", "--channels", ","], "no channel is set"),
         (["--version", "0.1.0", "--channels", "a b"], "the channel 'a b' must be"),
@@ -395,9 +399,9 @@ def test_without_a_base_it_is_said_what_writes_one(bundle):
 
 BROKEN = {
     "no YAML": ("kind: a: b\n", "line 1"),
-    "another kind": ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", "is not a ClusterServiceVersion: delete it, and run `ctrl generate kustomize-manifests`"),
-    "nothing": ("", "is empty: delete it, and run `ctrl generate kustomize-manifests`"),
-    "a comment": ("# Mine.\n", "is empty: delete it, and run `ctrl generate kustomize-manifests`"),
+    "another kind": ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", "is not a ClusterServiceVersion. Delete it, and run `ctrl generate kustomize-manifests`"),
+    "nothing": ("", "is empty. Delete it, and run `ctrl generate kustomize-manifests`"),
+    "a comment": ("# Mine.\n", "is empty. Delete it, and run `ctrl generate kustomize-manifests`"),
     "no spec": ("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: a}\n", "has no spec"),
 }  # fmt: skip
 
@@ -494,5 +498,5 @@ def test_a_registry_that_cannot_be_asked_is_one_line_and_nothing_is_written(bund
     done = run("--version", "0.2.0", "--use-image-digests")
 
     assert (done.exit_code, done.stdout, texts(bundle.folder)) == (1, "", before)
-    assert done.stderr.startswith("error: 127.0.0.1:1/shop:v1: 127.0.0.1:1 cannot be reached (Connection refused)")
+    assert done.stderr.startswith("error: 127.0.0.1:1/shop:v1: cannot reach 127.0.0.1:1: Connection refused")
     assert done.stderr.count("\n") == 1

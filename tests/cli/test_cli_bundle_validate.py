@@ -50,7 +50,7 @@ def test_an_error_is_a_line_and_code_1(bundles, tmp_path):
     assert checked.exit_code == 1
     assert checked.stdout == (
         "error: manifests/kettle.clusterserviceversion.yaml: ClusterServiceVersion/kettle.v1.2.0: spec.version: "
-        "'v1' is not a semantic version; write three numbers with dots and no v: 1.2.3 [csv-version]\n"
+        "'v1' is not a semantic version. Write three numbers with dots and without v, such as 1.2.3 [csv-version]\n"
     )
     assert checked.stderr == f"{tmp_path}: 1 error, 0 warnings\n"
 
@@ -77,7 +77,7 @@ def test_json_has_the_same(bundles, tmp_path, form):
                 "type": "error",
                 "code": "csv-version",
                 "checkType": "CSVFileNotValid",
-                "message": "'v1' is not a semantic version; write three numbers with dots and no v: 1.2.3",
+                "message": "'v1' is not a semantic version. Write three numbers with dots and without v, such as 1.2.3",
                 "file": "manifests/kettle.clusterserviceversion.yaml",
                 "object": "ClusterServiceVersion/kettle.v1.2.0",
                 "path": "spec.version",
@@ -138,7 +138,7 @@ def test_optional_checks_are_listed_without_a_bundle(tmp_path, monkeypatch):
     [
         (("--select-optional", "name=good-practises"), "did you mean good-practices?"),
         (("--select-optional", "suite=operator"), "unknown optional validator: suite 'operator'"),
-        (("--select-optional", "good-practices"), "write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"),
+        (("--select-optional", "good-practices"), "Write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"),
         (("--optional-values", "1.36"), "expected NAME=VALUE, got '1.36'"),
         (("--optional-values", "k8s-versoin=1.36"), "did you mean k8s-version?"),
         (("-o", "yaml"), "'yaml' is not one of"),

@@ -69,7 +69,7 @@ def test_a_catalog_that_would_be_refused_is_not_written(releases):
     answer = run(*releases)
 
     assert (answer.exit_code, answer.stdout) == (1, "")
-    head = "kettle.v1.2.0, kettle.v1.3.0 are replaced by none: let one of them replace or skip the others"
+    head = "no entry replaces or skips kettle.v1.2.0, kettle.v1.3.0. Let one of them replace or skip the others"
     assert answer.stderr.splitlines() == [
         f"error    channel-several-heads  olm.channel/kettle/candidate: entries: {head}",
         f"error    channel-several-heads  olm.channel/kettle/stable: entries: {head}",
@@ -85,9 +85,9 @@ def test_what_is_wrong_in_a_catalog_is_a_line_each(tmp_path):
 
     assert (answer.exit_code, tree.exit_code) == (1, 1)
     assert answer.stdout.splitlines() == [
-        f"error    default-channel-missing  {file}: olm.package/k: defaultChannel: name the channel of those who name none",
-        f"error    package-without-channels  {file}: olm.package/k: it needs an olm.channel to be installed from",
-        f"warning  schema-unknown  {file}: x.y: OLM does not read this schema; it reads olm.package, olm.channel, olm.bundle, olm.deprecations",
+        f"error    default-channel-missing  {file}: olm.package/k: defaultChannel: is missing. Set the channel for users who do not choose one",
+        f"error    package-without-channels  {file}: olm.package/k: has no olm.channel, so it cannot be installed. Add one",
+        f"warning  schema-unknown  {file}: x.y: OLM does not read this schema. Use one of olm.package, olm.channel, olm.bundle, olm.deprecations",
     ]
     assert answer.stderr == "2 blobs, 2 errors, 1 warning\n"
     found = json.loads(tree.stdout)
@@ -98,7 +98,7 @@ def test_what_is_wrong_in_a_catalog_is_a_line_each(tmp_path):
         "file": str(file),
         "object": "olm.package/k",
         "path": "defaultChannel",
-        "message": "name the channel of those who name none",
+        "message": "is missing. Set the channel for users who do not choose one",
     }
 
 
@@ -114,7 +114,7 @@ def test_warnings_alone_pass(tmp_path):
     ("arguments", "code", "told"),
     [
         (["nothing"], 1, "error: folder nothing does not exist. Create the bundle with `ctrl bundle`\n"),
-        (["validate", "nothing"], 1, "error: file or folder nothing does not exist;"),
+        (["validate", "nothing"], 1, "error: file or folder nothing does not exist. Create a catalog with"),
         (["validate"], 2, "Missing argument 'FILE|DIR'"),
         (["render"], 2, "Missing argument 'BUNDLE...'"),
     ],

@@ -143,7 +143,7 @@ def test_an_answer_that_a_field_cannot_hold_is_asked_again_with_the_reason(base)
     assert done.stderr.splitlines() == [
         "error: a value is required",
         "error: a value is required",
-        "error: 'x.io' is not a URL; use one that starts with https://",
+        "error: 'x.io' is not a URL. Use one that starts with https://",
         "error: the maintainer 'Ada' must be name:email, as in 'Ada:ada@example.com'",
     ]
     spec = spec_of(base)
@@ -287,7 +287,7 @@ def test_what_a_field_cannot_hold_is_one_line_and_writes_nothing(base, arguments
     ("text", "said"),
     [
         ("kind: a: b\n", f"error: {BASE}, line 1: mapping values are not allowed"),
-        ("kind: Service\n", f"error: {BASE} is not a ClusterServiceVersion with a spec; fix it, or delete it to create a new one\n"),
+        ("kind: Service\n", f"error: {BASE} is not a ClusterServiceVersion with a spec. Fix it, or delete it to create a new one\n"),
     ],
 )  # fmt: skip
 def test_a_broken_base_is_one_line(base, text, said):

@@ -104,7 +104,7 @@ def test_another_configuration_may_be_given(tmp_path):
     own, given = run(tmp_path / "bundle"), run(tmp_path / "bundle", "-c", tmp_path / "other" / SCORECARD, "-L")
 
     assert (own.exit_code, own.stderr) == (
-        1, f"error: {tmp_path}/bundle/tests/scorecard/config.yaml: its stages have no tests\n",
+        1, f"error: {tmp_path}/bundle/tests/scorecard/config.yaml: the stages have no tests. Add one\n",
     )  # fmt: skip
     assert (given.exit_code, len(given.stdout.splitlines())) == (0, 6)
 

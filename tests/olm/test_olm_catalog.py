@@ -200,7 +200,7 @@ def test_releases_of_one_version_are_told_apart_and_stand_in_their_order(tmp_pat
     assert validate(blobs_in([("catalog.yaml", dump_all(blobs))])) == []
     with pytest.raises(
         ConfigError,
-        match=r"kettle-v1.2.0-9 and kettle-v1.2.0-10 would both be q/k:1.2.0. Use --image with \{name\} in it",
+        match=r"kettle-v1.2.0-9 and kettle-v1.2.0-10 would both have the image q/k:1.2.0. Use --image with \{name\} in it",
     ):
         render(bundles[:2], image="q/k:{version}")
     named = render(bundles, image="q/k:{name}")
@@ -275,11 +275,11 @@ REFUSED = [
         "no bundle of kettle has a default channel. Set --default-channel to one of candidate, stable",
     ),
     (csv_annotation("olm.properties", "["), "the annotation olm.properties is not JSON: "),
-    (csv_annotation("olm.properties", "[1]"), "the annotation olm.properties: a property has to have type and value"),
+    (csv_annotation("olm.properties", "[1]"), "the annotation olm.properties: a property must have type and value"),
     (add("metadata/properties.yaml", {"properties": 1}), "metadata/properties.yaml has no list of properties"),
     (
         dependency("olm.package", 5),
-        "metadata/dependencies.yaml: a dependency has to have a type, and a value that is a map",
+        "metadata/dependencies.yaml: a dependency must have a type, and a value that is a map",
     ),
     (
         several(csv_annotation("containerImage"), csv("spec.install.spec.deployments", [])),
@@ -302,7 +302,8 @@ def test_a_release_is_given_once_and_has_an_image_of_its_own(tmp_path):
     with pytest.raises(ConfigError, match=r"are both kettle\.v1\.0\.0. Pass each release once"):
         render([one, two, one])
     with pytest.raises(
-        ConfigError, match=r"kettle.v1.0.0 and kettle.v1.1.0 would both be q/k. Use --image with \{name\} in it"
+        ConfigError,
+        match=r"kettle.v1.0.0 and kettle.v1.1.0 would both have the image q/k. Use --image with \{name\} in it",
     ):
         render([one, two], image="q/k")
 
@@ -546,7 +547,7 @@ def test_a_circle_that_the_head_does_not_lead_to_is_stranded():
     in_a_circle(blobs)
 
     assert [each.text for each in found(blobs) if each.code == "channel-stranded"] == [
-        "k.v1.0.0, k.v1.1.0: no way of replaces leads there from k.v1.2.0; let an entry replace or skip it"
+        "the head k.v1.2.0 does not reach k.v1.0.0, k.v1.1.0 by replaces. Let an entry replace or skip each of them"
     ]
 
 
@@ -554,7 +555,7 @@ def test_a_circle_is_told_from_where_it_is_entered():
     blobs = good()
     entry(0, replaces="k.v1.1.0")(blobs)
 
-    assert found(blobs)[0].text.startswith("k.v1.1.0 -> k.v1.0.0 -> k.v1.1.0: ")
+    assert found(blobs)[0].text.startswith("k.v1.1.0 -> k.v1.0.0 -> k.v1.1.0 replace each other in a cycle. ")
 
 
 def test_texts_name_what_is_meant():
@@ -564,8 +565,8 @@ def test_texts_name_what_is_meant():
     (finding,) = found(blobs)
 
     assert str(finding) == (
-        "catalog.yaml: olm.channel/k/stable: entries: k.v1.1.0, k.v1.2.0 are replaced by none: "
-        "let one of them replace or skip the others"
+        "catalog.yaml: olm.channel/k/stable: entries: no entry replaces or skips k.v1.1.0, k.v1.2.0. "
+        "Let one of them replace or skip the others"
     )
 
 
@@ -600,5 +601,7 @@ def test_what_is_no_catalog_is_said(tmp_path, text, told):
 
 
 def test_what_is_not_there_is_said(tmp_path):
-    with pytest.raises(ConfigError, match=r"file or folder .*/no.yaml does not exist; `ctrl catalog BUNDLE"):
+    with pytest.raises(
+        ConfigError, match=r"file or folder .*/no.yaml does not exist\. Create a catalog with `ctrl catalog BUNDLE"
+    ):
         read_catalog(tmp_path / "no.yaml")

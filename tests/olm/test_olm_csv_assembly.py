@@ -298,8 +298,8 @@ def test_a_project_may_do_what_it_needs_where_it_watches(project, namespaced):
     assert ((account, "carts") in in_cluster) is not namespaced
     # Secrets and webhook configurations were for a certificate of its own.
     assert not {name for _, name in in_namespace | in_cluster} & {"secrets", "customresourcedefinitions"}
-    assert any("AllNamespaces is the one supported install mode" in each for each in warnings) is namespaced
-    assert any("webhook mpod-v1.kb.io leaves out the operator's namespace" in each for each in warnings)
+    assert any("AllNamespaces is the only supported install mode" in each for each in warnings) is namespaced
+    assert any("webhook mpod-v1.kb.io excludes the operator's namespace" in each for each in warnings)
 
 
 def test_a_projects_kinds_are_told_by_their_classes_and_samples(project):
@@ -394,8 +394,8 @@ def test_what_no_bundle_can_hold_is_left_out_with_one_warning_each():
 
     assert [told(each) for each in found.others] == ["ConfigMap/c"]
     assert warnings == [
-        "StatefulSet/cache (apps/v1) is of a kind that no bundle can hold; it is left out",
-        "Strange/one (y.io/v1) is of a kind that no bundle can hold; it is left out",
+        "StatefulSet/cache (apps/v1) is left out, because a bundle cannot have this kind",
+        "Strange/one (y.io/v1) is left out, because a bundle cannot have this kind",
     ]
 
 

@@ -152,7 +152,9 @@ def test_a_kind_the_base_describes_and_nobody_defines_is_left_out_with_a_warning
     said = [{"name": "gones.x.io", "version": "v1", "kind": "Gone"}]
 
     assert owned(definition("Apple"), said=said, warn=warnings.append)[0]["kind"] == "Apple"
-    assert warnings == ["the base describes Gone v1 (gones.x.io), which no definition serves; it is left out"]
+    assert warnings == [
+        "the base describes Gone v1 (gones.x.io), but no CRD serves it, so it is left out. Remove it from the base"
+    ]
 
 
 def test_without_a_class_the_schema_tells():

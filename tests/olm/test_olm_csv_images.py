@@ -56,7 +56,7 @@ def test_an_image_with_two_names_has_none():
     found = related_images([entry(named(A="a:1", B="a:1", C="c:1"))], [], warnings.append)
 
     assert found == [{"name": "", "image": "a:1"}, {"name": "c", "image": "c:1"}]
-    assert warnings == ["the image a:1 has several names (a, b); its related image has none"]
+    assert warnings == ["the image a:1 has several names (a, b), so its related image has no name"]
 
 
 RELATED = [{"name": "db", "image": "db:1"}]

@@ -123,14 +123,14 @@ def test_a_role_whose_rules_nobody_knows_here_stays_with_a_warning(warnings, doc
     assert (permissions, of_cluster) == ([entry()], [])
     assert left == [told(each) for each in documents]
     assert len(warnings) == 1
-    assert "write the rules into a role of your own" in warnings[0]
+    assert "Write the rules into your own role" in warnings[0]
 
 
 def test_an_extra_account_that_is_granted_nothing_is_a_warning(warnings):
     permissions, _, left = grant(warnings, account("backup"), extra=["backup", "backpu"])
 
     assert (permissions, left) == ([entry()], ["ServiceAccount/backup"])
-    assert [each.partition(" has no role")[0] for each in warnings] == [
+    assert [each.partition(" gets no permissions")[0] for each in warnings] == [
         "the ServiceAccount backpu",
         "the ServiceAccount backup",
     ]

@@ -129,7 +129,7 @@ def test_a_webhook_nobody_answers_is_refused(warnings):
         ({"matchConditions": [{"name": "a", "expression": "true"}]}, "has matchConditions"),
         ({"namespaceSelector": {"matchLabels": {"a": "b"}}}, "has a namespaceSelector, which is left out"),
         ({"namespaceSelector": OWN | {"matchLabels": {"a": "b"}}}, "has a namespaceSelector, which is left out"),
-        ({"namespaceSelector": OWN}, "when no Pod of the operator is left, none can be made"),
+        ({"namespaceSelector": OWN}, "If no Pod of the operator runs, the webhook blocks new ones"),
     ],
 )
 def test_what_narrows_a_webhook_and_cannot_be_said_is_a_warning(warnings, said, message):
@@ -203,7 +203,7 @@ def test_a_webhook_called_by_url_is_left_out_with_a_warning(warnings):
     found, left = made(warnings, configuration({"name": "m.kb.io", "clientConfig": {"url": "https://x.io"}}))
 
     assert (found, left) == ([], [])
-    assert "webhook m.kb.io is called by URL" in warnings[0]
+    assert "webhook m.kb.io is left out: it is called by URL" in warnings[0]
 
 
 def test_definitions_converted_at_one_path_are_one_webhook(warnings):

@@ -76,17 +76,20 @@ CSV = (
     "kind: ClusterServiceVersion\napiVersion: operators.coreos.com/v1alpha1\nmetadata: {name: a}\nspec: {version: %s}\n"
 )
 UNKNOWN = {
-    "two": ({"a.yaml": CSV % "1.0.0", "b.yaml": CSV % "2.0.0"}, "{}/a.yaml and {}/b.yaml hold ClusterServiceVersions"),
-    "a wrong version": ({"a.yaml": CSV % "one"}, "{}/a.yaml: spec.version 'one' is not a version"),
+    "two": (
+        {"a.yaml": CSV % "1.0.0", "b.yaml": CSV % "2.0.0"},
+        "cannot determine the version of the bundle: {}/a.yaml and {}/b.yaml are ClusterServiceVersions",
+    ),
+    "a wrong version": ({"a.yaml": CSV % "one"}, "{}/a.yaml: spec.version 'one' is not a semantic version"),
     "an empty one": (
         {"a.clusterserviceversion.yaml": ""},
-        "{}/a.clusterserviceversion.yaml holds no ClusterServiceVersion",
+        "cannot determine the version of the bundle: {}/a.clusterserviceversion.yaml has no ClusterServiceVersion",
     ),
     "a broken one": (
         {"a.yaml": "a: b: c"},
-        "{}/a.yaml cannot be read (line 1: mapping values are not allowed in this context)",
+        "cannot determine the version of the bundle: cannot read {}/a.yaml (line 1: mapping values are not allowed in this context)",
     ),
-    "none": ({"a.yaml": "kind: Service"}, "the bundle has no version yet: give one, as in --version 0.1.0"),
+    "none": ({"a.yaml": "kind: Service"}, "the bundle has no version yet. Set the version, as in --version 0.1.0"),
 }
 
 
@@ -107,9 +110,9 @@ def test_a_version_that_cannot_be_told_is_said_with_the_file(tmp_path, files, sa
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "give one, as in --version 0.1.0"),
-        ({"version": "v1.2.3"}, "'v1.2.3' is not a semantic version. Write one without its v: 1.2.3"),
-        ({"version": "1.2"}, "'1.2' is not a semantic version. Write one three numbers, as in 0.1.0"),
+        ({}, "Set the version, as in --version 0.1.0"),
+        ({"version": "v1.2.3"}, "'v1.2.3' is not a semantic version. Write it without v: 1.2.3"),
+        ({"version": "1.2"}, "'1.2' is not a semantic version. Write three numbers, as in 0.1.0"),
         ({"version": ""}, "'' is not a semantic version"),
         ({"version": "1.0.0", "channels": []}, "no channel is set"),
         ({"version": "1.0.0", "channels": ["a b"]}, "the channel 'a b' must be letters, digits"),

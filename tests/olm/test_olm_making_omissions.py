@@ -31,9 +31,9 @@ def test_certificates_their_volumes_and_what_names_them_are_told():
     ]
 
     assert omitted(objects, csv_with(after)) == (
-        "cert-manager is not needed, as the Operator Lifecycle Manager makes the webhooks' certificate; "
-        "left out: Certificate/serving, Issuer/own, the volume certs of Deployment/shop; "
-        "changed: --cert=/a is --cert=, the variable CERT"
+        "the Operator Lifecycle Manager creates the certificate of the webhooks, so cert-manager is not needed. "
+        "Left out: Certificate/serving, Issuer/own, the volume certs of Deployment/shop. "
+        "Changed: --cert=/a is now --cert=, the variable CERT"
     )
 
 

@@ -31,7 +31,7 @@ GOOD = {
 def lines_of(csv: dict) -> list[str]:
     scaffold = {"spec": {"description": "What shop does.", "links": [{"name": "shop", "url": "https://shop.x.io"}]}}
     return [
-        line.removeprefix("base.yaml: ").partition(":")[0]
+        line.removeprefix("base.yaml: ").partition(". ")[0]
         for line in unsaid(csv, origin="base.yaml", scaffold=scaffold)
     ]
 
@@ -61,11 +61,11 @@ def test_an_annotation_that_is_missing_is_named(name):
         ("icon", [{"base64data": "", "mediatype": ""}], "missing"),
         ("installModes", [{"type": "AllNamespaces", "supported": False}], "missing"),
         ("provider", {"name": ""}, "missing"),
-        ("provider", {"name": "Provider Name"}, "the scaffold's"),
-        ("maintainers", [{"name": "Ada", "email": "your@email.com"}], "the scaffold's"),
-        ("maintainers", [{"name": "Maintainer Name", "email": "a@x.io"}], "the scaffold's"),
-        ("description", "What shop does.", "the scaffold's"),
-        ("links", [{"name": "shop", "url": "https://shop.x.io"}], "the scaffold's"),
+        ("provider", {"name": "Provider Name"}, "the scaffold's placeholder"),
+        ("maintainers", [{"name": "Ada", "email": "your@email.com"}], "the scaffold's placeholder"),
+        ("maintainers", [{"name": "Maintainer Name", "email": "a@x.io"}], "the scaffold's placeholder"),
+        ("description", "What shop does.", "the scaffold's placeholder"),
+        ("links", [{"name": "shop", "url": "https://shop.x.io"}], "the scaffold's placeholder"),
     ],
 )
 def test_what_says_nothing_is_named(name, value, said):
@@ -77,8 +77,8 @@ def test_a_container_without_an_image_is_named():
     spec = {**GOOD["spec"], "install": {"spec": {"deployments": [{"name": "shop", "spec": pod}]}}}
 
     assert list(unsaid({**GOOD, "spec": spec}, origin="base.yaml")) == [
-        "the container manager has no image: name one in its Deployment",
-        "the container proxy has no image: name one in its Deployment",
+        "the container manager has no image. Set one in its Deployment",
+        "the container proxy has no image. Set one in its Deployment",
     ]
 
 
@@ -93,7 +93,7 @@ def test_an_image_that_can_change_is_named(image, count):
     found = list(unsaid({**GOOD, "spec": spec}, origin="base.yaml"))
 
     assert len(found) == count
-    assert all(f"the image {image} can be another one tomorrow" in line for line in found)
+    assert all(f"the content of the image {image} can change" in line for line in found)
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_install_modes_that_do_not_fit_the_permissions_are_named(modes, is_names
     told = list(unsaid({**GOOD, "spec": spec}, origin="base.yaml", is_namespaced=is_namespaced))
 
     assert len(told) == count
-    assert all(line.startswith("base.yaml: spec.installModes: the project ") for line in told)
+    assert all(line.startswith("base.yaml: spec.installModes ") and ", but the project " in line for line in told)

@@ -449,7 +449,9 @@ def test_a_redirect_to_what_is_not_safe_is_refused(registry, environ, place):
 def test_a_circle_of_redirects_ends(registry, environ):
     registry.answer = lambda asked: Reply(302, b"", {"Location": asked.path})
 
-    assert f"{registry.host} answers 302 (Found) for shop: is it a registry?" in refusal(environ, registry.image())
+    assert f"{registry.host} returned 302 (Found) for shop. Check the name of the registry" in refusal(
+        environ, registry.image()
+    )
 
 
 # What goes wrong
@@ -458,14 +460,14 @@ def test_a_circle_of_redirects_ends(registry, environ):
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(404, error_body("MANIFEST_UNKNOWN")), "{host} has no tag v1 of shop: push the image first, or name another tag"),
-        (Reply(404, error_body("NAME_UNKNOWN")), "{host} has no shop: push the image first, or correct its name"),
-        (Reply(404, b"<html>"), "{host} answers 404 (Not Found) for shop: is it a registry? Check the name"),
-        (Reply(404, b'{"errors": ["x"]}'), "{host} answers 404 (Not Found) for shop: is it a registry? Check the name"),
-        (Reply(429), "{host} wants fewer requests (429 (Too Many Requests)): wait a while, or log in"),
-        (Reply(500), "{host} answers 500 (Internal Server Error): try again later, or give the digests in a file"),
-        (Reply(599), "{host} answers 599: try again later, or give the digests in a file"),
-        (Reply(418), "{host} answers 418 (I'm a Teapot) for shop: is it a registry? Check the name"),
+        (Reply(404, error_body("MANIFEST_UNKNOWN")), "{host} has no tag v1 of shop. Push the image first, or use another tag"),
+        (Reply(404, error_body("NAME_UNKNOWN")), "{host} has no repository shop. Push the image first, or correct its name"),
+        (Reply(404, b"<html>"), "{host} returned 404 (Not Found) for shop. Check the name of the registry"),
+        (Reply(404, b'{"errors": ["x"]}'), "{host} returned 404 (Not Found) for shop. Check the name of the registry"),
+        (Reply(429), "{host} returned 429 (Too Many Requests). Retry later, or log in"),
+        (Reply(500), "{host} returned 500 (Internal Server Error). Retry later, or pass the digest as an option"),
+        (Reply(599), "{host} returned 599. Retry later, or pass the digest as an option"),
+        (Reply(418), "{host} returned 418 (I'm a Teapot) for shop. Check the name of the registry"),
         (Reply(200, b"<html>"), "the response of {host} is not an image manifest. Check the registry"),
         (Reply(200, b"[]"), "the response of {host} is not an image manifest. Check the registry"),
         (Reply(200, b'{"schemaVersion": 2}' + b" " * 4 * 1024 * 1024), "the response of {host} is not an image manifest. Check the registry"),
@@ -492,8 +494,8 @@ def test_without_a_login_that_is_wanted_the_places_for_one_are_named(registry, e
     guard(registry)
 
     assert refusal(environ, registry.image()) == (
-        f"{registry.image()}: {registry.host} requires a login for shop, and "
-        f"{tmp_path}/.docker/config.json has none: `docker login {registry.host}`, or correct the name"
+        f"{registry.image()}: {registry.host} requires a login for shop, but "
+        f"{tmp_path}/.docker/config.json has none. Run `docker login {registry.host}`, or correct the name"
     )
 
 
@@ -512,7 +514,7 @@ def test_a_login_that_is_refused_is_named_by_its_file(registry, environ, log_in,
     path = log_in(registry.host, {"auth": base64.b64encode(b"ann:wrong").decode()})
 
     assert refusal(environ, registry.image()) == (
-        f"{registry.image()}: {registry.host} refuses the login in {path} for shop: log in again, or ask for the right to pull"
+        f"{registry.image()}: {registry.host} rejected the login in {path} for shop. Log in again, or get the permission to pull"
     )
 
 
@@ -533,8 +535,8 @@ def test_a_program_that_keeps_logins_is_named_and_not_run(registry, environ, log
 
     said = refusal(environ, registry.image())
 
-    assert "docker-credential-nowhere, which may hold one, is not run here: put the login as auth into a file" in said
-    assert said.endswith("name that in REGISTRY_AUTH_FILE, or give the digests in a file")
+    assert "but the credential helper docker-credential-nowhere is not run. Write the login as auth to a file" in said
+    assert said.endswith("set REGISTRY_AUTH_FILE to it, or pass the digest as an option")
 
 
 @pytest.mark.parametrize(
@@ -575,8 +577,8 @@ def test_all_images_that_fail_are_named(registry, environ):
 
     said = refusal(environ, *images)
 
-    assert said.startswith(f"{images[1]}: {registry.host} has no tag 1 of a: ")
-    assert said.endswith(f" (no digest either for {images[2]}, {images[3]})")
+    assert said.startswith(f"{images[1]}: {registry.host} has no tag 1 of a. ")
+    assert said.endswith(f". Digests of {images[2]}, {images[3]} are also missing")
 
 
 def test_what_is_no_reference_is_refused_before_anything_is_asked(registry, environ):
@@ -622,7 +624,7 @@ def test_what_is_no_http_is_one_line(environ, said):
 
 def test_a_registry_that_does_not_answer_is_not_waited_for_forever(environ):
     with talking(None) as host:
-        assert f"{host} does not answer within 0.05 s: " in refusal(environ, f"{host}/shop", patience=0.05)
+        assert f"{host} does not respond within 0.05 s. " in refusal(environ, f"{host}/shop", patience=0.05)
 
 
 def test_nobody_listens(environ):
@@ -630,7 +632,7 @@ def test_nobody_listens(environ):
         host = f"127.0.0.1:{server.getsockname()[1]}"
 
     assert refusal(environ, f"{host}/shop:v1") == (
-        f"{host}/shop:v1: {host} cannot be reached (Connection refused): check its name and the network, or give the digests in a file"
+        f"{host}/shop:v1: cannot reach {host}: Connection refused. Check its name and the network, or pass the digest as an option"
     )
 
 
@@ -667,9 +669,7 @@ def test_without_a_network_the_host_is_named(names, environ, image, host, port):
     said = refusal(environ, image)
 
     named = host if port == 443 else f"{host}:{port}"
-    assert said.startswith(
-        f"{image}: {named} cannot be reached (Name or service not known): check its name and the network"
-    )
+    assert said.startswith(f"{image}: cannot reach {named}: Name or service not known. Check its name and the network")
     assert names[1] == [(host, port)]
 
 
@@ -705,8 +705,8 @@ def test_a_registry_elsewhere_is_not_asked_without_tls(names, registry, environ)
 
     said = refusal(environ, f"{host}/shop:v1")
 
-    assert said.startswith(f"{host}/shop:v1: {host} speaks no TLS that is understood (")
-    assert said.endswith("): only registries of this machine are asked without; give the digests in a file")
+    assert said.startswith(f"{host}/shop:v1: cannot connect to {host} with TLS (")
+    assert said.endswith("), which all registries on other machines require. Pass the digest as an option")
     assert registry.asked == []
 
 
@@ -725,7 +725,7 @@ def test_a_login_of_docker_hub_serves_where_it_answers(names, secure, environ, m
     found = Registries(environ).digests_of(["memcached:1.6"])
 
     assert re.match(
-        r"memcached:1.6: docker.io requires a login for library/memcached \(a name without a registry is of docker.io\), and",
+        r"memcached:1.6: docker.io requires a login for library/memcached \(docker.io is the default registry\), but",
         said,
     )
     assert found == {"memcached:1.6": f"memcached@{digest_of(MANIFEST)}"}

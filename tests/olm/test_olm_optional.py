@@ -78,7 +78,7 @@ def test_findings_tell_file_object_and_field(tmp_path: Path) -> None:
 
     assert str(finding) == (
         f"{CSV}: ClusterServiceVersion/kettle.v1.2.0: spec.links[0].url:"
-        " 'kettle' is not a URL: write it in full, with https://"
+        " 'kettle' is not a URL. Write it in full, with https://"
     )
 
 
@@ -143,7 +143,7 @@ def test_a_file_of_categories_that_cannot_be_used_is_named(text: str | None, tmp
 
 @pytest.mark.parametrize("version", ["now", "1.x", "2.0.0", "1"])
 def test_a_version_of_kubernetes_that_is_none_is_refused(version: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"k8s-version is .* write it as 1\.32"):
+    with pytest.raises(ConfigError, match=r"invalid k8s-version .*\. Write a Kubernetes version such as 1\.32"):
         found(BY_NAME["alpha-deprecated-apis"], tmp_path, k8s_version=version)
 
 
@@ -155,7 +155,7 @@ def test_what_replaces_a_removed_api_is_said(tmp_path: Path) -> None:
 
     assert finding.path == "spec.customresourcedefinitions.owned[0].resources[0]"
     assert finding.text == (
-        "HorizontalPodAutoscaler of autoscaling/v2beta2 is not served since Kubernetes 1.26: use autoscaling/v2"
+        "HorizontalPodAutoscaler of autoscaling/v2beta2 is not served since Kubernetes 1.26. Use autoscaling/v2"
     )
 
 
@@ -191,7 +191,7 @@ def test_without_a_file_one_warning_says_that_nothing_is_asked(tmp_path: Path) -
     (finding,) = found(BY_NAME["multiarch"], tmp_path)
 
     assert finding.code == "multiarch-image-unknown"
-    assert "no registry is asked" in finding.text
+    assert "no registry is queried" in finding.text
 
 
 def _all_over(files: Files) -> None:

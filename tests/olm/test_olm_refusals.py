@@ -69,4 +69,4 @@ def test_texts_are_one_line_and_say_what_to_do():
     texts = [text for *_, text in refused_webhooks(webhooks)]
 
     assert len(texts) == 4
-    assert all("\n" not in text and ";" in text for text in texts)
+    assert all("\n" not in text and ". " in text for text in texts)

@@ -70,22 +70,22 @@ FAILURES = [
     (
         "olm-crds-have-validation",
         examples(kettle(spec={**SPEC, "lid": True})),
-        "Kettle/breakfast: spec.lid is not in the schema of kitchen.example.com/v1: it is dropped",
+        "Kettle/breakfast: spec.lid is not in the schema of kitchen.example.com/v1, so it is dropped. Correct or remove it",
     ),
     (
         "olm-crds-have-validation",
         examples(kettle(spec=SPEC, status={"steam": 1})),
-        "Kettle/breakfast: status.steam is not in the schema of kitchen.example.com/v1: it is dropped",
+        "Kettle/breakfast: status.steam is not in the schema of kitchen.example.com/v1, so it is dropped. Correct or remove it",
     ),
     (
         "olm-crds-have-validation",
         remove(CRD),
-        "Kettle/breakfast: no definition in the bundle has Kettle in kitchen.example.com/v1",
+        "Kettle/breakfast: no CRD in the bundle has Kettle in kitchen.example.com/v1. Add the CRD, or remove the example",
     ),
     (
         "olm-crds-have-resources",
         csv(f"{OWNED}.0.resources", []),
-        "kettles.kitchen.example.com v1 has no resources: say what its controller makes",
+        "kettles.kitchen.example.com v1 has no resources. List the kinds that its controller creates",
     ),
     (
         "olm-spec-descriptors",
@@ -100,12 +100,12 @@ FAILURES = [
     (
         "olm-spec-descriptors",
         csv(f"{OWNED}.0.version", "v2"),
-        "Kettle/breakfast: Kettle in kitchen.example.com/v1 is not among the owned kinds",
+        "Kettle/breakfast: Kettle in kitchen.example.com/v1 is not in spec.customresourcedefinitions.owned. Add it there",
     ),
     (
         "olm-spec-descriptors",
         csv(f"{OWNED}.0.name", "kettles.other.example.com"),
-        "Kettle/breakfast: Kettle in kitchen.example.com/v1 is not among the owned kinds",
+        "Kettle/breakfast: Kettle in kitchen.example.com/v1 is not in spec.customresourcedefinitions.owned. Add it there",
     ),
     (
         "olm-status-descriptors",
@@ -156,7 +156,7 @@ def test_an_example_without_a_spec_is_a_suggestion_only(tmp_path):
 
     assert found["basic-check-spec"].state is State.PASS
     assert found["basic-check-spec"].suggestions == (
-        "Kettle/breakfast has no spec: users write the desired state there",
+        "Kettle/breakfast has no spec. Add one for the desired state, unless the kind only holds data",
     )
     assert found["olm-spec-descriptors"].state is State.PASS
 
@@ -259,11 +259,11 @@ def test_labels_select_tests_in_the_order_of_the_stages(tmp_path, labels, names)
 
 
 BROKEN = [
-    (remove(SCORECARD), "it is not there; `ctrl bundle` makes it of the Configuration in config/scorecard or"),
+    (remove(SCORECARD), "the scorecard configuration is missing. Add a Configuration to config/scorecard or"),
     (add(SCORECARD, "a: [b"), "line 2: "),
     (put(SCORECARD, "kind", "Config"), ": not a Configuration of scorecard.operatorframework.io/v1alpha3"),
     (put(SCORECARD, "apiVersion", "v1"), ": not a Configuration of scorecard.operatorframework.io/v1alpha3"),
-    (put(SCORECARD, "stages", []), "its stages have no tests"),
+    (put(SCORECARD, "stages", []), "the stages have no tests. Add one"),
     (put(SCORECARD, "stages", 3), "stages"),
     (drop(SCORECARD, "stages.0.tests.1.entrypoint"), "test 2 has no entrypoint. Set the command of the test"),
 ]

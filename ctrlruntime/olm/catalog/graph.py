@@ -1,7 +1,7 @@
 """The upgrade graph of a channel: which bundle is its head, and which are reached from there.
 
-An entry is replaced by one edge, its `replaces`, and skipped by any number. Who skips a bundle goes past it: it can be upgraded from, but is
-installed no more, so the chain of `replaces` need not reach it. The last of the chain may replace a bundle that is not in the channel.
+An entry replaces one other entry (`replaces`), and skips any number of entries (`skips`). A skipped bundle can be upgraded, but is no longer
+installed, so the chain of `replaces` need not reach it. The last entry of the chain may replace a bundle that is not in the channel.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def heads(entries: Entries) -> list[str]:
 
 
 def chain(entries: Entries, start: str) -> Iterator[str]:
-    """Yield the entries that follow from one by `replaces`, that one first, as far as something new comes.
+    """Yield an entry, and the entries that it reaches by `replaces`, each once.
 
-    A skipped release ends it: no upgrade goes through it.
+    A skipped release ends the chain: no upgrade goes through it.
     """
     skipped = _skipped(entries)
     seen: set[str] = set()
@@ -49,9 +49,9 @@ def chain(entries: Entries, start: str) -> Iterator[str]:
 
 
 def cycle(entries: Entries, start: str) -> list[str]:
-    """Return the circle that `replaces` leads to from an entry, from the first name that comes again to that name; empty without one.
+    """Return the cycle of `replaces` that an entry reaches, from the first repeated name to the same name; empty without one.
 
-    It is searched as far as `chain` goes: skipped releases may form a circle, because no upgrade goes there.
+    The search ends where `chain` ends: skipped releases may form a cycle, because no upgrade goes there.
     """
     path = list(chain(entries, start))
     again = entries[path[-1]].replaces if path else ""
@@ -59,7 +59,7 @@ def cycle(entries: Entries, start: str) -> list[str]:
 
 
 def stranded(entries: Entries, head: str) -> list[str]:
-    """Return the entries that the head does not lead to, and that none skips, sorted."""
+    """Return the entries that the head does not reach and that no entry skips, sorted."""
     return sorted(entries.keys() - set(chain(entries, head)) - _skipped(entries))
 
 

@@ -1,4 +1,4 @@
-"""The properties of a bundle in a catalog: what it is, what it brings, what it needs, and what a console shows of it."""
+"""The properties of a bundle in a catalog: its package, its kinds, its requirements, and the fields that consoles show."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _SHOWN: Final = {
     "nativeAPIs": "nativeAPIs",
     "provider": "provider",
 }
-"""What a catalog keeps of a ClusterServiceVersion, by the name it has there."""
+"""The fields of a ClusterServiceVersion in a catalog, with their names there."""
 
 
 def properties(bundle: Bundle, csv: ClusterServiceVersion) -> list[Document]:
-    """Return the properties, each once, sorted by type and value. Raises: ConfigError for what cannot be one."""
+    """Return the properties, each once, sorted by type and value. Raises: ConfigError for an invalid one."""
     own = {"packageName": bundle.package, "version": csv.spec.version}
     own |= {"release": csv.spec.release} if csv.spec.release else {}
     found = [
@@ -66,7 +66,7 @@ def _kinds(spec: ClusterServiceVersionSpec) -> Iterator[Document]:
 
 
 def _dependencies(bundle: Bundle) -> Iterator[Document]:
-    """Yield what the bundle says it depends on: in a catalog what is required has other names."""
+    """Yield the dependencies of the bundle: their types have other names in a catalog."""
     for each in bundle.dependencies:
         word, value = _pair(each, bundle, bundle.dependencies_file)
         match word:
@@ -80,7 +80,7 @@ def _dependencies(bundle: Bundle) -> Iterator[Document]:
 
 
 def _others(bundle: Bundle, csv: ClusterServiceVersion) -> Iterator[Document]:
-    """Yield what the annotation and the file say, `olm.maxOpenShiftVersion` for one."""
+    """Yield the properties of the annotation and of the file, such as `olm.maxOpenShiftVersion`."""
     text = csv.metadata.annotations.get(_ANNOTATION, "")
     try:
         listed: Any = json.loads(text or "[]")
@@ -98,18 +98,18 @@ def _listed(listed: Any, bundle: Bundle, where: str) -> Iterator[Document]:
         raise ConfigError(f"{bundle.folder}: {where} has no list of properties")
     for each in listed:
         if not isinstance(each, dict) or not isinstance(each.get("type"), str) or each.get("value") is None:
-            raise ConfigError(f"{bundle.folder}: {where}: a property has to have type and value")
+            raise ConfigError(f"{bundle.folder}: {where}: a property must have type and value")
         yield _property(each["type"], each["value"])
 
 
 def _pair(each: Any, bundle: Bundle, where: str) -> tuple[str, Mapping[str, Any]]:
     if isinstance(each, dict) and isinstance(each.get("type"), str) and isinstance(each.get("value"), dict):
         return each["type"], cast("Mapping[str, Any]", each["value"])
-    raise ConfigError(f"{bundle.folder}: {where}: a dependency has to have a type, and a value that is a map")
+    raise ConfigError(f"{bundle.folder}: {where}: a dependency must have a type, and a value that is a map")
 
 
 def _shown(csv: ClusterServiceVersion) -> Document:
-    """What a console shows: a catalog has it in the place of the whole ClusterServiceVersion."""
+    """Return the fields that a console shows: a catalog has them instead of the whole ClusterServiceVersion."""
     spec = csv.spec.to_dict()
     shown = {name: spec[key] for key, name in _SHOWN.items() if spec.get(key)}
     metadata = {"annotations": dict(csv.metadata.annotations), "labels": dict(csv.metadata.labels)}

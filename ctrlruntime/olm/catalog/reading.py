@@ -28,12 +28,12 @@ class Blob:
     document: Mapping[str, Any]
 
     def text(self, field: str) -> str:
-        """Return a field; empty when it is missing or no text."""
+        """Return a field; empty if it is missing or not a string."""
         value = self.document.get(field)
         return value if isinstance(value, str) else ""
 
     def maps(self, field: str) -> list[Mapping[str, Any]]:
-        """Return the maps in a list; what is not a map becomes an empty one, so that places stay."""
+        """Return the maps in a list; another value becomes an empty map, so that places stay."""
         value = self.document.get(field)
         items: list[Any] = value if isinstance(value, list) else []
         return [cast("Mapping[str, Any]", item) if isinstance(item, dict) else {} for item in items]
@@ -48,7 +48,7 @@ class Blob:
 
     @property
     def package(self) -> str:
-        """The package it belongs to; that of a package is itself."""
+        """The name of its package; for a package, its own name."""
         return self.name if self.schema == PACKAGE else self.text("package")
 
     def __str__(self) -> str:
@@ -68,10 +68,12 @@ class Catalog:
 def read_catalog(path: Path) -> Catalog:
     """Return the blobs of a file, or of all YAML and JSON files below a folder.
 
-    Raises: ConfigError for a path that is not there, a file that is neither, or a catalog without a blob.
+    Raises: ConfigError for a path that does not exist, a file that is not YAML or JSON, or a catalog without a blob.
     """
     if not path.exists():
-        raise ConfigError(f"file or folder {path} does not exist; `ctrl catalog BUNDLE... > {path}` writes a catalog")
+        raise ConfigError(
+            f"file or folder {path} does not exist. Create a catalog with `ctrl catalog BUNDLE... > {path}`"
+        )
     files = sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES) if path.is_dir() else [path]
     return blobs_in((str(each), _text(each)) for each in files)
 
@@ -101,7 +103,7 @@ def _trees(text: str, file: str) -> list[Any]:
         try:
             return list(_stream(text))
         except ValueError:
-            pass  # flow style; or it is neither, which is said below
+            pass  # flow style; or it is neither, which is an error below
     return read_documents(text, file)
 
 

@@ -18,11 +18,11 @@ __all__ = ["render"]
 
 
 def render(bundles: Sequence[Bundle], *, image: str = "", default_channel: str = "") -> list[Document]:
-    """Return the blobs of a catalog: for each package itself, its channels by name, its bundles by version.
+    """Return the blobs of a catalog: each package, its channels by name, and its bundles by version.
 
-    `image` is where the bundles' own images are found, with {package}, {version} and {name} for what differs; without one it is
-    IMAGE-bundle:vVERSION, after the image of the operator, with -RELEASE at the end for one that has a release. Raises: ConfigError for
-    bundles that cannot be in a catalog.
+    `image` is the reference of the bundle images, in which {package}, {version} and {name} are replaced. The default is
+    IMAGE-bundle:vVERSION with the image of the operator, and with -RELEASE at the end if the bundle has a release. Raises: ConfigError
+    for bundles that cannot be in a catalog.
     """
     releases = sorted((release_of(each) for each in bundles), key=lambda each: (each.package, each.order, each.name))
     _check_names(releases)
@@ -39,7 +39,7 @@ def render(bundles: Sequence[Bundle], *, image: str = "", default_channel: str =
 
 
 def _check_names(releases: Sequence[Release]) -> None:
-    """Releases are sorted, so that those of one name stand beside each other."""
+    """Raise ConfigError for two releases with the same name. They must be sorted."""
     for one, other in pairwise(releases):
         if (one.package, one.name) == (other.package, other.name):
             raise ConfigError(
@@ -120,12 +120,12 @@ def _image(release: Release, template: str) -> str:
 
 
 def _tag(version: str) -> str:
-    """Return a version as a tag may have it."""
+    """Return a version in the form of a tag."""
     return version.replace("+", "_")
 
 
 def _related(release: Release, image: str) -> Iterator[Document]:
-    """Yield every image an installation needs, by its name in the ClusterServiceVersion; images that stand in no list have none."""
+    """Yield every image that an installation needs, with its name in the ClusterServiceVersion; unlisted images have no name."""
     names = {each.image: each.name for each in release.csv.spec.related_images}
     for each in sorted({*names, *release.images, image}):
         yield {"image": each, "name": names.get(each, "")}
@@ -139,6 +139,6 @@ def _check_images(blobs: Sequence[Document]) -> None:
             continue
         if image in seen:
             raise ConfigError(
-                f"{seen[image]} and {blob['name']} would both be {image}. Use --image with {{name}} in it"
+                f"{seen[image]} and {blob['name']} would both have the image {image}. Use --image with {{name}} in it"
             )
         seen[image] = blob["name"]

@@ -21,7 +21,7 @@ _METADATA: Final = frozenset(("olm.csv.metadata", _OBJECT))
 
 
 def validate(catalog: Catalog) -> list[Finding]:
-    """Return what is wrong with a catalog, errors first, each level in the order of the blobs."""
+    """Return the problems of a catalog, errors first, each level in the order of the blobs."""
     findings = [*_blobs(catalog), *(each for package in _packages(catalog) for each in _package(catalog, package))]
     return sorted(findings, key=lambda finding: finding.level is not Level.ERROR)
 
@@ -31,28 +31,30 @@ def _finding(code: str, blob: Blob, text: str, path: str = "") -> Finding:
 
 
 def _blobs(catalog: Catalog) -> Iterator[Finding]:
-    """What concerns each blob alone, and pairs of them."""
+    """Yield the problems of single blobs, and of pairs."""
     packages = {each.name for each in catalog.of_schema(PACKAGE)}
     seen: Counter[tuple[str, str, str]] = Counter()
     for blob in catalog.blobs:
         if not blob.schema:
             yield _finding(
-                "blob-without-schema", blob, "a document of a catalog has to have a schema, such as olm.package"
+                "blob-without-schema", blob, "a document of a catalog must have a schema, such as olm.package"
             )
             continue
         if blob.schema not in _SCHEMAS:
-            yield _finding("schema-unknown", blob, f"OLM does not read this schema; it reads {', '.join(_SCHEMAS)}")
+            yield _finding("schema-unknown", blob, f"OLM does not read this schema. Use one of {', '.join(_SCHEMAS)}")
             continue
         if not blob.name and blob.schema != DEPRECATIONS:
-            yield _finding("blob-without-name", blob, f"give the {blob.schema} its name", "name")
+            yield _finding("blob-without-name", blob, f"is missing. Set the name of the {blob.schema}", "name")
             continue
         if blob.package not in packages:
-            named = repr(blob.package) if blob.package else "without a name"
-            yield _finding("package-missing", blob, f"the {PACKAGE} {named} is missing", "package")
+            text = (
+                f"the {PACKAGE} {blob.package!r} is missing. Add it" if blob.package else "is missing. Set the package"
+            )
+            yield _finding("package-missing", blob, text, "package")
         key = (blob.schema, blob.package, blob.name)
         seen[key] += 1
         if seen[key] == 2:
-            yield _finding("blob-duplicate", blob, "it is in the catalog already: keep one of the two")
+            yield _finding("blob-duplicate", blob, "is already in the catalog. Keep one of the two")
 
 
 def _packages(catalog: Catalog) -> list[Blob]:
@@ -72,7 +74,9 @@ def _package(catalog: Catalog, package: Blob) -> Iterator[Finding]:
     listed = [entry.get("name") for channel in channels for entry in channel.maps("entries")]
     for name, blob in bundles.items():
         if name not in listed:
-            yield _finding("bundle-without-channel", blob, "no channel has an entry for it, so it cannot be installed")
+            yield _finding(
+                "bundle-without-channel", blob, "no channel has an entry for it, so it cannot be installed. Add one"
+            )
     for blob in catalog.of_schema(DEPRECATIONS, package.name):
         yield from _deprecations(blob, {each.name for each in channels}, bundles.keys())
 
@@ -80,19 +84,29 @@ def _package(catalog: Catalog, package: Blob) -> Iterator[Finding]:
 def _default_channel(package: Blob, channels: Sequence[Blob]) -> Iterator[Finding]:
     default, names = package.text("defaultChannel"), [each.name for each in channels]
     if not default:
-        yield _finding("default-channel-missing", package, "name the channel of those who name none", "defaultChannel")
+        yield _finding(
+            "default-channel-missing",
+            package,
+            "is missing. Set the channel for users who do not choose one",
+            "defaultChannel",
+        )
     elif default not in names:
-        there = f"the channels are {', '.join(names)}" if names else "the package has no channel"
-        yield _finding("default-channel-unknown", package, f"{default} does not exist: {there}", "defaultChannel")
+        there = f"Use one of {', '.join(names)}" if names else "Add it"
+        yield _finding(
+            "default-channel-unknown", package, f"the channel {default} does not exist. {there}", "defaultChannel"
+        )
     if not channels:
-        yield _finding("package-without-channels", package, f"it needs an {CHANNEL} to be installed from")
+        yield _finding("package-without-channels", package, f"has no {CHANNEL}, so it cannot be installed. Add one")
 
 
 def _bundle(bundle: Blob) -> Iterator[Finding]:
     items = bundle.maps("properties")
     if not bundle.text("image") and not any(item.get("type") == _OBJECT for item in items):
         yield _finding(
-            "bundle-without-image", bundle, f"say where its image is, or add its objects as {_OBJECT}", "image"
+            "bundle-without-image",
+            bundle,
+            f"is missing. Set the image of the bundle, or add its objects as {_OBJECT}",
+            "image",
         )
     for index, item in enumerate(items):
         yield from _property(bundle, item, f"properties[{index}]")
@@ -100,7 +114,7 @@ def _bundle(bundle: Blob) -> Iterator[Finding]:
     if packages != [bundle.package]:
         named = ", ".join(map(str, packages)) or "none"
         yield _finding(
-            "bundle-package-property", bundle, f"needs one property {PACKAGE} with packageName {bundle.package}: {named} is there", "properties"
+            "bundle-package-property", bundle, f"expected one property {PACKAGE} with packageName {bundle.package}, got {named}", "properties"
         )  # fmt: skip
     elif _version(bundle) is None:
         found = _values(bundle, PACKAGE)[0].get("version")
@@ -117,17 +131,21 @@ def _released(bundle: Blob) -> Iterator[Finding]:
         return
     expected = name_for(bundle.package, version, str(release))
     if not is_release(release):
-        yield _finding("version-invalid", bundle, f"the release {release!r} is not like 1 or 2.rc-1", "properties")
+        yield _finding(
+            "version-invalid", bundle, f"the release {release!r} is invalid. Write it like 1 or 2.rc-1", "properties"
+        )
     elif "+" in version:
-        yield _finding("version-invalid", bundle, f"{version} has build metadata and a release", "properties")
+        yield _finding(
+            "version-invalid", bundle, f"{version} has build metadata and a release. Remove one of them", "properties"
+        )
     elif bundle.name != expected:
-        yield _finding("release-name", bundle, f"it has the release {release}; name it {expected}", "name")
+        yield _finding("release-name", bundle, f"the bundle has the release {release}. Rename it to {expected}", "name")
 
 
 def _property(bundle: Blob, item: Mapping[str, Any], path: str) -> Iterator[Finding]:
     word, value = item.get("type"), item.get("value")
     if not isinstance(word, str) or not word or value is None:
-        yield _finding("property-invalid", bundle, "a property has to have type and value", path)
+        yield _finding("property-invalid", bundle, "a property must have type and value", path)
     elif word == "olm.package.required":
         given = cast("Mapping[str, Any]", value).get("versionRange") if isinstance(value, dict) else None
         if not isinstance(given, str) or parse_range(given) is None:
@@ -135,7 +153,7 @@ def _property(bundle: Blob, item: Mapping[str, Any], path: str) -> Iterator[Find
 
 
 def _values(bundle: Blob, type: str) -> list[Mapping[str, Any]]:
-    """The values of the properties of a type that are maps."""
+    """Return the values of the properties of a type that are maps."""
     values = (item.get("value") for item in bundle.maps("properties") if item.get("type") == type)
     return [cast("Mapping[str, Any]", value) for value in values if isinstance(value, dict)]
 
@@ -160,7 +178,7 @@ def _same_versions(bundles: Mapping[str, Blob], versions: Mapping[str, Order]) -
     for name, order in versions.items():
         version = str(order[0])  # build metadata tells versions apart, too, though it orders none
         if (before := first.setdefault((version, order), name)) != name:
-            yield _finding("version-duplicate", bundles[name], f"{before} has the version {version}, too")
+            yield _finding("version-duplicate", bundles[name], f"{before} has the same version {version}")
 
 
 def _channel(channel: Blob, bundles: Container[str], versions: Mapping[str, Order]) -> Iterator[Finding]:
@@ -169,21 +187,31 @@ def _channel(channel: Blob, bundles: Container[str], versions: Mapping[str, Orde
         path = f"entries[{index}]"
         entry = _entry(item)
         if entry is None:
-            yield _finding("entry-invalid", channel, "an entry has to have a name, and skips names only", path)
+            yield _finding(
+                "entry-invalid",
+                channel,
+                "an entry must have a name. Write replaces and skipRange as strings, and skips as a list of strings",
+                path,
+            )
             continue
         if entry.name in entries:
-            yield _finding("entry-duplicate", channel, f"{entry.name} has an entry already", path)
+            yield _finding("entry-duplicate", channel, f"{entry.name} already has an entry. Keep one of them", path)
             continue
         entries[entry.name] = entry
         if entry.name not in bundles:
-            yield _finding("entry-without-bundle", channel, f"the package has no {BUNDLE} {entry.name}", path)
+            yield _finding(
+                "entry-without-bundle",
+                channel,
+                f"the package has no {BUNDLE} {entry.name}. Add it, or remove the entry",
+                path,
+            )
         if entry.skip_range and parse_range(entry.skip_range) is None:
             text = f"{entry.skip_range!r} is not a range such as >=1.0.0 <2.0.0"
             yield _finding("range-invalid", channel, text, f"{path}.skipRange")
     if entries:
         yield from _graph(channel, entries, versions)
     elif not channel.maps("entries"):
-        yield _finding("channel-empty", channel, "it needs an entry for each of its bundles", "entries")
+        yield _finding("channel-empty", channel, "is empty. Add an entry for each bundle", "entries")
 
 
 def _entry(item: Mapping[str, Any]) -> Entry | None:
@@ -198,7 +226,9 @@ def _entry(item: Mapping[str, Any]) -> Entry | None:
 def _graph(channel: Blob, entries: Mapping[str, Entry], versions: Mapping[str, Order]) -> Iterator[Finding]:
     found = heads(entries)
     if len(found) == 1 and (circle := cycle(entries, found[0])):
-        text = f"{' -> '.join(circle)}: nothing of it is the oldest; let one of them replace nothing, or one before it"
+        text = (
+            f"{' -> '.join(circle)} replace each other in a cycle. Remove one `replaces`, or set it to an older bundle"
+        )
         yield _finding("channel-cycle", channel, text, "entries")
         return
     for entry in entries.values():
@@ -210,10 +240,10 @@ def _graph(channel: Blob, entries: Mapping[str, Entry], versions: Mapping[str, O
     if not found:
         yield _finding("channel-without-head", channel, "each entry is replaced or skipped by another one", "entries")
     elif len(found) > 1:
-        text = f"{', '.join(found)} are replaced by none: let one of them replace or skip the others"
+        text = f"no entry replaces or skips {', '.join(found)}. Let one of them replace or skip the others"
         yield _finding("channel-several-heads", channel, text, "entries")
     elif lost := stranded(entries, found[0]):
-        text = f"{', '.join(lost)}: no way of replaces leads there from {found[0]}; let an entry replace or skip it"
+        text = f"the head {found[0]} does not reach {', '.join(lost)} by replaces. Let an entry replace or skip each of them"
         yield _finding("channel-stranded", channel, text, "entries")
 
 
@@ -224,7 +254,8 @@ def _deprecations(blob: Blob, channels: Container[str], bundles: Container[str])
         named: Mapping[str, Any] = cast("Mapping[str, Any]", reference) if isinstance(reference, dict) else {}
         schema, name = str(named.get("schema") or ""), str(named.get("name") or "")
         if not item.get("message"):
-            yield _finding("deprecation-invalid", blob, "say in message what to do instead", path)
+            yield _finding("deprecation-invalid", blob, "message is missing. Describe in it what to do instead", path)
         elif name not in known.get(schema, ()):
-            what = f"{schema} {name}".strip() or "nothing"
-            yield _finding("deprecation-invalid", blob, f"it is of {what}, which the package does not have", path)
+            what = f"{schema} {name}".strip()
+            text = f"the package has no {what}. Correct the reference" if what else "the reference is missing"
+            yield _finding("deprecation-invalid", blob, text, path)

@@ -1,4 +1,4 @@
-"""One ClusterServiceVersion out of a base that a person wrote, the objects of a project, and its classes."""
+"""One ClusterServiceVersion from the base, which the user edits, the objects of a project, and its classes."""
 
 from ctrlruntime.olm.csv.assembly import Assembled, Sources, assemble
 

@@ -1,4 +1,4 @@
-"""The assembly of a ClusterServiceVersion: what goes into it, and what stays in separate files."""
+"""The assembly of a ClusterServiceVersion: its parts, and the objects that stay in separate files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_LISTS: Final = ("apiservicedefinitions", "customresourcedefinitions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What a ClusterServiceVersion is made from."""
+    """The sources of a ClusterServiceVersion."""
 
     package: str
     """The name of the package in catalogs: a DNS label."""
@@ -44,13 +44,13 @@ class Sources:
     """A semantic version, without a leading v."""
 
     base: Document
-    """The base a person wrote; what it says is kept where nothing follows from the rest."""
+    """The base, which the user edits. Its values are kept, unless they follow from the other sources."""
 
     objects: Sequence[Mapping[str, Any]]
     """All objects of the project as kustomize renders them, without the base: with their final names and namespaces."""
 
     kinds: Sequence[type[Object]] = ()
-    """The project's kinds: names for people, descriptors."""
+    """The project's kinds, with display names and descriptors."""
 
     owns: Mapping[GroupVersionKind, Sequence[GroupVersionKind]] = field(
         default_factory=dict[GroupVersionKind, Sequence[GroupVersionKind]]
@@ -67,13 +67,13 @@ class Assembled:
 
     csv: Document
     others: Sequence[Document]
-    """The objects that stay files, definitions first, without namespaces."""
+    """The objects that stay files, CRDs first, without namespaces."""
 
 
 def assemble(sources: Sources, *, warn: Warn = warn) -> Assembled:
-    """Return the ClusterServiceVersion and the separate files; the same sources give the same.
+    """Return the ClusterServiceVersion and the separate files; the same sources give the same result.
 
-    `warn` takes the text of each warning. Raises: GenerateError, of one line, for what cannot become a bundle.
+    `warn` takes the text of each warning. Raises: GenerateError, in one line, for sources that cannot become a bundle.
     """
     base = copy.deepcopy(sources.base)
     objects = Objects(sources.objects)
@@ -109,14 +109,14 @@ def assemble(sources: Sources, *, warn: Warn = warn) -> Assembled:
 
 
 def _with_said(found: Sequence[Document], said: Sequence[Document]) -> list[Document]:
-    """Return the webhooks of the objects, and those the base alone has."""
+    """Return the webhooks of the objects, and those that only the base has."""
     known = {(each["type"], each["generateName"]) for each in found}
     kept = [each for each in said if (each.get("type"), each.get("generateName")) not in known]
     return sorted([*found, *kept], key=lambda each: (str(each.get("generateName")), str(each.get("type"))))
 
 
 def _serving(spec: Document, webhook_entries: Sequence[Document]) -> set[str]:
-    """Return the names of the Deployments that answer the API server."""
+    """Return the names of the Deployments that serve requests of the API server."""
     services = mapping(spec.get("apiservicedefinitions"))
     return {str(each.get("deploymentName")) for each in (*webhook_entries, *maps(services.get("owned")))}
 
@@ -167,18 +167,18 @@ def _release(base: Document) -> str:
 
 
 def _without_empty(tree: Mapping[str, Any]) -> Document:
-    """Leave out what says nothing. Empty texts stay: they are a person's to fill, and checks tell of them."""
+    """Remove empty values. Empty strings stay: users fill them, and checks report them."""
     pruned = {word: _without_empty(mapping(value)) if word in _OF_LISTS else value for word, value in tree.items()}
     return {word: value for word, value in pruned.items() if value not in (None, {}, [])}
 
 
 def _warn_of_modes(spec: Mapping[str, Any], warn: Warn) -> None:
-    """Tell of install modes that a conversion does not allow: definitions belong to the whole cluster."""
+    """Warn of install modes that a conversion does not allow: CRDs belong to the whole cluster."""
     if not any(each.get("type") == CONVERSION for each in spec["webhookdefinitions"]):
         return
     supported = {str(each.get("type")) for each in maps(spec.get("installModes")) if each.get("supported")}
     if supported != {"AllNamespaces"}:
         warn(
-            "a conversion webhook is installed only where AllNamespaces is the one supported install mode: set it in the base, "
-            "spec.installModes"
+            "OLM installs a conversion webhook only if AllNamespaces is the only supported install mode. Set spec.installModes in "
+            "the base"
         )

@@ -1,4 +1,4 @@
-"""Owned definitions: how catalogs and consoles present the project's kinds, an entry for each version that is served.
+"""Owned CRDs: how catalogs and consoles present the project's kinds, with an entry for each served version.
 
 Values in the base override others, field by field; descriptors are identified by their paths. Entries of the base keep their places.
 """
@@ -23,7 +23,7 @@ _LISTS = ("specDescriptors", "statusDescriptors", "actionDescriptors")
 
 
 class _Key(NamedTuple):
-    """What tells entries apart."""
+    """The identity of an entry."""
 
     name: str
     version: str
@@ -37,7 +37,7 @@ def owned_definitions(
     owns: Mapping[GroupVersionKind, Sequence[GroupVersionKind]],
     warn: Warn,
 ) -> list[Document]:
-    """Return the entries of the definitions, which stay files. Raises: GenerateError for a hint no console knows."""
+    """Return the entries of the CRDs, which stay files. Raises: GenerateError for an unknown hint."""
     classes = {kind_of(each).gvk: each for each in kinds}
     made: dict[_Key, Document] = {}
     orders: dict[_Key, float] = {}
@@ -48,14 +48,16 @@ def owned_definitions(
         orders[key] = float("inf") if olm is None or olm.order is None else olm.order
     before: dict[_Key, Mapping[str, Any]] = {_key(each): each for each in said}
     for key in sorted(before.keys() - made.keys()):
-        warn(f"the base describes {key.kind} {key.version} ({key.name}), which no definition serves; it is left out")
+        warn(
+            f"the base describes {key.kind} {key.version} ({key.name}), but no CRD serves it, so it is left out. Remove it from the base"
+        )
     first = [_merged(before[key], made[key]) for key in before if key in made]
     rest = sorted(made.keys() - before.keys(), key=lambda key: (orders[key], key.name, version_priority(key.version)))
     return [*first, *(made[key] for key in rest)]
 
 
 def _served(objects: Objects) -> Iterator[tuple[_Key, GroupVersionKind, Document]]:
-    """Yield each version of a definition that is served."""
+    """Yield each served version of a CRD."""
     for definition in objects.definitions:
         spec = mapping(definition.get("spec"))
         group, kind = str(spec.get("group")), str(mapping(spec.get("names")).get("kind"))
@@ -94,7 +96,7 @@ def _entry(
 def _owned_by(
     gvk: GroupVersionKind, owns: Mapping[GroupVersionKind, Sequence[GroupVersionKind]]
 ) -> Sequence[GroupVersionKind]:
-    """Return the kinds that come with a kind. Its controller reconciles one version; the objects are the same in all."""
+    """Return the kinds that a kind owns. Its controller reconciles one version; the objects are the same in all."""
     return [owned for each, many in owns.items() if each.group_kind == gvk.group_kind for owned in many]
 
 

@@ -1,4 +1,4 @@
-"""Deployments as the install strategy of a ClusterServiceVersion has them: name, labels, spec."""
+"""Deployments in the form of the install strategy of a ClusterServiceVersion: name, labels, spec."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 
 
 def deployments(objects: Objects) -> list[Document]:
-    """Return the entries of the Deployments, which are taken out. WATCH_NAMESPACE follows the namespaces an OperatorGroup targets.
+    """Remove the Deployments and return their entries. WATCH_NAMESPACE becomes the target namespaces of the OperatorGroup.
 
-    Raises: GenerateError without one: the Operator Lifecycle Manager installs Deployments and no other workloads.
+    Raises: GenerateError without a Deployment: the Operator Lifecycle Manager installs Deployments and no other workloads.
     """
     found = objects.deployments
     if not found:
@@ -38,7 +38,7 @@ def containers_of(deployment: Mapping[str, Any]) -> Iterator[Document]:
 
 
 def manager_of(found: Sequence[Mapping[str, Any]]) -> Document:
-    """Return the operator's container: of the first Deployment the one called manager, the default one for kubectl, or the first."""
+    """Return the operator's container in the first Deployment: the one named manager, kubectl's default one, or the first."""
     first = found[0]
     template = first["spec"].get("template") or {}
     said = ((template.get("metadata") or {}).get("annotations") or {}).get(_DEFAULT_CONTAINER)

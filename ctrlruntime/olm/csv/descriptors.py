@@ -1,8 +1,8 @@
 """Descriptors: how a console shows the fields of spec and status, from the classes.
 
-Each field of spec and status has one, and below them each that holds one value; objects and lists of objects deeper down have one when
-`OLMDescriptor` is set there. Lists of plain values, maps and objects of built-in types (a Container, a LabelSelector) are one value.
-Without a class, the fields of spec and status are those of the definition's schema.
+Each field of spec and status has a descriptor, and so has each nested field with one value. A nested object or list of objects has one
+if `OLMDescriptor` is set on it. Lists of plain values, maps and objects of built-in types (a Container, a LabelSelector) are one value.
+Without a class, the fields of spec and status come from the schema of the CRD.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Described:
 
 
 def descriptors_of(cls: type[Object] | None, version: Mapping[str, Any]) -> Described:
-    """Return the descriptors of a class, or of a version of a definition. Raises: GenerateError for a hint no console knows."""
+    """Return the descriptors of a class, or of a version of a CRD. Raises: GenerateError for an unknown hint."""
     if cls is None:
         return Described(_of_schema(version, "spec"), _of_schema(version, "status"))
     return Described(*(_sorted(_Walk(cls, part).found()) for part in ("spec", "status")))
@@ -54,7 +54,7 @@ def spaced(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """One descriptor on its way into order."""
+    """A descriptor, and its place in the order."""
 
     entry: Document
     order: int | None

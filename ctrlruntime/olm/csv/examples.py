@@ -15,9 +15,9 @@ ANNOTATION: Final = "alm-examples"
 
 
 def examples(objects: Objects) -> str:
-    """Return the objects of defined kinds as a JSON text; empty without any. They are taken out.
+    """Remove the objects of the CRDs' kinds, and return them as JSON; empty without any.
 
-    They have no namespace: a console makes them in the one a person works in.
+    They have no namespace: a console creates them in the current namespace.
     """
     kinds = set(_defined(objects))
     found = [each for each in objects.documents if gvk_of(each) in kinds]

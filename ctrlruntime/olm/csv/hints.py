@@ -1,4 +1,4 @@
-"""Hints: the x-descriptors that consoles know, by short names, and those that follow from a field's type unasked."""
+"""Hints: short names of the x-descriptors of consoles, and the x-descriptors that follow from the type of a field."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OF_TYPE: Final[dict[Any, str]] = {
 
 
 def urns(names: Iterable[str], place: Place) -> list[str]:
-    """Return hints as URNs: `podCount`, `fieldGroup:pods`, `Secret`, or a whole URN. Raises: GenerateError for one no console knows."""
+    """Return hints as URNs: `podCount`, `fieldGroup:pods`, `Secret`, or a whole URN. Raises: GenerateError for an unknown one."""
     return [_urn(name, place) for name in names]
 
 
@@ -106,13 +106,11 @@ def _urn(name: str, place: Place) -> str:
     if name in _PLAIN or (word in _WITH_ARGUMENT and argument):
         return f"{_UI}{name}"
     if word in _WITH_ARGUMENT:
-        raise place.error(f"the hint {word} needs a name: {word}:NAME")
+        raise place.error(f"the hint {word} requires a name. Write {word}:NAME")
     if colon and word in _PLAIN:
-        raise place.error(f"write the hint {word} without {colon}{argument}")
+        raise place.error(f"the hint {word} has no argument. Remove {colon}{argument}")
     known = (*_PLAIN, *_WITH_ARGUMENT, *_ELSEWHERE, *_KINDS)
     by_lower = {each.lower(): each for each in known}
     near = difflib.get_close_matches(word.lower(), by_lower, n=1)
-    advice = (
-        f"; did you mean {by_lower[near[0]]!r}?" if near else f"; it is one of {', '.join(known)}, or a whole urn:…"
-    )
+    advice = f"; did you mean {by_lower[near[0]]!r}?" if near else f". Use one of {', '.join(known)}, or a whole urn:…"
     raise place.error(f"unknown hint {name!r}{advice}")

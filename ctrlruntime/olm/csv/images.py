@@ -1,4 +1,4 @@
-"""Related images: what the operator starts beyond itself, named by variables RELATED_IMAGE_NAME, for clusters that mirror images."""
+"""Related images: images that the operator starts, from variables RELATED_IMAGE_NAME, for clusters that mirror images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ctrlruntime.olm.trees import maps
 __all__ = ["RELATED_IMAGE", "related_images", "with_own_images"]
 
 RELATED_IMAGE: Final = "RELATED_IMAGE_"
-"""What the names of variables begin with that hold the images an operator starts."""
+"""The prefix of variables with the images that an operator starts."""
 
 
 class _Named(NamedTuple):
@@ -24,7 +24,7 @@ class _Named(NamedTuple):
     image: str
 
     def within(self, parts: int) -> str:
-        """The name with so many words before it of where it stands."""
+        """Return the name with the first parts of its place as a prefix."""
         return "-".join((*(self.deployment, self.container)[:parts], self.name))
 
 
@@ -42,7 +42,9 @@ def related_images(
         names[image].append(name)
     for image, several in names.items():
         if len(several) > 1:
-            warn(f"the image {image} has several names ({', '.join(sorted(several))}); its related image has none")
+            warn(
+                f"the image {image} has several names ({', '.join(sorted(several))}), so its related image has no name"
+            )
     made = {image: several[0] if len(several) == 1 else "" for image, several in names.items()}
     entries = [{"name": name, "image": image} for image, name in made.items()]
     kept = [

@@ -1,4 +1,4 @@
-"""The objects of a project in the hands of who makes a ClusterServiceVersion of them: what became a part of it is taken out."""
+"""The objects of a project for a new ClusterServiceVersion: objects that become a part of it are removed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = [
 ]
 
 Key: TypeAlias = tuple[str, str]
-"""A namespace (empty: none, or not said) and a name."""
+"""A namespace (empty: none, or not set) and a name."""
 
 
 class Objects:
-    """Copies of a project's objects; they are the holder's to change."""
+    """Copies of a project's objects, which the owner of this can change."""
 
     def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
-        """Copy the objects. Raises: GenerateError for what has no apiVersion, kind or name."""
+        """Copy the objects. Raises: GenerateError for an object without apiVersion, kind or name."""
         self.documents: list[Document] = [_checked(copy.deepcopy(dict(each))) for each in documents]
 
     def of(self, group: str, *kinds: str) -> list[Document]:
@@ -50,7 +50,7 @@ class Objects:
         return self.of("apiextensions.k8s.io", "CustomResourceDefinition")
 
     def take(self, documents: Iterable[Document]) -> None:
-        """Take objects out: these very ones, not those that are equal."""
+        """Remove objects by identity, not those that are equal."""
         gone = {id(each) for each in documents}
         self.documents = [each for each in self.documents if id(each) not in gone]
 
@@ -82,7 +82,7 @@ def pod_of(deployment: Mapping[str, Any]) -> Document:
 
 
 def told(document: Mapping[str, Any]) -> str:
-    """Return how messages name an object: `Deployment/shop-controller-manager`."""
+    """Return the name of an object in messages: `Deployment/shop-controller-manager`."""
     return f"{document['kind']}/{name_of(document)}"
 
 
@@ -96,7 +96,7 @@ def _checked(document: Document) -> Document:
 
 
 def _refuse_misfit(document: Document) -> None:
-    """Refuse an object of Kubernetes itself that is not what its kind says, so that what reads it can trust its form."""
+    """Raise GenerateError for a built-in object that does not match its kind, so that readers can rely on its form."""
     scheme, gvk = default_scheme(), gvk_of(document)
     if not scheme.knows(gvk):
         return

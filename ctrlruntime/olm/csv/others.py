@@ -1,4 +1,4 @@
-"""The other objects of a bundle: those that are in no part of the ClusterServiceVersion and stay files."""
+"""The other objects of a bundle: those that are not part of the ClusterServiceVersion, and stay files."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["others"]
 
 
 def others(objects: Objects, home: str, warn: Warn) -> list[Document]:
-    """Return them, definitions first, without namespaces: all go into the one that the operator is installed into.
+    """Return them, CRDs first, without namespaces: OLM installs them in the namespace of the operator.
 
-    `home`: the operator's namespace in the tree; what is in another one is warned of.
+    `home`: the operator's namespace in the tree; objects of other namespaces are a warning.
     """
     kept: list[Document] = []
     for each in objects.documents:
         if gvk_of(each).kind not in SUPPORTED:
-            warn(f"{told(each)} ({each['apiVersion']}) is of a kind that no bundle can hold; it is left out")
+            warn(f"{told(each)} ({each['apiVersion']}) is left out, because a bundle cannot have this kind")
             continue
         if home and namespace_of(each) not in {"", home}:
             warn(
-                f"{told(each)} is in the namespace {namespace_of(each)}, and what a bundle holds goes into the one it is installed "
-                f"into: make it there by other means, or do without"
+                f"{told(each)} is in the namespace {namespace_of(each)}, but OLM installs all objects of a bundle in the operator's "
+                f"namespace. Create it there by other means, or remove it"
             )
         each["metadata"].pop("namespace", None)
         kept.append(each)

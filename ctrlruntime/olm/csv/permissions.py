@@ -1,7 +1,7 @@
-"""Permissions: what the roles bound to the operator's ServiceAccounts allow, by account.
+"""The permissions of the operator's ServiceAccounts, by account, from the roles that are bound to them.
 
-The Operator Lifecycle Manager makes the accounts, roles and bindings itself, in the namespace it installs into. Roles that are bound to
-no account here, for people to be given, stay files; so do bindings to roles that are not among the objects, or of other namespaces.
+The Operator Lifecycle Manager creates the accounts, roles and bindings itself, in the namespace of the operator. Roles for users, which are
+bound to no account here, stay files. So do bindings to roles that are not among the objects, and bindings of other namespaces.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 @dataclass(slots=True)
 class Granted:
-    """What each account may do: `{account: rules}`."""
+    """The rules of each account: `{account: rules}`."""
 
     in_namespace: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     in_cluster: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
@@ -41,15 +41,13 @@ class Granted:
 
 
 def granted(objects: Objects, extra_accounts: Sequence[str], warn: Warn) -> Granted:
-    """Return what the accounts of Deployments and the extra ones may do; roles, bindings and accounts that said it are taken out."""
+    """Return the permissions of the accounts of Deployments and the extra ones. Their roles, bindings and accounts are removed."""
     search = _Search(objects, extra_accounts, warn)
     for binding in objects.of(_RBAC, "RoleBinding", "ClusterRoleBinding"):
         search.take_in(binding)
     found = search.result()
     for account in sorted(set(extra_accounts) - found.accounts):
-        warn(
-            f"the ServiceAccount {account} has no role among the objects that is bound to it, so nothing is granted to it"
-        )
+        warn(f"the ServiceAccount {account} gets no permissions, because no role among the objects is bound to it")
     return found
 
 
@@ -67,7 +65,7 @@ class _Search:
         self._granted = Granted()
 
     def take_in(self, binding: Document) -> None:
-        """Add what a binding gives to our accounts. One that gives to others, too, stays for those."""
+        """Add the permissions that a binding grants to our accounts. A binding with other subjects, too, stays for them."""
         subjects = maps(binding.get("subjects"))
         ours = [each for each in subjects if self._is_ours(each, binding)]
         role = self._role(binding)
@@ -88,7 +86,7 @@ class _Search:
             into.setdefault(account, []).extend(role.get("rules") or [])
 
     def result(self) -> Granted:
-        """Take out what is said now, and give each account that runs something an entry: only those of entries are made."""
+        """Remove the objects that are covered, and add an entry for each account of a Deployment: OLM creates only accounts of entries."""
         kept = {id(each) for each in self._kept}
         self._objects.take([*self._gone, *(each for each in self._used if id(each) not in kept)])
         said = self._granted.accounts
@@ -117,7 +115,7 @@ class _Search:
         return self._roles.get((kind, (namespace, name)))
 
     def _can_be_said(self, binding: Document, role: Document) -> bool:
-        # The rules of an aggregated role are put together in the cluster; nobody knows them here.
+        # The cluster puts the rules of an aggregated role together; they are unknown here.
         return not role.get("aggregationRule") and self._is_at_home(binding)
 
     def _is_at_home(self, binding: Document) -> bool:
@@ -126,8 +124,8 @@ class _Search:
     def _warn_of_file(self, binding: Document) -> None:
         reference = mapping(binding.get("roleRef"))
         self._warn(
-            f"{told(binding)} stays a file, for the rules of {reference.get('kind')}/{reference.get('name')} are not known here: it "
-            f"grants them in the namespace {self._namespace or 'it names'} and nowhere else; write the rules into a role of your own"
+            f"{told(binding)} stays a file, because the rules of {reference.get('kind')}/{reference.get('name')} are unknown here. It "
+            f"grants them only in the namespace {self._namespace or 'that it sets'}. Write the rules into your own role"
         )
 
 

@@ -1,8 +1,8 @@
-"""The objects as the Operator Lifecycle Manager wants them, whatever tree they come from: without what it brings itself.
+"""The objects as the Operator Lifecycle Manager needs them, from any tree: without the parts that it provides itself.
 
-That is the webhooks' certificate, which it makes and mounts. So everything of cert-manager goes: its objects, the volumes of Secrets it
-would fill, with their mounts, and what names their folders. What is taken away is found by name, so that it does not matter where in a
-list a person put it.
+It creates and mounts the certificate of the webhooks. So all parts of cert-manager are removed: its objects, the volumes of its Secrets
+with their mounts, and variables and arguments with the folders of the mounts. They are found by name, so their places in a list do not
+matter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Certificates", "profile", "without_strangers"]
 _CERT_MANAGER: Final = "cert-manager.io"
 _FOLDER: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - in the container
 _FOLDERS: Final = (_FOLDER, "/apiserver.local.config/certificates")
-"""Where tls.crt and tls.key (apiservice.crt and apiservice.key) are put into each container of a Deployment that answers the API server."""
+"""The folders of tls.crt and tls.key (apiservice.crt and apiservice.key) in each container of a Deployment that serves the API server."""
 
 _OWN_CERTIFICATE: Final = (
     "WEBHOOK_DEFINITIONS",
@@ -46,7 +46,7 @@ class Certificates:
 
     @classmethod
     def of(cls, objects: Objects) -> Certificates:
-        """Find them by the Certificates; one for webhooks is for the host of a Service that a webhook names."""
+        """Find them by the Certificates. One is for webhooks if its host is that of a Service of a webhook."""
         hosts = tuple(f"{name}.{namespace}." for namespace, name in _webhook_services(objects))
         found: dict[Key, bool] = {}
         for each in objects.of(_CERT_MANAGER, "Certificate"):
@@ -57,12 +57,12 @@ class Certificates:
 
 
 def without_strangers(objects: Objects) -> None:
-    """Take out what no bundle has as a file: Namespaces, and what is written apart."""
+    """Remove the objects that are not files of a bundle: Namespaces, and those that are written separately."""
     objects.take(each for group, kind in _MADE_BY_BUNDLES for each in objects.of(group, kind))
 
 
 def profile(objects: Objects, certificates: Certificates, serving: Collection[str]) -> None:
-    """Change the objects in place. `serving`: the Deployments that answer the API server, to whom a certificate is mounted."""
+    """Change the objects in place. `serving`: the Deployments that serve the API server, and get the certificate."""
     objects.take(_of_cert_manager(objects))
     for deployment in objects.deployments:
         is_serving = name_of(deployment) in serving
@@ -99,7 +99,7 @@ def _webhook_services(objects: Objects) -> Iterable[Key]:
 
 
 def _unmount(deployment: Document, certificates: Certificates, *, is_serving: bool) -> None:
-    """Take volumes of such Secrets out of the Pods, with their mounts and what names their folders."""
+    """Remove volumes of such Secrets from the Pods, with their mounts and the values with their folders."""
     pod, namespace = pod_of(deployment), namespace_of(deployment)
     gone: dict[str, bool] = {}
     for volume in maps(pod.get("volumes")):
@@ -123,7 +123,7 @@ def _unmount(deployment: Document, certificates: Certificates, *, is_serving: bo
 
 
 def _given(mount: Mapping[str, Any]) -> str:
-    """Return the folder that comes in the place of a mount."""
+    """Return the folder that replaces a mount."""
     folder = str(mount.get("mountPath")).rstrip("/")
     return folder if folder in _FOLDERS else _FOLDER
 
@@ -136,7 +136,7 @@ def _secrets_of(volume: Mapping[str, Any]) -> list[str]:
 
 
 def _rename_folder(container: Document, folder: str, new: str) -> None:
-    """Change a folder, and files in it, in variables and arguments; without a new one what names it becomes empty."""
+    """Change a folder, and files in it, in variables and arguments; without a new one, such a value becomes empty."""
 
     def changed(text: str) -> str:
         flag, equals, value = text.partition("=") if text.startswith("-") else ("", "", text)
@@ -171,7 +171,7 @@ def _keeps_own_certificate(deployment: Document) -> bool:
 
 
 def _with_given_certificate(deployment: Document) -> None:
-    """Have the operator serve with the certificate that is mounted, and make none."""
+    """Let the operator serve with the mounted certificate, and create none."""
     for container in containers_of(deployment):
         variables = maps(container.get("env"))
         if not any(each.get("name") == "WEBHOOK_SECRET" for each in variables):
@@ -181,7 +181,7 @@ def _with_given_certificate(deployment: Document) -> None:
 
 
 def _roles_of_own_certificate(objects: Objects) -> list[Document]:
-    """Return the roles for it and their bindings: they allow to write Secrets and webhook configurations, which nobody does now."""
+    """Return the roles for it and their bindings, which allow writes of Secrets and webhook configurations: they are not needed now."""
     group = "rbac.authorization.k8s.io"
     bindings = objects.of(group, "RoleBinding", "ClusterRoleBinding")
     return [
@@ -194,7 +194,7 @@ def _roles_of_own_certificate(objects: Objects) -> list[Document]:
 
 
 def _trust_any(monitor: Document, certificates: Certificates) -> None:
-    """Have a ServiceMonitor scrape without a CA: the operator signs the certificate of its metrics itself then."""
+    """Let a ServiceMonitor scrape without a CA: the operator then signs the certificate of its metrics itself."""
     for endpoint in maps(mapping(monitor.get("spec")).get("endpoints")):
         tls = mapping(endpoint.get("tlsConfig"))
         named = [mapping(mapping(tls.get(word)).get("secret")).get("name") for word in ("ca", "cert")]

@@ -1,6 +1,6 @@
-"""Webhooks as a ClusterServiceVersion has them: the Operator Lifecycle Manager makes their configurations, Services and certificates.
+"""Webhooks in a ClusterServiceVersion: the Operator Lifecycle Manager creates their configurations, Services and certificates.
 
-For admission, each webhook of a configuration becomes an entry; for conversion, the definitions that one path of one server converts.
+Each webhook of a configuration for admission becomes an entry. All CRDs that one path of one server converts become one entry, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 class _Server(NamedTuple):
-    """Who answers: a Deployment, the port of its Service, and the port of its Pods."""
+    """A server: a Deployment, the port of its Service, and the port of its Pods."""
 
     deployment: str
     port: int
@@ -35,10 +35,10 @@ class _Server(NamedTuple):
 
 
 def webhooks(objects: Objects, warn: Warn) -> list[Document]:
-    """Return the entries, by name. Configurations, and Services that only webhooks use, are taken out.
+    """Return the entries, by name. Configurations, and Services that only webhooks use, are removed.
 
-    Definitions that a webhook converts get a client config that names the Service to come. Raises: GenerateError for a webhook no
-    Deployment answers.
+    CRDs with a conversion webhook get the client config of the Service that OLM creates. Raises: GenerateError for a webhook without a
+    Deployment.
     """
     servers = _Servers(objects)
     found = [*_admission(objects, servers, warn), *_conversion(objects, servers)]
@@ -48,7 +48,7 @@ def webhooks(objects: Objects, warn: Warn) -> list[Document]:
 
 
 def warn_of_refusals(entries: Sequence[Mapping[str, Any]], warn: Warn) -> None:
-    """Tell which entries the Operator Lifecycle Manager refuses, and with them the whole version."""
+    """Warn of entries that the Operator Lifecycle Manager rejects, and with them the whole version."""
     for index, _, path, text in refused_webhooks(entries):
         entry = entries[index]
         warn(f"the webhook {entry.get('generateName')} ({entry.get('type')}) cannot be installed: {path}: {text}")
@@ -63,7 +63,7 @@ def _admission(objects: Objects, servers: _Servers, warn: Warn) -> Iterator[Docu
             reference = mapping(mapping(webhook.get("clientConfig")).get("service"))
             where = f"{told(configuration)}: webhook {webhook.get('name')}"
             if not reference:
-                warn(f"{where} is called by URL, which a ClusterServiceVersion cannot say; it is left out")
+                warn(f"{where} is left out: it is called by URL, which a ClusterServiceVersion does not support")
                 continue
             server = servers.of(reference, where)
             _warn_of_scope(webhook, str(reference.get("namespace") or ""), where, warn)
@@ -78,29 +78,29 @@ def _admission(objects: Objects, servers: _Servers, warn: Warn) -> Iterator[Docu
 
 
 def _warn_of_scope(webhook: Mapping[str, Any], namespace: str, where: str, warn: Warn) -> None:
-    """Tell what narrows a webhook and has no place in a ClusterServiceVersion."""
+    """Warn of limits of a webhook that a ClusterServiceVersion does not support."""
     if webhook.get("matchConditions"):
         warn(
-            f"{where} has matchConditions, which a ClusterServiceVersion cannot say: it will be asked about more; look at the request "
-            f"in the webhook itself, or use objectSelector"
+            f"{where} has matchConditions, which a ClusterServiceVersion does not support, so it gets more requests. Check the request "
+            f"in the webhook, or use objectSelector"
         )
     selector = mapping(webhook.get("namespaceSelector"))
     if _only_leaves_out(selector, namespace):
         if webhook.get("failurePolicy") != "Ignore" and not webhook.get("objectSelector"):
             warn(
-                f"{where} leaves out the operator's namespace, and installed by the Operator Lifecycle Manager it does not: when no Pod "
-                f"of the operator is left, none can be made; give it failure_policy Ignore, or an object_selector that leaves out the "
-                f"operator's Pods"
+                f"{where} excludes the operator's namespace, but the Operator Lifecycle Manager replaces its namespaceSelector. If no "
+                f"Pod of the operator runs, the webhook blocks new ones. Set failure_policy to Ignore, or exclude the operator's Pods "
+                f"with object_selector"
             )
     elif selector:
         warn(
             f"{where} has a namespaceSelector, which is left out: the Operator Lifecycle Manager sets it to the namespaces of the "
-            f"OperatorGroup; use objectSelector to narrow it"
+            f"OperatorGroup. Use objectSelector to limit the webhook"
         )
 
 
 def _only_leaves_out(selector: Mapping[str, Any], namespace: str) -> bool:
-    """Tell whether a selector is the one of the generated tree, which keeps webhooks for Pods off the operator's own namespace."""
+    """Tell whether it is the selector of the generated tree, which excludes the operator's own namespace from webhooks for Pods."""
     own = {"key": _NAMESPACE_LABEL, "operator": "NotIn", "values": [namespace]}
     return selector == {"matchExpressions": [own]}
 
@@ -140,7 +140,7 @@ def _conversion(objects: Objects, servers: _Servers) -> Iterator[Document]:
 
 
 def _conversion_name(definitions: Sequence[Document], taken: set[str]) -> str:
-    """Return a name that no other has: after the plurals, and the group where the same plurals are another's, too."""
+    """Return a unique name: from the plurals, and also from the group if the plurals are not unique."""
     plurals = "".join(name_of(each).partition(".")[0] for each in definitions)
     name = f"c{plurals}.kb.io"
     if name in taken:
@@ -153,7 +153,7 @@ def _review_versions(definition: Document) -> list[str]:
     return mapping(definition["spec"]["conversion"].get("webhook")).get("conversionReviewVersions") or ["v1"]
 
 
-# Who answers
+# Servers
 
 
 def _told(server: _Server, reference: Mapping[str, Any]) -> Document:
@@ -167,7 +167,7 @@ def _told(server: _Server, reference: Mapping[str, Any]) -> Document:
 
 
 class _Servers:
-    """Finds who stands behind the Services that webhooks name."""
+    """Finds the Deployments behind the Services of webhooks."""
 
     def __init__(self, objects: Objects) -> None:
         self._services = {(namespace_of(each), name_of(each)): each for each in objects.of("", "Service")}
@@ -175,7 +175,7 @@ class _Servers:
         self._used: dict[int, tuple[Document, set[int]]] = {}
 
     def of(self, reference: Mapping[str, Any], where: str) -> _Server:
-        """Return who answers at a Service. Raises: GenerateError when nobody does."""
+        """Return the server behind a Service. Raises: GenerateError without one."""
         name, port = str(reference.get("name") or ""), reference.get("port") or 443
         service = self._services.get((str(reference.get("namespace") or ""), name))
         target: int | str = port
@@ -186,7 +186,7 @@ class _Servers:
         return _Server(self._behind(service, name, where), port, target)
 
     def used_up(self) -> Iterable[Document]:
-        """Return the Services all of whose ports are webhooks'."""
+        """Return the Services that have only ports of webhooks."""
         for service, ports in self._used.values():
             if {each.get("port") for each in maps(service["spec"].get("ports"))} <= ports:
                 yield service

@@ -1,4 +1,4 @@
-"""The files of a bundle, made from a project or from the objects of another tool; and the base they start from."""
+"""The files of a bundle, created from a project or from the objects of another tool, and the base of the ClusterServiceVersion."""
 
 from ctrlruntime.olm.making.base import Answers, BaseFile, base_of, current_answers
 from ctrlruntime.olm.making.identity import Given

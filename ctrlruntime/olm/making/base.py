@@ -1,4 +1,4 @@
-"""The base of a bundle, a file of a person's: written where it is missing, and edited where values are given."""
+"""The base of a bundle, a file of the user: created if it is missing, and changed where values are set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ctrlruntime.project.tree import Change
 __all__ = ["Answers", "BaseFile", "base_of", "current_answers"]
 
 _MOST: Final = 512 * 1024
-"""Bytes of an icon: half of what all manifests of a bundle may take, compressed."""
+"""The maximum bytes of an icon: half of the maximum of all compressed manifests of a bundle."""
 _OPTIONS: Final = {"maintainers": "maintainer", "links": "link"}
 _PICTURES: Final = {
     ".svg": "image/svg+xml",
@@ -42,7 +42,7 @@ _URL: Final = re.compile(r"https?://[^\s/]+\S*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """What a person says of the operator; None for what they leave as it is."""
+    """The user's values for the operator; None leaves a value unchanged."""
 
     display_name: str | None = None
     description: str | None = None
@@ -70,7 +70,7 @@ class Answers:
         return all(getattr(self, each.name) is None for each in fields(self))
 
     def values(self) -> dict[Keys, Any]:
-        """Return what they come to, by the way to each field. Raises: ConfigError for what its field cannot hold."""
+        """Return the values by the path of each field. Raises: ConfigError for an invalid value."""
         for each in fields(self):
             _refuse_text(each.name, getattr(self, each.name))
         found: dict[Keys, Any] = {
@@ -105,13 +105,13 @@ class BaseFile:
     path: Path
     change: Change | None
     is_rewritten: bool
-    """It could not be edited in its place: comments in it are lost."""
+    """It could not be edited in place: its comments are lost."""
 
 
 def base_of(folder: Path, settings: Settings, answers: Answers) -> BaseFile:
     """Return the base of the project in `folder` with these answers; nothing is written.
 
-    Raises: ConfigError for an answer that its field cannot hold, and for a base that is not a ClusterServiceVersion.
+    Raises: ConfigError for an invalid answer, and for a base that is not a ClusterServiceVersion.
     """
     path, before = _text(folder, settings)
     edited = with_values(before or base_text(settings), answers.values(), str(path))
@@ -120,7 +120,7 @@ def base_of(folder: Path, settings: Settings, answers: Answers) -> BaseFile:
 
 
 def current_answers(folder: Path, settings: Settings) -> Answers:
-    """Return what the base says now of what people are asked for, without the scaffold's placeholders. Raises: ConfigError."""
+    """Return the answers that the base has now, without the scaffold's placeholders. Raises: ConfigError."""
     path, before = _text(folder, settings)
     spec: Mapping[str, Any] = _read(before or base_text(settings), path)["spec"]
     provider = mapping(spec.get("provider"))
@@ -157,7 +157,7 @@ def _read(text: str, path: Path) -> Document:
         or not isinstance(tree.get("spec"), dict)
     ):
         raise ConfigError(
-            f"{path} is not a ClusterServiceVersion with a spec; fix it, or delete it to create a new one"
+            f"{path} is not a ClusterServiceVersion with a spec. Fix it, or delete it to create a new one"
         )
     return cast("Document", tree)
 
@@ -170,7 +170,7 @@ def _said(value: Any) -> str | None:
 
 
 def _refuse_text(name: str, value: Any) -> None:
-    """Raise ConfigError for an answer without a word in it, and for text that came in another encoding than UTF-8."""
+    """Raise ConfigError for an empty answer, and for text that is not UTF-8."""
     if value is None or isinstance(value, Path):
         return
     texts: Sequence[str] = [value] if isinstance(value, str) else value
@@ -207,7 +207,7 @@ def _link(text: str) -> Document:
 
 def _url(text: str) -> str:
     if not _URL.fullmatch(text):
-        raise ConfigError(f"{text!r} is not a URL; use one that starts with https://")
+        raise ConfigError(f"{text!r} is not a URL. Use one that starts with https://")
     return text
 
 

@@ -1,4 +1,4 @@
-"""Values set in a YAML text that is a person's: its comments, its order and its line breaks stay.
+"""Sets values in a YAML file of the user: its comments, its order and its line breaks stay.
 
 The lines of a value are replaced in place. The result is read again: if it does not have the new value (anchors, maps in
 one line, and other cases), the whole file is written instead, and the caller is notified.
@@ -20,10 +20,10 @@ from ctrlruntime.generate.text import dump
 __all__ = ["REMOVED", "Edited", "Keys", "with_values"]
 
 Keys: TypeAlias = tuple[str, ...]
-"""The way to a value: keys of maps, from the root."""
+"""The path of a value: keys of maps, from the root."""
 
 REMOVED: Final = object()
-"""In the place of a value: the key goes."""
+"""Used as a value: the key is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Edited:
 
     text: str
     is_rewritten: bool
-    """The text could not be edited in its place: comments are lost and keys are sorted."""
+    """The text could not be edited in place: comments are lost and keys are sorted."""
 
 
 class _UnfitError(Exception):

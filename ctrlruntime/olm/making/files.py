@@ -1,6 +1,6 @@
 """The texts of a bundle's files.
 
-What follows from the project has a mark in its first line. The annotations have none: a person adds to them, and what was added is kept.
+Generated files have a mark in the first line. The file of annotations has none: users can add annotations, and they are kept.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PREFIX: Final = "operators.operatorframework.io."
 _MANIFESTS_KEY: Final = f"{_PREFIX}bundle.manifests.v1"
 _METADATA_KEY: Final = f"{_PREFIX}bundle.metadata.v1"
 _METRICS: Final = {"builder": f"{_PREFIX}metrics.builder", "project_layout": f"{_PREFIX}metrics.project_layout"}
-"""What made the bundle: the end of an annotation of the ClusterServiceVersion, and the bundle's annotation with the same value."""
+"""The tool that created the bundle: the end of an annotation of the ClusterServiceVersion, and the bundle's annotation with its value."""
 
 _SCORECARD: Final[Mapping[str, Any]] = {
     f"{_PREFIX}test.mediatype.v1": "scorecard+v1",
@@ -61,14 +61,14 @@ _PLAIN: Final = re.compile(r"[-A-Za-z0-9._/+:,=@]+")
 
 
 def marked(text: str) -> str:
-    """Return a text with the mark of what is derived."""
+    """Return a text with the mark of generated files."""
     return MARK + text
 
 
 def manifest_files(assembled: Assembled, package: str) -> dict[str, str]:
-    """Return the text of each file of `manifests/`, one an object, by its path in the bundle.
+    """Return the text of each file of `manifests/`, one for each object, by its path in the bundle.
 
-    Raises: GenerateError for two objects that one file would hold.
+    Raises: GenerateError for two objects with the same file name.
     """
     names: dict[str, Document] = {f"{package}.clusterserviceversion.yaml": assembled.csv}
     for each in assembled.others:
@@ -99,9 +99,9 @@ def _name(each: Document) -> str:
 def annotations_edited(
     text: str | None, identity: BundleIdentity, csv: Document, *, with_tests: bool, where: str
 ) -> Edited:
-    """Return the text of the annotations, with those that follow from the bundle set and all others kept.
+    """Return the text of the annotations: those of the bundle are set, and all others are kept.
 
-    Raises: ConfigError, which names `where`, for a text that holds no annotations.
+    Raises: ConfigError, which names `where`, for a text without annotations.
     """
     wanted: dict[str, Any] = {
         MEDIA_TYPE: "registry+v1",
@@ -126,7 +126,7 @@ def _metrics(csv: Document) -> Document:
 
 
 def annotations_in(text: str) -> Mapping[str, Any]:
-    """Return the annotations that such a text holds."""
+    """Return the annotations in such a text."""
     found: Mapping[str, Any] = read_one(text, ANNOTATIONS_FILE)["annotations"]
     return found
 
@@ -150,7 +150,7 @@ def _copy(source: str, target: str) -> str:
 
 
 def dockerignore(name: str) -> str:
-    """Return what the build of the bundle leaves out: all but the bundle, whatever the operator's own build leaves out."""
+    """Return the .dockerignore of the bundle, which excludes all except the bundle."""
     return f"{MARK}*\n!{name}\n"
 
 

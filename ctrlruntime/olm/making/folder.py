@@ -15,7 +15,7 @@ _PARTS: Final = frozenset({MANIFESTS, METADATA, "tests"})
 
 
 def refuse_foreign(folder: Path, existing: Bundle | None) -> None:
-    """Raise ConfigError for a folder that holds something else than a bundle, and for a name that no Dockerfile can have."""
+    """Raise ConfigError for a folder with other content than a bundle, and for a name that is not valid in a Dockerfile."""
     name = folder.resolve().name
     if not name.isprintable():
         raise ConfigError(

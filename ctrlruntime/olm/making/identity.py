@@ -1,4 +1,4 @@
-"""Which bundle it is: its package, its version and its channels; from what was given, or else from the bundle that is there."""
+"""The identity of a bundle: its package, version and channels, from the options or else from the existing bundle."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FIRST_CHANNEL: Final = "candidate"
 _CHANNEL: Final = re.compile(r"[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?")
 _PACKAGE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _LONGEST: Final = 63
-"""Characters of the name of a ClusterServiceVersion, which is a label value, too."""
+"""The maximum characters of the name of a ClusterServiceVersion, which is a label value, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What was given; None for what was not."""
+    """The options; None for an option that is not set."""
 
     package: str | None = None
     version: str | None = None
@@ -41,13 +41,13 @@ class BundleIdentity:
     version: str
     channels: tuple[str, ...]
     default_channel: str
-    """Empty: the catalog's stays."""
+    """Empty: the default channel of the catalog stays."""
 
 
 def identity_of(given: Given, existing: Bundle | None, name: str) -> BundleIdentity:
     """Return the identity of a bundle; the default of `name` is the package.
 
-    Raises: ConfigError for what is missing or cannot be a version, a channel or a package.
+    Raises: ConfigError for a missing or invalid version, channel or package.
     """
     package = given.package or (existing.package if existing else "") or name
     channels = _channels(given, existing)
@@ -72,12 +72,12 @@ def _version(given: Given, existing: Bundle | None) -> str:
     if semver.parse(given.version) is not None:
         return given.version
     bare = given.version.lstrip("vV")
-    hint = f"without its v: {bare}" if semver.parse(bare) is not None else "three numbers, as in 0.1.0 or 1.2.0-rc.1"
-    raise ConfigError(f"the version {given.version!r} is not a semantic version. Write one {hint}")
+    hint = f"it without v: {bare}" if semver.parse(bare) is not None else "three numbers, as in 0.1.0 or 1.2.0-rc.1"
+    raise ConfigError(f"the version {given.version!r} is not a semantic version. Write {hint}")
 
 
 def _fitting(version: str, package: str) -> str:
-    """Return the version. Raises: ConfigError for one that OLM cannot read, or that no ClusterServiceVersion can be named after."""
+    """Return the version. Raises: ConfigError if OLM cannot read it, or if the name of the ClusterServiceVersion cannot contain it."""
     bare, plus, build = version.partition("+")
     if plus:
         raise ConfigError(f"the version {version!r} has build metadata, but a name cannot have a +. Remove +{build}")
@@ -102,23 +102,23 @@ def _fitting(version: str, package: str) -> str:
 
 
 def _why_unknown(existing: Bundle | None) -> str:
-    """Return why nobody knows which version a bundle has: the file that does not say it, and what is wrong with it."""
-    unknown = "so the bundle's version is not known"
-    advice = "give one, as in --version 0.1.0"
+    """Return why the version of a bundle is unknown: the file without the version, and its problem."""
+    unknown = "cannot determine the version of the bundle"
+    advice = "Set the version, as in --version 0.1.0"
     folder = existing.folder if existing else Path()
     csvs = existing.csvs if existing else ()
     if len(csvs) > 1:
         files = " and ".join(str(folder / each.file) for each in csvs)
-        return f"{files} hold ClusterServiceVersions, {unknown}: a bundle has one; delete the others"
+        return f"{unknown}: {files} are ClusterServiceVersions. Keep one, and delete the others"
     for csv in csvs:
-        return f"{folder / csv.file}: spec.version {csv.spec.get('version')!r} is not a version: {advice}"
+        return f"{folder / csv.file}: spec.version {csv.spec.get('version')!r} is not a semantic version. {advice}"
     for each in existing.unreadable if existing else ():
         if each.file.startswith(f"{MANIFESTS}/"):
-            return f"{folder / each.file} cannot be read ({each.text}), {unknown}: {advice}"
+            return f"{unknown}: cannot read {folder / each.file} ({each.text}). {advice}"
     for path in sorted((folder / MANIFESTS).glob("*clusterserviceversion*")) if existing else ():
         if path.suffix in SUFFIXES:
-            return f"{path} holds no ClusterServiceVersion, {unknown}: {advice}"
-    return f"the bundle has no version yet: {advice}"
+            return f"{unknown}: {path} has no ClusterServiceVersion. {advice}"
+    return f"the bundle has no version yet. {advice}"
 
 
 def _version_of(existing: Bundle | None) -> str:

@@ -1,4 +1,4 @@
-"""Logins of registries, from the files in which docker and podman keep them. Programs that keep secrets for them are not run."""
+"""Registry logins from the files of docker and podman. Credential helpers are not run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Login:
     """The file that has it."""
 
     basic: str = field(default="", repr=False)
-    """Name and password as a header of basic authentication; empty without them."""
+    """Name and password as in a header of basic authentication; empty without them."""
 
     refresh_token: str = field(default="", repr=False)
-    """What the registry's token service takes in the place of a password."""
+    """The token that the registry's token service accepts instead of a password."""
 
     access_token: str = field(default="", repr=False)
-    """What the registry takes as it is."""
+    """The token that the registry accepts directly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class _File:
 
 
 class Logins:
-    """Finds the login for an image: that of its repository, of what is above it, or of its registry, in the first file that has one."""
+    """Finds the login for an image: of its repository, of a parent path, or of its registry, in the first file that has one."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Read REGISTRY_AUTH_FILE (or podman's own file), then config.json of DOCKER_CONFIG or ~/.docker, as far as they are there.
+        """Read REGISTRY_AUTH_FILE (or podman's own file), then config.json of DOCKER_CONFIG or ~/.docker, if they exist.
 
         Raises: ConfigError for a file that cannot be read.
         """

@@ -1,4 +1,4 @@
-"""What a bundle leaves out of the objects of another tool, because the Operator Lifecycle Manager brings it."""
+"""The objects of another tool that a bundle leaves out, because the Operator Lifecycle Manager provides their function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WATCHED: Final = "WATCH_NAMESPACE"
 
 
 def omitted(objects: Sequence[Document], csv: Document) -> str:
-    """Return a line with the certificates, their volumes and the words changed with them; empty when nothing was left out."""
+    """Return a line with the certificates and volumes that are left out, and the changed arguments; empty if there are none."""
     gone = [f"{gvk_of(each).kind}/{name_of(each)}" for each in objects if gvk_of(each).group.endswith(_CERT_MANAGER)]
     install = mapping(mapping(mapping(csv["spec"]).get("install")).get("spec"))
     after = {str(each.get("name")): each for each in maps(install.get("deployments"))}
@@ -27,9 +27,9 @@ def omitted(objects: Sequence[Document], csv: Document) -> str:
         if is_a(each, "apps", "Deployment") and name_of(each) in after:
             gone += _volumes_gone(each, after[name_of(each)])
             changed += _words_changed(each, after[name_of(each)])
-    parts = [f"left out: {', '.join(gone)}"] * bool(gone) + [f"changed: {', '.join(changed)}"] * bool(changed)
-    why = "cert-manager is not needed, as the Operator Lifecycle Manager makes the webhooks' certificate"
-    return f"{why}; {'; '.join(parts)}" if parts else ""
+    parts = [f"Left out: {', '.join(gone)}"] * bool(gone) + [f"Changed: {', '.join(changed)}"] * bool(changed)
+    why = "the Operator Lifecycle Manager creates the certificate of the webhooks, so cert-manager is not needed"
+    return f"{why}. {'. '.join(parts)}" if parts else ""
 
 
 def _volumes_gone(before: Document, after: Document) -> Iterator[str]:
@@ -44,7 +44,7 @@ def _words_changed(before: Document, after: Document) -> Iterator[str]:
     for old, new in zip(containers_of(before), containers_of(after), strict=False):
         for word in ("command", "args"):
             pairs = zip(listed(old.get(word)), listed(new.get(word)), strict=False)
-            yield from (f"{first} is {second}" for first, second in pairs if first != second)
+            yield from (f"{first} is now {second}" for first, second in pairs if first != second)
         kept = _variables(new)
         yield from (f"the variable {name}" for name, value in _variables(old).items() if kept.get(name) != value)
 

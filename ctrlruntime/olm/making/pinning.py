@@ -1,7 +1,7 @@
-"""Images pinned to digests: what a bundle names is then what was tested, and can be mirrored to where no registry is reached.
+"""Images pinned to digests, so that a bundle always has the tested images, and can be mirrored to clusters without a registry.
 
-The digests are given, in a file: `{"quay.io/me/shop:v1": "sha256:…"}`, or a full reference in the place of the digest; or the registries are
-asked for them (`Registries`).
+The digests come from a file: `{"quay.io/me/shop:v1": "sha256:…"}`, with a digest or a full reference as value. Without a file, the
+registries are queried (`Registries`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CONTAINER_IMAGE: Final = "containerImage"
 
 
 def read_digests(path: Path) -> dict[str, str]:
-    """Return the reference with a digest for each image of a file. Raises: ConfigError for a file that holds something else."""
+    """Return the reference with a digest for each image of a file. Raises: ConfigError for another file."""
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
+        raise ConfigError.unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not JSON: {error}") from error
     if not isinstance(tree, dict):
@@ -45,10 +45,10 @@ def _reference(image: str, value: Any, path: Path) -> str:
 
 
 def pinned(csv: Document, digests: Mapping[str, str], *, where: str = "the file") -> Document:
-    """Return the ClusterServiceVersion with each image by its digest: of containers, of RELATED_IMAGE_ variables, and what else it names.
+    """Return the ClusterServiceVersion with a digest in each image: of containers, RELATED_IMAGE_ variables and other fields.
 
-    An image that has a digest stays. What containers run becomes related images, too, so that these say all there is to mirror.
-    Raises: GenerateError that names all images without one.
+    An image with a digest stays. The images of containers become related images, too, so that a mirror is complete.
+    Raises: GenerateError with all images that have no digest.
     """
     found = copy.deepcopy(csv)
     missing: dict[str, None] = {}
@@ -74,7 +74,7 @@ def pinned(csv: Document, digests: Mapping[str, str], *, where: str = "the file"
 
 
 def images_of(csv: Document) -> list[str]:
-    """Return the images that `pinned` wants digests for, and those that have one, each as often as it is named."""
+    """Return all images that `pinned` changes, and those with a digest, each as often as it appears."""
     return [holder[key] for holder, key in _places(csv)]
 
 
@@ -96,7 +96,7 @@ def _named(holder: Document, key: str) -> Iterator[tuple[Document, str]]:
 
 
 def containers_in(csv: Mapping[str, Any]) -> Iterator[Document]:
-    """Yield the containers of all Deployments, those that run at the start too."""
+    """Yield the containers and init containers of all Deployments."""
     for deployment in _deployments(csv):
         yield from containers_of(deployment)
 

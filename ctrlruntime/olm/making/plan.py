@@ -1,4 +1,4 @@
-"""What is to be done to a folder so that it holds a bundle, and what a person did to it that stays."""
+"""The plan for a bundle in a folder: the files to write and remove, and the user's files that stay."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ _CREATED: Final = "createdAt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What was asked for."""
+    """The options of a bundle."""
 
     given: Given
     name: str = ""
-    """The package's when neither `given` nor the bundle that is there names it: that of the project. Empty: the base's."""
+    """The default name of the package, if neither `given` nor the existing bundle has one. Empty: the name of the base."""
 
     extra_service_accounts: Sequence[str] = ()
     digests: Mapping[str, str] | Callable[[Iterable[str]], Mapping[str, str]] | None = None
-    """References with digests by image, or who tells them for images. None: images stay as they are named."""
+    """References with digests by image, or a function that returns them for images. None: images do not change."""
 
     digests_file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A bundle that is made, and its folder."""
+    """A planned bundle, and its folder."""
 
     refresh: Refresh
     """The files to write and remove. A new time of creation alone does not count as a change."""
 
     assembled: Assembled
     strangers: tuple[Path, ...]
-    """Files of `manifests/` that are not ours: they are kept, and are part of the bundle."""
+    """Files of `manifests/` that are not generated: they are kept, and are part of the bundle."""
 
     replaced: tuple[Path, ...]
-    """Files of other origin that ours take the place of."""
+    """Files of other origin that generated files replace."""
 
     is_rewritten: bool
-    """The annotations could not be edited in their place: comments in them are lost."""
+    """The annotations could not be edited in place: their comments are lost."""
 
 
 def planned(
@@ -82,10 +82,10 @@ def planned(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     is_renewed: bool = True,
 ) -> Plan:
-    """Return what makes `folder` hold the bundle; nothing is written.
+    """Return the plan for the bundle in `folder`; nothing is written.
 
-    The time of creation stays as long as nothing else changes; without `is_renewed` it stays anyway, as a comparison wants it.
-    Raises: ConfigError for what was asked for and for files that cannot be read; GenerateError for what cannot become a bundle.
+    The creation time changes only if something else changes. Without `is_renewed` it never changes, as a comparison requires.
+    Raises: ConfigError for invalid options and for files that cannot be read; GenerateError for objects that cannot become a bundle.
     """
     existing = read_bundle(folder) if folder.is_dir() else None
     refuse_foreign(folder, existing)
@@ -151,7 +151,7 @@ def _plan(
 
 
 def _annotations(folder: Path, existing: Bundle | None) -> tuple[str, str | None]:
-    """The file of the annotations below the bundle, and its text; None when there is none. Raises: ConfigError for a broken one."""
+    """Return the file of the annotations in the bundle, and its text, None without one. Raises: ConfigError for an unreadable one."""
     name = (existing.annotations_file if existing else "") or ANNOTATIONS_FILE
     for broken in existing.unreadable if existing else ():
         if broken.file.startswith(f"{METADATA}/"):

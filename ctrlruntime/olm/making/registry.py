@@ -1,8 +1,8 @@
-"""Digests asked from the registries themselves, by the API that OCI describes for all of them: /v2/NAME/manifests/TAG.
+"""Digests from the registries, with the distribution API of OCI: /v2/NAME/manifests/TAG.
 
-An image for several platforms has the digest of the list of its manifests: what is pinned runs on all of them. A registry is asked without a
-login first, and with one when it wants that. Registries of this machine are asked by plain http, all others by https, with certificates the
-system trusts; HTTPS_PROXY and NO_PROXY are heeded.
+The digest of an image for several platforms is that of its index, so the pinned image runs on all of them. The first request has no login;
+the next one has it, if the registry requires one. Registries on this machine are queried by http, all others by https with the
+certificates that the system trusts. HTTPS_PROXY and NO_PROXY apply.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _ASK_AGAIN: Final = frozenset({400, 404, 405, 501})
 
 
 class Registries:
-    """Asks registries for digests, each image once. `patience`: seconds to wait for the next bytes of an answer."""
+    """Queries registries for digests, each image once. `patience`: seconds to wait for the next bytes of a response."""
 
     def __init__(self, environ: Mapping[str, str], *, patience: float = _PATIENCE) -> None:
-        """Take logins from the files that `environ` leads to (see `Logins`); they are read when a registry wants one."""
+        """Use logins from the files of `environ` (see `Logins`), which are read if a registry requires one."""
         self._environ = environ
         self._transport = Transport(patience=patience)
 
@@ -56,7 +56,7 @@ class Registries:
     def digests_of(self, images: Iterable[str]) -> dict[str, str]:
         """Return the reference with a digest for each image, as `read_digests` does; those that have a digest are left out.
 
-        Raises: ConfigError for what is not a reference, and for images whose digest no registry tells: why for the first, names for the rest.
+        Raises: ConfigError for an invalid reference, and for images without a digest: the cause for the first, the names of the rest.
         """
         references = {image: Reference.of(image) for image in images}
         wanted = list(dict.fromkeys(each for each in references.values() if not each.digest))
@@ -65,7 +65,7 @@ class Registries:
         failed = {each.text: result for each, result in found.items() if isinstance(result, ConfigError)}
         if failed:
             (first, error), *others = failed.items()
-            rest = f" (no digest either for {', '.join(image for image, _ in others)})" if others else ""
+            rest = f". Digests of {', '.join(image for image, _ in others)} are also missing" if others else ""
             raise ConfigError(f"{first}: {error}{rest}") from error
         return {image: each.pinned_to(str(found[each])) for image, each in references.items() if not each.digest}
 
@@ -153,7 +153,8 @@ class _Question:
         token = tree.get("token") or tree.get("access_token")
         if answer.status != 200 or not isinstance(token, str) or not _TOKEN.fullmatch(token):
             raise ConfigError(
-                f"cannot authenticate to {registry}: {realm} returned no token ({_status(answer.status)}). Retry later, or use --image-digests"
+                f"cannot authenticate to {registry}: {realm} returned no token ({_status(answer.status)}). "
+                "Retry later, or pass the digest as an option"
             )
         return token
 
@@ -176,40 +177,40 @@ class _Question:
             case 401 | 403:
                 return self._refusal()
             case 404 if "MANIFEST_UNKNOWN" in _codes(answer.body):
-                return ConfigError(f"{registry} has no tag {tag} of {path}: push the image first, or name another tag")
+                return ConfigError(f"{registry} has no tag {tag} of {path}. Push the image first, or use another tag")
             case 404 if "NAME_UNKNOWN" in _codes(answer.body):
                 return ConfigError(
-                    f"{registry} has no {path}: push the image first, or correct its name{self._whose()}"
+                    f"{registry} has no repository {path}{self._whose()}. Push the image first, or correct its name"
                 )
             case 429:
-                return ConfigError(f"{registry} wants fewer requests ({_status(429)}): wait a while, or log in")
+                return ConfigError(f"{registry} returned {_status(429)}. Retry later, or log in")
             case status if status >= 500:
                 return ConfigError(
-                    f"{registry} answers {_status(status)}: try again later, or give the digests in a file"
+                    f"{registry} returned {_status(status)}. Retry later, or pass the digest as an option"
                 )
             case status:
-                return ConfigError(f"{registry} answers {_status(status)} for {path}: is it a registry? Check the name")
+                return ConfigError(f"{registry} returned {_status(status)} for {path}. Check the name of the registry")
 
     def _refusal(self) -> ConfigError:
         registry, path = self._reference.registry, self._reference.path
         if self._login:
             return ConfigError(
-                f"{registry} refuses the login in {self._login.file} for {path}: log in again, or ask for the right to pull"
+                f"{registry} rejected the login in {self._login.file} for {path}. Log in again, or get the permission to pull"
             )
         what = f"{registry} requires a login for {path}{self._whose()}"
         logins = self._logins()
         helper = logins.helper_of(self._reference)
         if helper:
             return ConfigError(
-                f"{what}, and {helper}, which may hold one, is not run here: put the login as auth into a file and name "
-                "that in REGISTRY_AUTH_FILE, or give the digests in a file"
+                f"{what}, but the credential helper {helper} is not run. Write the login as auth to a file, and set "
+                "REGISTRY_AUTH_FILE to it, or pass the digest as an option"
             )
         places = " or ".join(map(str, logins.places))
-        return ConfigError(f"{what}, and {places} has none: `docker login {registry}`, or correct the name")
+        return ConfigError(f"{what}, but {places} has none. Run `docker login {registry}`, or correct the name")
 
     def _whose(self) -> str:
         is_short = self._reference.registry == DOCKER_HUB and DOCKER_HUB not in self._reference.name
-        return f" (a name without a registry is of {DOCKER_HUB})" if is_short else ""
+        return f" ({DOCKER_HUB} is the default registry)" if is_short else ""
 
 
 def _tree(body: bytes) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """The sources of a bundle: the base, the other objects, the scorecard's configuration, and the classes.
 
-They come from a project, rendered, or from objects that another tool has made.
+They come from a rendered project, or from the objects of another tool.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Material:
 
     objects: tuple[Document, ...]
     is_given: bool = False
-    """They were given, and not rendered from a project."""
+    """The objects are input of the user, and not rendered from a project."""
 
     stale: tuple[Path, ...] = ()
-    """Files of the project's `config/` that are not what its classes and settings say."""
+    """Files of the project's `config/` that do not match its classes and settings."""
 
     scorecard: Document | None = None
     kinds: tuple[type[Object], ...] = ()
@@ -58,7 +58,7 @@ class Material:
 
     @property
     def name(self) -> str:
-        """The package's, as the base is named after it: `shop` for `shop.v0.0.0`."""
+        """The name of the package, from the name of the base: `shop` for `shop.v0.0.0`."""
         return package_of(str(self.base["metadata"]["name"]))
 
 
@@ -74,30 +74,30 @@ def of_project(folder: Path, settings: Settings, *, warn: Warn) -> Material:
     _refuse_base(base)
     if stale:
         names = ", ".join(str(path) for path in stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
-        warn(f"{names}: stale, and the bundle is made from these files; run `ctrl manifests` first")
+        warn(f"{names}: stale, but the bundle is created from these files. Run `ctrl manifests` first")
     found = _material(render(folder / MANIFESTS_FOLDER), MANIFESTS_FOLDER, None)
     _tell_of_scorecard(folder, found, warn)
     return with_classes(replace(found, origin=str(base), stale=tuple(stale), is_given=False), folder, settings)
 
 
 def _refuse_base(base: Path) -> None:
-    """Raise ConfigError for a base that starts nothing."""
+    """Raise ConfigError for a base without a ClusterServiceVersion."""
     found = [each for each in opened(_read(base)) if isinstance(each, dict)]
     if not any(cast("Document", each).get("kind") == _CSV[1] for each in found):
         what = "is not a ClusterServiceVersion" if found else "is empty"
-        raise ConfigError(f"{base} {what}: delete it, and run `ctrl generate kustomize-manifests`")
+        raise ConfigError(f"{base} {what}. Delete it, and run `ctrl generate kustomize-manifests`")
 
 
 def _tell_of_scorecard(folder: Path, found: Material, warn: Warn) -> None:
     if found.scorecard is None and (folder / _SCORECARD_FOLDER).is_dir():
         warn(
             f"{folder / MANIFESTS_FOLDER} renders no {_SCORECARD[1]} of the scorecard, so the bundle has no tests for "
-            f"`ctrl scorecard`; see {folder / _SCORECARD_FOLDER}"
+            f"`ctrl scorecard`. See {folder / _SCORECARD_FOLDER}"
         )
 
 
 def of_folder(folder: Path, *, base: Document | None = None, origin: str = "") -> Material:
-    """Return what the objects below a folder give: rendered when it has a kustomization, else those of all YAML and JSON files.
+    """Return the sources below a folder: rendered if it has a kustomization, otherwise the objects of all YAML and JSON files.
 
     `base` is used if the file is missing, and `origin` names its source. Raises: ConfigError.
     """
@@ -110,7 +110,7 @@ def of_folder(folder: Path, *, base: Document | None = None, origin: str = "") -
 
 
 def of_text(text: str, where: str, *, base: Document | None = None, origin: str = "") -> Material:
-    """Return what the objects of a text give; `base` and `origin` as of a folder. Raises: ConfigError, which names `where`."""
+    """Return the sources in a text; `base` and `origin` as for a folder. Raises: ConfigError, which names `where`."""
     trees = read_documents(text.removeprefix("\ufeff"), where)
     if not trees:
         raise ConfigError(f"{where} is empty. Add the operator's manifests")
@@ -126,7 +126,7 @@ def read_base(path: Path) -> Document:
 
 
 def with_classes(material: Material, folder: Path, settings: Settings) -> Material:
-    """Return the material with the kinds of a project's package, and which of them bring along which others. Raises: GenerateError."""
+    """Return the material with the kinds of a project's package, and the kinds that each of them owns. Raises: GenerateError."""
     make_importable(folder, settings)
     package = load(settings.package)
     watches = recorded(package).declarations.watches
@@ -147,7 +147,7 @@ def _material(trees: Iterable[Any], where: str, base: Document | None, origin: s
     for kind, several in (("ClusterServiceVersions", bases), ("configurations of the scorecard", scorecards)):
         if len(several) > 1:
             names = ", ".join(str(each["metadata"]["name"]) for each in several)
-            raise ConfigError(f"{where} has several {kind} ({names}), and a bundle has one")
+            raise ConfigError(f"{where} has several {kind} ({names}), but a bundle has one. Remove the others")
     if base is None and not bases:
         raise ConfigError(f"{where} has no ClusterServiceVersion. Pass the file of one with --base")
     start = bases[0] if base is None else base
@@ -186,4 +186,4 @@ def _read(path: Path) -> list[Any]:
 
 
 def _ignore(_text: str) -> None:
-    """`ctrl manifests` tells these."""
+    """`ctrl manifests` prints these."""

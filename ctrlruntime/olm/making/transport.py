@@ -1,4 +1,4 @@
-"""Requests to registries over HTTP: what is safe to ask, what is answered, and how an answer says that it wants a login."""
+"""HTTP requests to registries: safe URLs, responses, and the logins that a response requires."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ctrlruntime.rest.redaction import shown_url
 __all__ = ["MOST", "Answer", "Challenge", "Transport", "challenges_of", "is_local"]
 
 MOST: Final = 4 * 1024 * 1024
-"""Bytes that are read of an answer: no registry takes a larger manifest."""
+"""The maximum bytes read from a response: no registry accepts a larger manifest."""
 
 _REDIRECTS: Final = 5
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
@@ -32,15 +32,15 @@ _PARTS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: Message
     body: bytes
-    """At most `MOST` bytes and one, which tells that there are more."""
+    """At most `MOST` + 1 bytes; with the last one, the body is too large."""
 
     url: str
-    """Where it came from, redirects followed."""
+    """The URL after redirects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Challenge:
 
 
 class Transport:
-    """Asks what is on this machine by http and all else by https. `patience`: seconds to wait for the next bytes of an answer."""
+    """Sends requests to this machine by http, and to others by https. `patience`: seconds to wait for the next bytes of a response."""
 
     def __init__(self, *, patience: float) -> None:
         self._patience = patience
@@ -72,7 +72,7 @@ class Transport:
     ) -> Answer:
         """Return the response with any status. Redirects are followed; credentials are not sent to another host.
 
-        Raises: ConfigError, which says whom it could not ask, and why.
+        Raises: ConfigError with the host and the cause.
         """
         headers = {"Accept": accept, "User-Agent": "ctrlruntime"}
         answer = self._asked(url, method, {**headers, **_authorized(authorization)}, form)
@@ -105,15 +105,17 @@ class Transport:
             return self._late(host)
         if isinstance(reason, ssl.SSLCertVerificationError):
             why = f"the certificate of {host} is not trusted ({reason.verify_message})"
-            return f"{why}: add its authority to the system's, or name a file with it in SSL_CERT_FILE"
+            return f"{why}. Add its CA to the CAs of the system, or set SSL_CERT_FILE to a file with it"
         if isinstance(reason, ssl.SSLError):
-            why = f"{host} speaks no TLS that is understood ({reason.reason or 'no reason given'})"
-            return f"{why}: only registries of this machine are asked without; give the digests in a file"
+            why = f"cannot connect to {host} with TLS ({reason.reason or 'no reason given'})"
+            return f"{why}, which all registries on other machines require. Pass the digest as an option"
         why = (reason.strerror if isinstance(reason, OSError) else "") or " ".join(str(reason).split())
-        return f"{host} cannot be reached ({why}): check its name and the network, or give the digests in a file"
+        return f"cannot reach {host}: {why}. Check its name and the network, or pass the digest as an option"
 
     def _late(self, host: str) -> str:
-        return f"{host} does not answer within {self._patience:g} s: check the network, or give the digests in a file"
+        return (
+            f"{host} does not respond within {self._patience:g} s. Check the network, or pass the digest as an option"
+        )
 
 
 def _authorized(authorization: str) -> dict[str, str]:
@@ -136,7 +138,7 @@ def is_local(host: str) -> bool:
 
 
 def _target(url: str, place: str) -> str:
-    """Return where a redirect leads. Raises: ConfigError for what is not to be followed."""
+    """Return the target of a redirect. Raises: ConfigError for a URL that is not allowed."""
     try:
         target = urllib.parse.urljoin(url, place)
         _host_of(target)
@@ -148,7 +150,7 @@ def _target(url: str, place: str) -> str:
 
 
 def _host_of(url: str) -> str:
-    """Return the host, with its port, of a URL that may be asked. Raises: ConfigError for another."""
+    """Return the host, with its port, of an allowed URL. Raises: ConfigError for another one."""
     try:
         parts = urllib.parse.urlsplit(url)
         is_good = parts.scheme == "https" or (parts.scheme == "http" and is_local(parts.netloc))
@@ -160,7 +162,7 @@ def _host_of(url: str) -> str:
 
 
 def challenges_of(headers: Message) -> list[Challenge]:
-    """Return the ways an answer of status 401 offers."""
+    """Return the challenges of a response of status 401."""
     return [challenge for text in headers.get_all("WWW-Authenticate") or () for challenge in _challenges(str(text))]
 
 

@@ -1,4 +1,4 @@
-"""The scorecard: six tests of a bundle that need no cluster, run here. Tests of other images are named, and not run."""
+"""The scorecard: six tests of a bundle that need no cluster. Tests of other images are listed, but not run."""
 
 from ctrlruntime.olm.scorecard.configuration import Configuration, Stage, Test, configuration_of, read_configuration
 from ctrlruntime.olm.scorecard.outcome import Outcome, Result, State, documents, junit

@@ -1,8 +1,8 @@
-"""The six tests, by the names that the scorecard's own image has for them.
+"""The six tests, with the names that the scorecard's own image uses.
 
-Names and what they ask for are upstream's. Its program compares an example with its descriptors by kind alone; here group and version
-count, too, so that what is said is about the right kind. A status without any descriptor is all that upstream asks after; here each key
-of an example's status needs its own, as upstream's documentation has it.
+Names and requirements are upstream's, with two differences. Upstream finds the descriptors of an example by kind; here group and version
+must match, too. Upstream reports a status only if it has no descriptor at all; here each key of an example's status requires one, as
+upstream's documentation says.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ctrlruntime.olm.trees import mapping
 __all__ = ["CHECKS", "Note", "Run"]
 
 Note: TypeAlias = tuple[Literal["log", "error", "suggestion"], str]
-"""What a test has to say. One with an error has failed."""
+"""A message of a test. A test with an error has failed."""
 
 Run: TypeAlias = Callable[[Bundle], Iterator[Note]]
 Part: TypeAlias = Literal["spec", "status"]
@@ -33,14 +33,14 @@ def _spec(bundle: Bundle) -> Iterator[Note]:
     for example in specimen.examples:
         if example.part("spec") is None:
             # Upstream does not fail it: there are kinds that hold data, and wish for nothing.
-            yield "suggestion", f"{example} has no spec: users write the desired state there"
+            yield "suggestion", f"{example} has no spec. Add one for the desired state, unless the kind only holds data"
 
 
 def _bundle_validation(bundle: Bundle) -> Iterator[Note]:
     from ctrlruntime.olm.validation import validate
 
     findings = validate(bundle)
-    yield "log", f"{len(bundle.objects)} objects looked at"
+    yield "log", f"{len(bundle.objects)} objects checked"
     for finding in findings:
         yield "error" if finding.level is Level.ERROR else "suggestion", f"{finding.code}: {finding}"
 
@@ -51,13 +51,16 @@ def _have_validation(bundle: Bundle) -> Iterator[Note]:
     for example in specimen.examples:
         schema = specimen.schema(example)
         if schema is None:
-            yield "error", f"{example}: no definition in the bundle has {example.gvk.kind} in {example.gvk.api_version}"
+            yield (
+                "error",
+                f"{example}: no CRD in the bundle has {example.gvk.kind} in {example.gvk.api_version}. Add the CRD, or remove the example",
+            )
             continue
         for part in ("spec", "status"):
             for key in _unknown(schema, example, part):
                 yield (
                     "error",
-                    f"{example}: {part}.{key} is not in the schema of {example.gvk.api_version}: it is dropped",
+                    f"{example}: {part}.{key} is not in the schema of {example.gvk.api_version}, so it is dropped. Correct or remove it",
                 )
 
 
@@ -76,7 +79,7 @@ def _have_resources(bundle: Bundle) -> Iterator[Note]:
     yield "log", f"ClusterServiceVersion {csv.metadata.name}"
     for owned in csv.spec.customresourcedefinitions.owned:
         if not owned.resources:
-            yield "error", f"{owned.name} {owned.version} has no resources: say what its controller makes"
+            yield "error", f"{owned.name} {owned.version} has no resources. List the kinds that its controller creates"
 
 
 def _spec_descriptors(bundle: Bundle) -> Iterator[Note]:
@@ -93,7 +96,10 @@ def _descriptors(bundle: Bundle, part: Part) -> Iterator[Note]:
     for example in specimen.examples:
         described = specimen.description(example)
         if described is None:
-            yield "error", f"{example}: {example.gvk.kind} in {example.gvk.api_version} is not among the owned kinds"
+            yield (
+                "error",
+                f"{example}: {example.gvk.kind} in {example.gvk.api_version} is not in spec.customresourcedefinitions.owned. Add it there",
+            )
             continue
         entries = described.spec_descriptors if part == "spec" else described.status_descriptors
         paths = {entry.path for entry in entries}

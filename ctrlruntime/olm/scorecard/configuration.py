@@ -19,7 +19,7 @@ _KIND: Final = "Configuration"
 
 
 class Test(Model):
-    """One test: what a cluster would run, and the labels it is selected by."""
+    """A test: the image and the entrypoint for a cluster, and the labels for selectors."""
 
     __test__ = False  # pytest takes no class of this name for its own
 
@@ -29,12 +29,12 @@ class Test(Model):
 
     @property
     def name(self) -> str:
-        """What the entrypoint names: `basic-check-spec` of `scorecard-test basic-check-spec`."""
+        """The name in the entrypoint: `basic-check-spec` of `scorecard-test basic-check-spec`."""
         return self.entrypoint[1] if len(self.entrypoint) > 1 else " ".join(self.entrypoint) or self.image
 
 
 class Stage(Model):
-    """Tests that may run side by side. Stages follow each other."""
+    """Tests that may run in parallel. Stages run one after another."""
 
     parallel: bool = False
     tests: list[Test] = Field(default_factory=list[Test])
@@ -52,15 +52,15 @@ class Configuration(Model):
 
 
 def configuration_of(bundle: Bundle) -> Configuration:
-    """Return the configuration a bundle brings. Raises: ConfigError when it brings none, or none that is right."""
+    """Return the configuration of a bundle. Raises: ConfigError if it is missing or invalid."""
     if bundle.scorecard is None:
         unread = next((each for each in bundle.unreadable if each.file == CONFIG_FILE), None)
         why = (
             unread.text
             if unread
             else (
-                "it is not there; `ctrl bundle` makes it of the Configuration in config/scorecard or among the objects it is given; "
-                "or name another with --config"
+                "the scorecard configuration is missing. Add a Configuration to config/scorecard or to the input objects, and run "
+                "`ctrl bundle`, or use --config"
             )
         )
         raise ConfigError(f"{bundle.folder / CONFIG_FILE}: {why}")
@@ -84,7 +84,7 @@ def _decoded(document: Any, file: Path) -> Configuration:
     except DecodeError as error:
         raise ConfigError(f"{file}: {error}") from error
     if not found.tests:
-        raise ConfigError(f"{file}: its stages have no tests")
+        raise ConfigError(f"{file}: the stages have no tests. Add one")
     for number, test in enumerate(found.tests, 1):
         if not test.entrypoint:
             raise ConfigError(f"{file}: test {number} has no entrypoint. Set the command of the test")

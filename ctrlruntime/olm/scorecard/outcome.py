@@ -1,4 +1,4 @@
-"""What came of the scorecard's tests: as objects, and as the texts other programs read."""
+"""The results of the scorecard's tests: as objects, and as JSON and XML for other programs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["Outcome", "Result", "State", "documents", "junit"]
 class State(StrEnum):
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
-    """What is tested is not as it should be."""
+    """The bundle does not pass the test."""
 
     ERROR = "error"
-    """The test could not be made."""
+    """The test could not run."""
 
     NOT_RUN = "not-run"
-    """The test needs a cluster. The word is ours: upstream runs every test in one."""
+    """The test needs a cluster. Upstream has no such state: it runs every test in a cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Result:
     suggestions: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the result as the JSON of the scorecard has it: what is empty is left out."""
+        """Return the result in the JSON of the scorecard, without empty fields."""
         tree: dict[str, Any] = {"name": self.name, "state": self.state.value}
         tree |= {"log": self.log} if self.log else {}
         tree |= {"errors": list(self.errors)} if self.errors else {}
@@ -44,7 +44,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A test and what came of it; None for a test that is only listed."""
+    """A test and its result, which is None for a test that is only listed."""
 
     test: Test
     result: Result | None
@@ -71,7 +71,7 @@ def _item(outcome: Outcome) -> dict[str, Any]:
 
 
 def junit(outcomes: Sequence[Outcome]) -> str:
-    """Return XML as test runners of the xUnit family write it: a testsuite for each label `suite`."""
+    """Return the XML of xUnit test runners, with a testsuite for each label `suite`."""
     suites: defaultdict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         suites[outcome.suite].append(outcome)

@@ -1,4 +1,4 @@
-"""The tests of a configuration: which are wanted, and what comes of them here."""
+"""Selects and runs the tests of a configuration."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PROGRAM: Final = "scorecard-test"
 
 
 def selected(configuration: Configuration, selector: LabelSelector = EVERYTHING) -> list[Test]:
-    """Return the tests whose labels are selected, in the order of the stages. There may be none."""
+    """Return the tests whose labels match, in the order of the stages. The list may be empty."""
     return [test for test in configuration.tests if selector.matches(test.labels)]
 
 
 def run(bundle: Bundle, tests: Iterable[Test]) -> list[Outcome]:
-    """Run tests on a bundle. Nothing is raised for a bundle that is wrong: its results say so."""
+    """Run tests on a bundle. The problems of an invalid bundle are in the results, and raise nothing."""
     return [Outcome(test, _result(bundle, test)) for test in tests]
 
 
@@ -37,8 +37,8 @@ def _result(bundle: Bundle, test: Test) -> Result:
     check = CHECKS.get(name)
     if check is None:
         near = difflib.get_close_matches(name, CHECKS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(CHECKS)}"
-        return Result(name=name, state=State.ERROR, errors=(f"{_PROGRAM} has no test {name!r}; {hint}",))
+        hint = f"; did you mean {near[0]}?" if near else f". Use one of {', '.join(CHECKS)}"
+        return Result(name=name, state=State.ERROR, errors=(f"{_PROGRAM} has no test {name!r}{hint}",))
     try:
         notes = list(check(bundle))
     except CtrlError as error:

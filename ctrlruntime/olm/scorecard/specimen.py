@@ -1,4 +1,4 @@
-"""What the tests look at: a bundle's ClusterServiceVersion, its examples, and the definition and description of each example's kind."""
+"""The input of the tests: the ClusterServiceVersion of a bundle, its examples, and the CRD and description of each example's kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Specimen:
-    """A bundle as the tests see it."""
+    """A bundle as input of the tests."""
 
     bundle: Bundle
 
@@ -37,14 +37,14 @@ class Specimen:
 
     @cached_property
     def examples(self) -> tuple[Example, ...]:
-        """Raises: ConfigError when they cannot be read, or kinds are owned and none has an example."""
+        """Raises: ConfigError if they cannot be read, or if the bundle owns kinds but has no example."""
         found = examples_of(self.csv)
         if not found and self.csv.spec.customresourcedefinitions.owned:
             raise ConfigError(f"the annotation {EXAMPLES[0]} has no object. Add a sample to config/samples")
         return found
 
     def description(self, example: Example) -> CRDDescription | None:
-        """Return what the ClusterServiceVersion says of an example's kind."""
+        """Return the description of an example's kind in the ClusterServiceVersion."""
         gvk = example.gvk
         for each in self.csv.spec.customresourcedefinitions.owned:
             if (each.kind, each.version) == (gvk.kind, gvk.version) and each.name.partition(".")[2] == gvk.group:
@@ -52,7 +52,7 @@ class Specimen:
         return None
 
     def schema(self, example: Example) -> Schema | None:
-        """Return the schema of an example's kind in its version; None when no definition of the bundle has it."""
+        """Return the schema of an example's kind in its version; None if no CRD of the bundle has it."""
         gvk = example.gvk
         for each in self.bundle.definitions:
             if (each.spec.get("group"), mapping(each.spec.get("names")).get("kind")) != (gvk.group, gvk.kind):

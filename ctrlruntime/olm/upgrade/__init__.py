@@ -1,4 +1,4 @@
-"""From one release to the next, as OLM goes there: what an upgrade changes, and whom each change breaks."""
+"""Upgrades by OLM from one release to the next: the changes, and the effects of each change."""
 
 from ctrlruntime.olm.upgrade.change import RULES, Change, Code
 from ctrlruntime.olm.upgrade.comparison import Comparison, compare, stored_versions

@@ -1,6 +1,6 @@
 """Changes between two bundles other than those of CRDs, by their codes.
 
-Codes stay, and do not change their level. Those of definitions are in `ctrlruntime.project.compatibility`, and look the same.
+Codes and their levels do not change. The codes of CRDs are in `ctrlruntime.project.compatibility`, and have the same form.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Code(StrEnum):
     KUBERNETES_RAISED = "min-kube-version-raised"
     REQUIREMENT_ADDED = "requirement-added"
     PERMISSIONS_GROWN = "permissions-grown"
-    # Its definitions, beyond what compares two of them
+    # Its CRDs, in addition to the comparison of two of them
     NOT_DEPRECATED = "version-not-deprecated"
     CONVERSION_MISSING = "conversion-missing"
     # Objects that exist
@@ -42,7 +42,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change(Described):
-    """A change from one bundle to the next, beyond those of a definition."""
+    """A change from one bundle to the next that is not in a CRD."""
 
     code: Code
 
@@ -53,23 +53,24 @@ class Change(Described):
 
 
 RULES: Final[Mapping[Code, Rule]] = {
-    Code.PACKAGE_CHANGED: Rule(Level.BREAKING, "OLM never goes from one package to another"),
+    Code.PACKAGE_CHANGED: Rule(Level.BREAKING, "OLM does not upgrade from one package to another"),
     Code.NAME_NOT_CHANGED: Rule(
         Level.BREAKING,
-        "OLM knows releases by metadata.name: it takes this one for installed; name it after its version",
+        "OLM identifies releases by metadata.name, so it treats this one as installed. Name it after its version",
     ),
     Code.VERSION_NOT_HIGHER: Rule(
         Level.BREAKING,
-        "a release has to have a higher version than the one before it, or the same and a higher spec.release",
+        "a release requires a higher version than the previous one, or the same version and a higher spec.release",
     ),
     Code.NOT_REACHED: Rule(
         Level.RISKY,
-        "the old release is not upgraded to this one, unless releases between them lead to it: name it in spec.replaces or "
-        "spec.skips, or cover its version by the annotation olm.skipRange",
+        "OLM does not upgrade the old release to this one, unless releases between them lead to it. Add the old release to "
+        "spec.replaces or spec.skips, or its version to the annotation olm.skipRange",
     ),
-    Code.CHANNEL_LEFT: Rule(Level.RISKY, "who subscribed to the channel does not get this release"),
+    Code.CHANNEL_LEFT: Rule(Level.RISKY, "subscribers of the channel do not get this release"),
     Code.MODE_REMOVED: Rule(
-        Level.BREAKING, "where the operator is installed so, OLM fails the new release: UnsupportedOperatorGroup"
+        Level.BREAKING,
+        "if the operator is installed in this mode, OLM fails the new release with UnsupportedOperatorGroup",
     ),
     Code.MODE_ADDED: Rule(Level.HARMLESS, "the operator can be installed in one more way"),
     Code.KUBERNETES_RAISED: Rule(
@@ -77,21 +78,21 @@ RULES: Final[Mapping[Code, Rule]] = {
         "on older clusters the new ClusterServiceVersion stays Pending, and the subscription is stuck until they are upgraded",
     ),
     Code.REQUIREMENT_ADDED: Rule(
-        Level.RISKY, "the upgrade waits until something in the cluster's catalogs brings the kind"
+        Level.RISKY, "the upgrade waits until an operator in the cluster's catalogs provides the kind"
     ),
     Code.PERMISSIONS_GROWN: Rule(
-        Level.HARMLESS, "OLM grants it; where installations are approved by hand, tell the approver"
+        Level.HARMLESS, "OLM grants it. If installations are approved by hand, inform the approver"
     ),
     Code.NOT_DEPRECATED: Rule(
-        Level.RISKY, "who uses the version was never warned: release it with deprecated=True once before this"
+        Level.RISKY, "users of the version got no warning. Release it with deprecated=True once before this"
     ),
     Code.CONVERSION_MISSING: Rule(
         Level.BREAKING,
-        "the two versions differ and nothing converts them: what one does not know is dropped when an object is written through it",
+        "the two versions differ, and no webhook converts them. A write through one version drops fields that only the other one has",
     ),
     Code.OBJECT_REFUSED: Rule(
-        Level.BREAKING, "an object that fits the old release does not fit this one, so OLM refuses the upgrade"
+        Level.BREAKING, "an object is valid in the old release, but not in this one, so OLM rejects the upgrade"
     ),
     Code.OBJECT_PRUNED: Rule(Level.RISKY, "the field is dropped from the object when it is read"),
-    Code.OBJECT_NOT_CHECKED: Rule(Level.RISKY, "no definition of the new bundle has its kind in this version"),
+    Code.OBJECT_NOT_CHECKED: Rule(Level.RISKY, "no CRD of the new bundle has its kind in this version"),
 }

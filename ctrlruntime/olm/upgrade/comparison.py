@@ -1,4 +1,4 @@
-"""Two bundles compared: their releases, their definitions as OLM installs them, and the objects that exist."""
+"""Compares two bundles: their releases, their CRDs as OLM installs them, and existing objects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WORST_FIRST: Final = tuple(Level)
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changes in the release, or in one definition; the worst first, and without findings when nothing does."""
+    """The changes of the release or of one CRD, worst first; without findings if it does not change."""
 
     name: str
     findings: tuple[Change | Finding, ...]
@@ -39,10 +39,10 @@ class Comparison:
 def compare(
     old: Bundle, new: Bundle, *, stored: Sequence[str] = (), objects: Sequence[Mapping[str, Any]] = ()
 ) -> list[Comparison]:
-    """Return what changes from one bundle to the next: the release first, then each definition by its name.
+    """Return the changes from one bundle to the next: first of the release, then of each CRD by its name.
 
-    `stored` are versions that objects are stored in, VERSION or DEFINITION=VERSION; without any, what the old definition stores is known.
-    `objects` exist in a cluster; the examples of the old bundle are used too. Raises: ConfigError for a bundle that cannot be read.
+    `stored` are the versions in which objects are stored, VERSION or DEFINITION=VERSION; the default is the storage version of the old
+    CRD. `objects` exist in a cluster; the examples of the old bundle are used, too. Raises: ConfigError for a bundle that cannot be read.
     """
     before, after = release_of(old), release_of(new)
     was, now = _definitions(before), _definitions(after)
@@ -65,9 +65,9 @@ def _sorted(findings: Iterable[Change | Finding]) -> tuple[Change | Finding, ...
 
 
 def stored_versions(definitions: Sequence[Definition], given: Iterable[str]) -> list[Definition]:
-    """Return definitions whose status says what is stored: VERSION for each that has it, DEFINITION=VERSION for one.
+    """Return the CRDs with stored versions in their status: VERSION for each CRD that has it, DEFINITION=VERSION for one.
 
-    Raises: ConfigError for a version that none has.
+    Raises: ConfigError for a version that no CRD has.
     """
     listed: dict[str, list[str]] = {}
     for text in given:
@@ -91,9 +91,9 @@ def stored_versions(definitions: Sequence[Definition], given: Iterable[str]) -> 
 
 
 def _definitions(release: Release) -> list[Definition]:
-    """The definitions as OLM installs them: it puts the conversion webhook of the ClusterServiceVersion in.
+    """Return the CRDs as OLM installs them: with the conversion webhook of the ClusterServiceVersion.
 
-    Raises: ConfigError for one that no server takes, with which nothing can be compared.
+    Raises: ConfigError for a CRD that a server rejects, because it cannot be compared.
     """
     folder = release.bundle.folder
     found = read_definitions(folder / MANIFESTS)
@@ -111,7 +111,7 @@ def _check(folder: Path, definitions: Sequence[Document]) -> None:
 
 
 def _life(old: Definition | None, new: Definition | None) -> Iterator[Change]:
-    """What a definition's own comparison does not say: whether somebody was warned, and whether versions go together."""
+    """Yield the changes that the comparison of two CRDs does not have: no deprecation, and no conversion."""
     if old is not None and new is not None:
         now = _versions(new)
         for name, version in _versions(old).items():
@@ -126,7 +126,7 @@ def _life(old: Definition | None, new: Definition | None) -> Iterator[Change]:
 
 
 def _unconverted(definition: Definition) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of served versions of which one has what the other has not, where no webhook converts them."""
+    """Yield the pairs of served versions with different fields and without a conversion webhook."""
     if (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook":
         return
     served = {name: version for name, version in _versions(definition).items() if version.get("served")}

@@ -1,4 +1,4 @@
-"""Objects that exist, against the definitions of the next release: OLM stops an upgrade that one of them does not fit."""
+"""Existing objects, checked with the CRDs of the next release: OLM stops an upgrade if one of them is invalid."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def _opened(tree: Any, file: str) -> Iterator[Mapping[str, Any]]:
 def object_changes(
     definitions: Sequence[Mapping[str, Any]], objects: Iterable[Mapping[str, Any]], *, of: str, must_be_known: bool
 ) -> Iterator[Change]:
-    """Yield what the server would say against objects under these definitions. `of` says in a few words what objects they are.
+    """Yield the problems that a server would report for objects of these CRDs. `of` describes the objects in a few words.
 
-    With `must_be_known` objects without a definition are reported.
+    With `must_be_known`, objects without a CRD are reported.
     """
     from ctrlruntime.project.checking import UNKNOWN_FIELD, check  # it brings the embedded API server
 
@@ -53,7 +53,7 @@ def object_changes(
 
 
 def checkable(definitions: Iterable[Mapping[str, Any]]) -> str:
-    """Return definitions as a text that a server takes: without conversion, which may be complete only when OLM has put its part in."""
+    """Return CRDs as a text that a server accepts: without conversion, which may be incomplete until OLM adds its part."""
     specs = ((each, {key: value for key, value in each["spec"].items() if key != "conversion"}) for each in definitions)
     return dump_all({**each, "spec": spec} for each, spec in specs)
 

@@ -1,4 +1,4 @@
-"""What the ClusterServiceVersions of two releases say: whether one is upgraded to the other, and what it then may and needs."""
+"""The changes between the ClusterServiceVersions of two releases: the upgrade path, permissions and requirements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def release_changes(old: Release, new: Release) -> Iterator[Change]:
 
 
 def _reaches(old: Release, new: Release) -> bool:
-    """Tell whether OLM goes from one to the other in one step."""
+    """Tell whether OLM upgrades from one to the other in one step."""
     spec = new.csv.spec
     if old.name in {spec.replaces, *spec.skips}:
         return True

@@ -1,4 +1,4 @@
-"""The ClusterServiceVersion: names, versions, install modes, annotations, and what people read of it."""
+"""The ClusterServiceVersion: names, versions, install modes, annotations, and the fields that catalogs show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ctrlruntime.olm.validation.validator import Subject, Validator, about
 __all__ = ["VALIDATOR"]
 
 _LONGEST: Final = 63
-"""Letters of a name: OLM writes it into a label."""
+"""The maximum characters of a name, which OLM uses as a label value."""
 _CASED: Final = ("olm.operatorGroup", "olm.operatorNamespace", "olm.targetNamespaces", "olm.providedAPIs", SKIP_RANGE)
 _BY_LOWER: Final = {name.lower(): name for name in _CASED}
 _LISTS: Final = (
@@ -28,23 +28,25 @@ _INITIALIZATION: Final = "operatorframework.io/initialization-resource"
 
 _error = partial(Check, level=Level.ERROR, type="CSVFileNotValid")
 _warning = partial(Check, level=Level.WARNING, type="CSVFileNotValid")
-_NAME: Final = _error(code="csv-name", summary="metadata.name is not a DNS subdomain of 63 letters at most")
-_REPLACES: Final = _error(code="csv-replaces", summary="spec.replaces is not a DNS subdomain of 63 letters at most")
+_NAME: Final = _error(code="csv-name", summary="metadata.name is not a DNS subdomain of at most 63 characters")
+_REPLACES: Final = _error(code="csv-replaces", summary="spec.replaces is not a DNS subdomain of at most 63 characters")
 _ITSELF: Final = _error(code="csv-replaces-itself", summary="the version replaces itself")
 _VERSION: Final = _error(code="csv-version", summary="spec.version is not a semantic version")
 _KUBE: Final = _error(code="csv-min-kube-version", summary="spec.minKubeVersion is not a semantic version")
 _NO_KUBE: Final = _warning(code="csv-no-min-kube-version", summary="spec.minKubeVersion is missing")
 _SKIPS: Final = _error(code="csv-skip-range", summary="olm.skipRange is not a range of versions")
 _NO_MODES: Final = _error(code="csv-no-install-modes", summary="spec.installModes is missing")
-_MODE_TWICE: Final = _error(code="csv-install-mode-twice", summary="an install mode is given twice")
+_MODE_TWICE: Final = _error(code="csv-install-mode-twice", summary="an install mode is listed twice")
 _NO_MODE: Final = _error(code="csv-install-mode-none", summary="no install mode is supported")
 _CASE: Final = _error(
-    code="csv-annotation-case", type="ValidationFailed", summary="an annotation of OLM is written in another case"
+    code="csv-annotation-case",
+    type="ValidationFailed",
+    summary="an annotation of OLM is written with wrong upper or lower case",
 )
 _PROPERTIES: Final = _warning(
     code="csv-olm-properties",
     type="PropertiesAnnotationUsed",
-    summary="properties are an annotation and not a file of `metadata`",
+    summary="properties are in an annotation instead of a file in `metadata`",
 )
 _JSON: Final = _warning(
     code="csv-annotation-json", type="ParseError", summary="an annotation that consoles read as JSON is not JSON"
@@ -59,14 +61,14 @@ _NO_MAINTAINERS: Final = _missing(code="csv-no-maintainers", summary="spec.maint
 _NO_PROVIDER: Final = _missing(code="csv-no-provider", summary="spec.provider is missing")
 
 _WANTED: Final = {
-    "version": (_NO_VERSION, "OLM takes it for 0.0.0; `ctrl bundle --version` writes it"),
-    "description": (_NO_DESCRIPTION, "catalogs show what the operator does"),
-    "keywords": (_NO_KEYWORDS, "people find the operator by them"),
-    "maintainers": (_NO_MAINTAINERS, "people want to know whom to ask"),
-    "provider": (_NO_PROVIDER, "catalogs show who is behind the operator"),
+    "version": (_NO_VERSION, "OLM treats it as 0.0.0. Set it with `ctrl bundle --version`"),
+    "description": (_NO_DESCRIPTION, "catalogs show it. Describe what the operator does"),
+    "keywords": (_NO_KEYWORDS, "users find the operator by keywords. Add some"),
+    "maintainers": (_NO_MAINTAINERS, "users need a contact. Add a name and an email address"),
+    "provider": (_NO_PROVIDER, "catalogs show the provider. Set its name"),
     "minKubeVersion": (
         _NO_KUBE,
-        "OLM installs on every Kubernetes without it; `ctrl generate kustomize-manifests --min-kube-version` sets it",
+        "without it, OLM installs on every Kubernetes version. Set it with `ctrl generate kustomize-manifests --min-kube-version`",
     ),
 }
 
@@ -91,50 +93,62 @@ def _names(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]:
             yield (
                 check,
                 path,
-                f"{name!r} cannot be a name; write lower-case letters, digits, - and ., {_LONGEST} at most",
+                f"{name!r} is not a valid name. Use lower-case letters, digits, dots and dashes, at most {_LONGEST} characters",
             )
     if csv.spec.replaces and csv.spec.replaces == csv.metadata.name:
-        yield _ITSELF, "spec.replaces", f"{csv.spec.replaces} is this version; name the one before, or take it out"
+        yield (
+            _ITSELF,
+            "spec.replaces",
+            f"{csv.spec.replaces} is this version. Set the previous version, or remove the field",
+        )
 
 
 def _versions(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]:
-    advice = "write three numbers with dots and no v"
+    advice = "Write three numbers with dots and without v, such as"
     if csv.spec.version and parse(csv.spec.version) is None:
-        yield _VERSION, "spec.version", f"{csv.spec.version!r} is not a semantic version; {advice}: 1.2.3"
+        yield _VERSION, "spec.version", f"{csv.spec.version!r} is not a semantic version. {advice} 1.2.3"
     if csv.spec.min_kube_version and parse(csv.spec.min_kube_version) is None:
-        yield _KUBE, "spec.minKubeVersion", f"{csv.spec.min_kube_version!r} is not a semantic version; {advice}: 1.30.0"
+        yield _KUBE, "spec.minKubeVersion", f"{csv.spec.min_kube_version!r} is not a semantic version. {advice} 1.30.0"
     skipped = csv.metadata.annotations.get(SKIP_RANGE)
     if skipped is not None and parse_range(skipped) is None:
-        text = f"{skipped!r} is not a range of versions; write it like >=1.0.0 <1.2.0"
+        text = f"{skipped!r} is not a range of versions. Write it like >=1.0.0 <1.2.0"
         yield _SKIPS, f"metadata.annotations.{SKIP_RANGE}", text
 
 
 def _modes(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]:
     modes, path = csv.spec.install_modes, "spec.installModes"
     if not modes:
-        yield _NO_MODES, path, "is missing, and OLM installs nowhere; name one mode at least, as AllNamespaces"
+        yield (
+            _NO_MODES,
+            path,
+            "is missing, so OLM cannot install the operator. Add at least one mode, such as AllNamespaces",
+        )
         return
     types = [mode.type for mode in modes]
     for name in sorted({name for name in types if types.count(name) > 1}):
-        yield _MODE_TWICE, path, f"{name} is given {types.count(name)} times; keep one"
+        yield _MODE_TWICE, path, f"{name} is listed {types.count(name)} times. Keep one"
     if not any(mode.supported for mode in modes):
-        yield _NO_MODE, path, "no mode is supported, and OLM installs nowhere; set `supported` of one"
+        yield _NO_MODE, path, "no mode is supported, so OLM cannot install the operator. Set `supported: true` in one"
 
 
 def _annotations(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]:
     annotations = csv.metadata.annotations
     if not annotations:
-        yield _NO_ANNOTATIONS, "metadata.annotations", "are missing: catalogs read capabilities and examples there"
+        yield (
+            _NO_ANNOTATIONS,
+            "metadata.annotations",
+            "are missing, but catalogs read capabilities and examples from them. Add them",
+        )
         return
     for name in annotations:
         right = _BY_LOWER.get(name.lower(), name)
         if right != name:
-            yield _CASE, f"metadata.annotations.{name}", f"is not what OLM reads; write {right}"
+            yield _CASE, f"metadata.annotations.{name}", f"is not read by OLM. Write {right}"
     if "olm.properties" in annotations:
-        text = "write the properties into metadata/properties.yaml, where catalogs look for them"
+        text = "catalogs read the properties from metadata/properties.yaml. Move them there"
         yield _PROPERTIES, "metadata.annotations.olm.properties", text
     if not annotations.get("capabilities"):
-        text = "is missing: catalogs show it; the first level is Basic Install"
+        text = "is missing, but catalogs show it. Set a level, such as Basic Install"
         yield _NO_CAPABILITIES, "metadata.annotations.capabilities", text
     yield from _read_by_consoles(annotations)
 
@@ -142,7 +156,7 @@ def _annotations(csv: ClusterServiceVersion) -> Iterator[tuple[Check, str, str]]
 def _read_by_consoles(annotations: Mapping[str, str]) -> Iterator[tuple[Check, str, str]]:
     for name, kind, word in (*((name, list, "list") for name in _LISTS), (_INITIALIZATION, dict, "object")):
         if name in annotations and not isinstance(_json(annotations[name]), kind):
-            yield _JSON, f"metadata.annotations.{name}", f"is not JSON {word}; consoles do not show it"
+            yield _JSON, f"metadata.annotations.{name}", f"is not a JSON {word}, so consoles do not show it. Correct it"
 
 
 def _json(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""The definitions of a bundle: what kube-apiserver would say to them, and that they are those the ClusterServiceVersion owns."""
+"""The CRDs of a bundle: kube-apiserver accepts them, and the ClusterServiceVersion owns them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,18 @@ __all__ = ["CONTENT", "VALIDATOR"]
 _VERSION: Final = "apiextensions.k8s.io/v1"
 
 _error = partial(Check, level=Level.ERROR, type="BundleNotValid")
-_INVALID: Final = _error(
-    code="crd-not-valid", type="ValidationFailed", summary="kube-apiserver would refuse a definition"
-)
+_INVALID: Final = _error(code="crd-not-valid", type="ValidationFailed", summary="kube-apiserver would reject a CRD")
 _UNKNOWN: Final = Check(
     code="crd-unknown-field",
     level=Level.WARNING,
     type="ValidationFailed",
-    summary="a definition has a field that definitions do not have, and loses it",
+    summary="a CRD has an unknown field, which kube-apiserver drops",
 )
-_MISSING: Final = _error(code="owned-crd-missing", summary="an owned kind has no definition in the bundle")
+_MISSING: Final = _error(code="owned-crd-missing", summary="an owned kind has no CRD in the bundle")
 _NOT_OWNED: Final = _error(code="crd-not-owned", summary="a CRD of the bundle is not owned by the operator")
-_TWICE: Final = _error(code="crd-twice", summary="two definitions of the bundle bring the same kind and version")
-_NAME: Final = _error(code="owned-crd-name", summary="an owned kind has another name than its definition")
-_NOT_SERVED: Final = _error(code="owned-crd-not-served", summary="an owned version is not served by its definition")
+_TWICE: Final = _error(code="crd-twice", summary="two CRDs of the bundle have the same kind and version")
+_NAME: Final = _error(code="owned-crd-name", summary="the name of an owned kind is not the name of its CRD")
+_NOT_SERVED: Final = _error(code="owned-crd-not-served", summary="the CRD of an owned version does not serve it")
 
 
 def _run(subject: Subject) -> Iterator[Finding]:
@@ -42,7 +40,12 @@ def _run(subject: Subject) -> Iterator[Finding]:
             continue
         for problem in problems(each.document):
             if problem.text == UNKNOWN_FIELD:
-                yield about(_UNKNOWN, each, "is not a field of a definition; kube-apiserver drops it", problem.path)
+                yield about(
+                    _UNKNOWN,
+                    each,
+                    "is not a field of a CRD, so kube-apiserver drops it. Correct or remove it",
+                    problem.path,
+                )
             else:
                 yield about(_INVALID, each, problem.text, problem.path)
 
@@ -52,7 +55,7 @@ def _content(subject: Subject) -> Iterator[Finding]:
     for each in subject.bundle.definitions:
         taken = next((by_kind[kind] for kind in _kinds(each) if kind in by_kind), None)
         if taken is not None:
-            yield about(_TWICE, each, f"brings what {taken.file} brings, too; keep one of them")
+            yield about(_TWICE, each, f"has the same kind and version as {taken.file}. Keep one of them")
         for kind in _kinds(each):
             by_kind.setdefault(kind, each)
     csv = subject.csv
@@ -73,27 +76,23 @@ def _owned(
         return  # a check of the ClusterServiceVersion
     definition = by_kind.get(GroupVersionKind(group, owned.version, owned.kind))
     if definition is None:
-        text = (
-            f"no definition in the bundle brings {owned.kind} of {group}/{owned.version}; add it, or take it out here"
-        )
+        text = f"no CRD in the bundle has {owned.kind} of {group}/{owned.version}. Add the CRD, or remove this entry"
         yield about(_MISSING, found, text, path)
     elif definition.name != owned.name:
-        yield about(
-            _NAME, found, f"{owned.name} is not how its definition is named; write {definition.name}", f"{path}.name"
-        )
+        yield about(_NAME, found, f"{owned.name} is not the name of the CRD. Write {definition.name}", f"{path}.name")
     elif owned.version not in _served(definition):
-        text = f"{definition.file} does not serve {owned.version}, and OLM waits for it; serve it, or take it out here"
+        text = f"{definition.file} does not serve {owned.version}, but OLM waits for it. Serve it, or remove this entry"
         yield about(_NOT_SERVED, found, text, f"{path}.version")
 
 
 def _strangers(owned: list[CRDDescription], by_kind: dict[GroupVersionKind, BundleObject]) -> Iterator[Finding]:
-    """Yield the definitions of which no version is owned. Versions beside one that is owned need no entry."""
+    """Yield the CRDs of which no version is owned. If one version is owned, the others need no entry."""
     names = {(each.name.partition(".")[2], each.kind) for each in owned}
     told: set[str] = set()
     for kind, each in by_kind.items():
         if (kind.group, kind.kind) not in names and each.file not in told:
             told.add(each.file)
-            text = f"{kind.kind} is not in spec.customresourcedefinitions.owned; add it there, or take the file out"
+            text = f"{kind.kind} is not in spec.customresourcedefinitions.owned. Add it there, or remove the file"
             yield about(_NOT_OWNED, each, text)
 
 
@@ -113,12 +112,10 @@ def _kinds(each: BundleObject) -> Iterator[GroupVersionKind]:
         yield GroupVersionKind(str(each.spec.get("group") or ""), str(version.get("name")), str(kind or ""))
 
 
-VALIDATOR: Final = Validator(
-    name="definitions", summary="Definitions as kube-apiserver takes them", checks=(_INVALID, _UNKNOWN), run=_run
-)
+VALIDATOR: Final = Validator(name="definitions", summary="CRDs", checks=(_INVALID, _UNKNOWN), run=_run)
 CONTENT: Final = Validator(
     name="owned-definitions",
-    summary="Owned kinds and their definitions",
+    summary="Owned kinds and their CRDs",
     checks=(_MISSING, _NOT_OWNED, _TWICE, _NAME, _NOT_SERVED),
     run=_content,
 )

@@ -1,4 +1,4 @@
-"""The dependencies of a bundle: packages, kinds, labels and constraints that have to be there before it is installed."""
+"""The dependencies of a bundle: packages, kinds, labels and constraints that are required before it is installed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ctrlruntime.olm.validation.validator import Subject, Validator
 __all__ = ["VALIDATOR"]
 
 _error = partial(Check, level=Level.ERROR, type="ValidationFailed")
-_NO_LIST: Final = _error(code="dependencies-no-list", summary="the file of dependencies has no list of them")
-_TYPE: Final = _error(code="dependency-type", summary="a dependency is of no known type")
+_NO_LIST: Final = _error(code="dependencies-no-list", summary="the file of dependencies has no list `dependencies`")
+_TYPE: Final = _error(code="dependency-type", summary="a dependency has an unknown type")
 _PACKAGE: Final = _error(code="dependency-package", summary="an olm.package lacks a name or a range of versions")
 _GVK: Final = _error(code="dependency-gvk", summary="an olm.gvk lacks group, version or kind")
 _LABEL: Final = _error(code="dependency-label", summary="an olm.label has no label")
@@ -36,7 +36,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
     if not bundle.dependencies_file:
         is_unreadable = any(each.file == DEPENDENCIES_FILE for each in bundle.unreadable)
         if (bundle.folder / DEPENDENCIES_FILE).is_file() and not is_unreadable:
-            text = "has no list `dependencies:`; remove the file when the operator needs nothing"
+            text = "has no list `dependencies:`. Add it, or remove the file if the operator has no dependencies"
             yield Finding(check=_NO_LIST, text=text, file=DEPENDENCIES_FILE)
         return
     for index, dependency in enumerate(bundle.dependencies):
@@ -59,37 +59,37 @@ def _problems(dependency: Any) -> Iterator[tuple[Check, str, str]]:
         case "olm.constraint":
             yield from ((_CONSTRAINT, f".value{path}", text) for path, text in _constraint(value))
         case str() if kind in _PROPERTIES:
-            yield _TYPE, ".type", f"{kind} is a property and no dependency; move it to metadata/properties.yaml"
+            yield _TYPE, ".type", f"{kind} is a property, not a dependency. Move it to metadata/properties.yaml"
         case _:
-            yield _TYPE, ".type", f"{kind!r} is not known; there are olm.package, olm.gvk, olm.label and olm.constraint"
+            yield _TYPE, ".type", f"unknown type {kind!r}. Use olm.package, olm.gvk, olm.label or olm.constraint"
 
 
 def _missing(value: Any, *names: str) -> Iterator[tuple[str, str]]:
-    """Yield path and text for what is not text, or empty."""
+    """Yield path and text for each value that is missing, empty or not a string."""
     known = mapping(value)
     for name in names:
         if not isinstance(known.get(name), str) or not known[name]:
-            yield f".{name}", "is missing; it must be a text that is not empty"
+            yield f".{name}", "must be a string that is not empty"
 
 
 def _package(value: Any, version: str) -> Iterator[tuple[str, str]]:
     missing = list(_missing(value, "packageName", version))
     yield from missing
     if f".{version}" not in dict(missing) and parse_range(value[version]) is None:
-        yield f".{version}", f"{value[version]!r} is not a range of versions; write it like >=1.0.0 <2.0.0"
+        yield f".{version}", f"{value[version]!r} is not a range of versions. Write it like >=1.0.0 <2.0.0"
 
 
 def _constraint(value: Any) -> Iterator[tuple[str, str]]:
     # OLM counts what it reads, which is JSON.
     if len(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode()) > _LARGEST:
-        yield "", f"is larger than {_LARGEST} bytes, the most OLM reads"
+        yield "", f"is larger than {_LARGEST} bytes, the maximum that OLM reads. Shorten it"
         return
     known = mapping(value)
     for name in known.keys() - {*_KINDS, "failureMessage"}:
-        yield f".{name}", f"is not known; a constraint is one of {', '.join(_KINDS)}"
+        yield f".{name}", f"is unknown. Use one of {', '.join(_KINDS)}"
     given = [name for name in _KINDS if name in known]
     if len(given) != 1:
-        yield "", f"has to have one of {', '.join(_KINDS)}, and has {' and '.join(given) or 'none'}"
+        yield "", f"expected one of {', '.join(_KINDS)}, got {' and '.join(given) or 'none'}"
     for name in given:
         yield from ((f".{name}{path}", text) for path, text in _one(name, known[name]))
 
@@ -105,7 +105,7 @@ def _one(name: str, value: Any) -> Iterator[tuple[str, str]]:
         case _:
             several: Any = value.get("constraints") if isinstance(value, dict) else None
             if not isinstance(several, list) or not several:
-                yield ".constraints", "is missing; it must be a list of constraints"
+                yield ".constraints", "must be a list of at least one constraint"
                 return
             for index, each in enumerate(several):
                 yield from ((f".constraints[{index}]{path}", text) for path, text in _constraint(each))
@@ -127,7 +127,7 @@ def _rule(value: Any) -> Iterator[tuple[str, str]]:
 
 VALIDATOR: Final = Validator(
     name="dependencies",
-    summary="What has to be installed before",
+    summary="Dependencies",
     checks=(_NO_LIST, _TYPE, _PACKAGE, _GVK, _LABEL, _CONSTRAINT),
     run=_run,
 )

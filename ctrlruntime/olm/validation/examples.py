@@ -23,7 +23,7 @@ _error = partial(Check, level=Level.ERROR, type="CSVFileNotValid")
 _warning = partial(Check, level=Level.WARNING, type="CSVFileNotValid")
 _NONE: Final = _warning(code="csv-no-examples", summary="the annotation with examples is missing")
 _BOTH: Final = _warning(
-    code="csv-two-examples", summary="both alm-examples and olm.examples are given; the first is read"
+    code="csv-two-examples", summary="both alm-examples and olm.examples are set; consoles read the first"
 )
 _PARSED: Final = _error(
     code="csv-examples-not-json", type="ParseError", summary="the examples are not a JSON list of objects"
@@ -37,7 +37,7 @@ _LACKING: Final = _warning(
     code="csv-api-without-example", type="OperationFailed", summary="a kind the operator provides has no example"
 )
 _INVALID: Final = _warning(
-    code="csv-example-not-valid", type="OperationFailed", summary="kube-apiserver would refuse an example"
+    code="csv-example-not-valid", type="OperationFailed", summary="kube-apiserver would reject an example"
 )
 _NAME: Final = _error(code="csv-crd-name", type="ParseError", summary="the name of an owned kind has no group")
 
@@ -48,11 +48,11 @@ def _run(subject: Subject) -> Iterator[Finding]:
         return
     for index, owned in enumerate(csv.spec.customresourcedefinitions.owned):
         if "." not in owned.name:
-            text = f"{owned.name!r} is not a name of a definition; write PLURAL.GROUP"
+            text = f"{owned.name!r} is not the name of a CRD. Write PLURAL.GROUP"
             yield about(_NAME, found, text, f"spec.customresourcedefinitions.owned[{index}].name")
     annotations = csv.metadata.annotations
     if not annotations:
-        return  # which another check tells
+        return  # another check reports it
     for check, name, text in _problems(subject.bundle, csv, annotations):
         yield about(check, found, text, f"metadata.annotations.{name}")
 
@@ -62,13 +62,13 @@ def _problems(
 ) -> Iterator[tuple[Check, str, str]]:
     """Yield check, annotation and text."""
     if _ALM in annotations and _OLM in annotations:
-        yield _BOTH, _OLM, f"is not read if {_ALM} is set; remove one of them"
+        yield _BOTH, _OLM, f"is not read if {_ALM} is set. Remove one of them"
     name = _ALM if _ALM in annotations else _OLM
     if name not in annotations:
         yield (
             _NONE,
             _ALM,
-            "is missing: a console offers the examples to people; `ctrl bundle` takes them from config/samples",
+            "is missing, but consoles offer the examples to users. Add samples to config/samples, and run `ctrl bundle`",
         )
         return
     try:
@@ -79,16 +79,16 @@ def _problems(
     provided = _provided(csv)
     broken = [str(example) for example in examples if not example.gvk.version or not example.gvk.kind]
     if broken:
-        yield _PARSED, name, f"{', '.join(broken)} lacks apiVersion or kind"
+        yield _PARSED, name, f"apiVersion or kind is missing in {', '.join(broken)}. Add it"
         return
     for example in examples:
         if example.gvk not in provided:
-            text = f"{example} of {example.gvk.api_version} is of no kind the operator owns; take it out"
+            text = f"{example} of {example.gvk.api_version} is not of a kind that the operator owns. Remove it"
             yield _STRANGER, name, text
         else:
             yield from ((_INVALID, name, f"{example}: {text}") for text in _said(bundle, example))
     for kind in sorted(provided - {example.gvk for example in examples}):
-        yield _LACKING, name, f"{kind.kind} of {kind.api_version} has no example; add one to config/samples"
+        yield _LACKING, name, f"{kind.kind} of {kind.api_version} has no example. Add one to config/samples"
 
 
 def _provided(csv: ClusterServiceVersion) -> set[GroupVersionKind]:
@@ -102,7 +102,7 @@ def _provided(csv: ClusterServiceVersion) -> set[GroupVersionKind]:
 
 
 def _said(bundle: Bundle, example: Example) -> Iterator[str]:
-    """Yield what kube-apiserver would say, when the definition is in the bundle and right."""
+    """Yield the problems that kube-apiserver would report, if the CRD is in the bundle and valid."""
     from ctrlruntime.project.checking import check  # it brings the embedded API server
 
     definitions = [("", dump(each.document)) for each in bundle.definitions]
@@ -113,7 +113,7 @@ def _said(bundle: Bundle, example: Example) -> Iterator[str]:
 
 VALIDATOR: Final = Validator(
     name="examples",
-    summary="Examples of the kinds that are provided",
+    summary="Examples of the provided kinds",
     checks=(_NONE, _BOTH, _PARSED, _STRANGER, _LACKING, _INVALID, _NAME),
     run=_run,
 )

@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["VALIDATOR", "wrong_fields"]
 
 _NOT_EMPTY: Final = (("spec", "displayName"), ("spec", "install", "strategy"))
-"""Required fields whose empty text is as good as none."""
+"""Required fields that must not be empty."""
 
 _error = partial(Check, level=Level.ERROR)
 _DECODED: Final = _error(
     code="csv-not-decodable",
     type="ParseError",
-    summary="a field of the ClusterServiceVersion has a value of another type",
+    summary="a field of the ClusterServiceVersion has a value of a wrong type",
 )
 _MISSING: Final = _error(
     code="csv-field-missing",
     type="FieldNotFound",
-    summary="the ClusterServiceVersion lacks a field that it has to have",
+    summary="a required field of the ClusterServiceVersion is missing",
 )
 _UNKNOWN: Final = Check(
     code="csv-unknown-field",
     level=Level.WARNING,
     type="CSVFileNotValid",
-    summary="the ClusterServiceVersion has a field that OLM does not know, and drops",
+    summary="the ClusterServiceVersion has an unknown field, which OLM drops",
 )
 
 
@@ -72,7 +72,7 @@ def _decoded(document: Any) -> Iterator[tuple[Check, str, str]]:
             if each["type"] == "missing":
                 if _is_filled_in(each["loc"]):
                     continue
-                yield _MISSING, _written(each["loc"]), "is missing; OLM cannot do without it"
+                yield _MISSING, _written(each["loc"]), "is missing, but OLM requires it"
             else:
                 yield _DECODED, _written(_known(document, each["loc"])), _complaint(each)
 
@@ -84,7 +84,7 @@ def _empty(document: Any) -> Iterator[tuple[Check, str, str]]:
         for step in parents:
             place = place.get(step) if isinstance(place, dict) else None
         if isinstance(place, dict) and place.get(last) == "":
-            yield _MISSING, ".".join(path), "is empty; OLM cannot do without it"
+            yield _MISSING, ".".join(path), "is empty, but OLM requires it"
 
 
 def _is_filled_in(path: Sequence[int | str]) -> bool:
@@ -94,7 +94,7 @@ def _is_filled_in(path: Sequence[int | str]) -> bool:
 
 def _complaint(error: ErrorDetails) -> str:
     shown = repr(error["input"])
-    return f"{error['msg'].removeprefix('Input ')}, and is {shown if len(shown) <= 60 else shown[:57] + '…'}"
+    return f"{error['msg'].removeprefix('Input ')}, got {shown if len(shown) <= 60 else shown[:57] + '…'}"
 
 
 def _known(document: Any, path: Sequence[int | str]) -> list[int | str]:
@@ -119,8 +119,8 @@ def _unknown(value: Any, path: str) -> Iterator[tuple[str, str]]:
         aliases = wire_names(type(value))
         for name in value.model_extra or {}:
             near = difflib.get_close_matches(name, aliases.values(), n=1)
-            advice = f"did you mean {near[0]}?" if near else "take it out"
-            yield f"{path}.{name}".lstrip("."), f"is not a field that OLM knows, and is dropped; {advice}"
+            advice = f"; did you mean {near[0]}?" if near else ". Remove it"
+            yield f"{path}.{name}".lstrip("."), f"is unknown to OLM, which drops it{advice}"
         for name, alias in aliases.items():
             if (path, name) != ("", "status"):
                 yield from _unknown(getattr(value, name), f"{path}.{alias}".lstrip("."))

@@ -1,4 +1,4 @@
-"""What OLM makes out of a ClusterServiceVersion: Deployments and roles, and what these and webhooks need of each other."""
+"""The objects that OLM creates from a ClusterServiceVersion: Deployments, roles, and the Deployments of webhooks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _RBAC: Final = "rbac.authorization.k8s.io/v1"
 
 _error = partial(Check, level=Level.ERROR, type="CSVFileNotValid")
 _STRATEGY: Final = _error(code="csv-strategy", summary="the install strategy is not `deployment`")
-_DEPLOYMENT: Final = _error(code="csv-deployment", summary="kube-apiserver would refuse a Deployment of spec.install")
-_TWICE: Final = _error(code="csv-deployment-twice", summary="two Deployments of spec.install have one name")
-_PERMISSION: Final = _error(code="csv-permission", summary="kube-apiserver would refuse a role of spec.install")
-_ACCOUNT: Final = _error(code="csv-service-account", summary="a Deployment runs as a ServiceAccount that nothing makes")
+_DEPLOYMENT: Final = _error(code="csv-deployment", summary="kube-apiserver would reject a Deployment of spec.install")
+_TWICE: Final = _error(code="csv-deployment-twice", summary="two Deployments of spec.install have the same name")
+_PERMISSION: Final = _error(code="csv-permission", summary="kube-apiserver would reject a role of spec.install")
+_ACCOUNT: Final = _error(code="csv-service-account", summary="a Deployment uses a ServiceAccount that is not created")
 _NO_DEPLOYMENT: Final = _error(
-    code="csv-server-deployment", summary="a webhook or API service is served by a Deployment that is not there"
+    code="csv-server-deployment", summary="the Deployment of a webhook or API service does not exist"
 )
 
 _Said: TypeAlias = Iterator[tuple[Check, str, str]]
@@ -44,14 +44,14 @@ def _run(subject: Subject) -> Iterator[Finding]:
 def _strategy(csv: ClusterServiceVersion) -> _Said:
     install = csv.spec.install
     if install.strategy != "deployment":
-        yield _STRATEGY, "spec.install.strategy", f"{install.strategy!r} is unknown to OLM; write deployment"
+        yield _STRATEGY, "spec.install.strategy", f"unknown strategy {install.strategy!r}. Write deployment"
     if install.spec is None:
         return
     path = "spec.install.spec"
     names: set[str] = set()
     for index, each in enumerate(install.spec.deployments):
         if each.name in names:
-            text = f"{each.name} is the name of another Deployment already, and OLM makes one of them; give it another"
+            text = f"{each.name} is also the name of another Deployment, but OLM creates only one. Rename one of them"
             yield _TWICE, f"{path}.deployments[{index}].name", text
         names.add(each.name)
         yield from _deployment(each, f"{path}.deployments[{index}]")
@@ -93,7 +93,7 @@ def _accounts(bundle: Bundle, csv: ClusterServiceVersion) -> _Said:
         name = deployment.spec.template.spec.service_account_name
         if name not in made:
             path = f"spec.install.spec.deployments[{index}].spec.template.spec.serviceAccountName"
-            text = f"nothing makes the account {name}; give it permissions in spec.install.spec"
+            text = f"the ServiceAccount {name} is not created. Add its permissions to spec.install.spec"
             yield _ACCOUNT, path, text
 
 
@@ -107,14 +107,14 @@ def _servers(csv: ClusterServiceVersion) -> _Said:
     ]
     for path, name in servers:
         if name not in names:
-            known = ", ".join(sorted(names)) or "none"
-            text = f"{name!r} is not a Deployment of spec.install.spec; there are {known}"
+            advice = f"Use {' or '.join(sorted(names))}" if names else "Add it there"
+            text = f"{name!r} is not a Deployment of spec.install.spec. {advice}"
             yield _NO_DEPLOYMENT, f"{path}.deploymentName", text
 
 
 VALIDATOR: Final = Validator(
     name="installation",
-    summary="Deployments and roles that OLM makes",
+    summary="Deployments and roles that OLM creates",
     checks=(_STRATEGY, _DEPLOYMENT, _TWICE, _PERMISSION, _ACCOUNT, _NO_DEPLOYMENT),
     run=_run,
 )

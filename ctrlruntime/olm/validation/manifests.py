@@ -1,6 +1,6 @@
-"""The objects of a bundle: kinds OLM installs, each once, and what kube-apiserver would say to them.
+"""The objects of a bundle: OLM installs their kinds, each object is unique, and kube-apiserver accepts it.
 
-The definitions and the ClusterServiceVersion have checks of their own, elsewhere; here they are counted.
+CRDs and the ClusterServiceVersion have their own checks in other modules; this one checks their apiVersion and their number.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ _error = partial(Check, level=Level.ERROR, type="BundleNotValid")
 _NO_CSV: Final = _error(code="csv-missing", summary="the bundle has no ClusterServiceVersion")
 _CSVS: Final = _error(code="csv-several", summary="the bundle has more than one ClusterServiceVersion")
 _CSV_API: Final = _error(
-    code="csv-api-version", type="CSVFileNotValid", summary=f"the ClusterServiceVersion is not of {_CSV_VERSION}"
+    code="csv-api-version",
+    type="CSVFileNotValid",
+    summary=f"the apiVersion of the ClusterServiceVersion is not {_CSV_VERSION}",
 )
 _CRD_API: Final = _error(
-    code="crd-api-version", type="FieldTypeNotSupported", summary=f"a definition is not of {_CRD_VERSION}"
+    code="crd-api-version", type="FieldTypeNotSupported", summary=f"the apiVersion of a CRD is not {_CRD_VERSION}"
 )
 _INCOMPLETE: Final = _error(code="object-no-kind", type="ParseError", summary="an object lacks apiVersion or kind")
 _KIND: Final = _error(
@@ -41,13 +43,13 @@ _METADATA: Final = _error(
     code="object-metadata", type="ValidationFailed", summary="the metadata of an object is not valid"
 )
 _INVALID: Final = _error(
-    code="object-not-valid", type="ValidationFailed", summary="kube-apiserver would refuse an object"
+    code="object-not-valid", type="ValidationFailed", summary="kube-apiserver would reject an object"
 )
 _UNKNOWN: Final = Check(
     code="object-unknown-field",
     level=Level.WARNING,
     type="ValidationFailed",
-    summary="an object has a field that its kind does not have, and loses it",
+    summary="an object has an unknown field, which kube-apiserver drops",
 )
 _TWICE: Final = _error(code="object-twice", summary="an object is in the bundle twice")
 
@@ -58,18 +60,18 @@ def _run(subject: Subject) -> Iterator[Finding]:
     for each in subject.bundle.objects:
         if not each.gvk.version or not each.gvk.kind:
             yield about(
-                _INCOMPLETE, each, f"lacks {'kind' if each.gvk.version else 'apiVersion'}; every object has both"
+                _INCOMPLETE, each, f"has no {'kind' if each.gvk.version else 'apiVersion'}. Set apiVersion and kind"
             )
             continue
         yield from _versions(each)
         if each.gvk.kind not in SUPPORTED:
-            text = f"{each.gvk.kind} is not a kind that OLM installs; let the operator make it, or take it out of the bundle"
+            text = f"OLM does not install the kind {each.gvk.kind}. Create the object in the operator, or remove it from the bundle"
             yield about(_KIND, each, text, "kind")
         if each.gvk.kind == _CRD:
             continue
         identity = (each.gvk.group, each.gvk.kind, str(each.metadata.get("namespace") or ""), each.name)
         if each.name and each.gvk.kind != _CSV and seen.setdefault(identity, each) is not each:
-            yield about(_TWICE, each, f"is in {seen[identity].file} already; keep one of them")
+            yield about(_TWICE, each, f"is already in {seen[identity].file}. Keep one of them")
             continue
         yield from _said(each)
 
@@ -79,24 +81,22 @@ def _csvs(subject: Subject) -> Iterator[Finding]:
     found = [each for each in bundle.objects if each.gvk.kind == _CSV]
     if len(found) > 1:
         files = ", ".join(each.file for each in found)
-        yield about(
-            _CSVS, None, f"{len(found)} ClusterServiceVersions are in the bundle ({files}); it holds one version"
-        )
+        yield about(_CSVS, None, f"the bundle has {len(found)} ClusterServiceVersions ({files}). Keep one of them")
     if found or not (bundle.folder / MANIFESTS).is_dir():
         return
-    # What cannot be read, or lacks its kind, may be the one.
+    # A file that cannot be read, or an object without a kind, may be it.
     if not any(each.file.startswith(MANIFESTS) for each in bundle.unreadable) and all(
         each.gvk.kind for each in bundle.objects
     ):
-        yield Finding(check=_NO_CSV, text="has no ClusterServiceVersion; `ctrl bundle` makes one", file=MANIFESTS)
+        yield Finding(check=_NO_CSV, text="has no ClusterServiceVersion. Create one with `ctrl bundle`", file=MANIFESTS)
 
 
 def _versions(each: BundleObject) -> Iterator[Finding]:
     kind, given = each.gvk.kind, each.gvk.api_version
     if kind == _CSV and given != _CSV_VERSION:
-        yield about(_CSV_API, each, f"{given} is not what OLM reads; write {_CSV_VERSION}", "apiVersion")
+        yield about(_CSV_API, each, f"OLM does not read {given}. Write {_CSV_VERSION}", "apiVersion")
     if kind == _CRD and given != _CRD_VERSION:
-        text = f"{given} is taken by no Kubernetes since 1.22; write the definition in {_CRD_VERSION}"
+        text = f"Kubernetes 1.22 and later do not accept {given}. Write the CRD in {_CRD_VERSION}"
         yield about(_CRD_API, each, text, "apiVersion")
 
 
@@ -107,25 +107,25 @@ def _said(each: BundleObject) -> Iterator[Finding]:
     document = each.document if known else _stand_in(each)
     for problem in problems(document):
         if each.gvk.kind == _CSV and problem.path in {"", "metadata.name"}:
-            continue  # which the checks of the ClusterServiceVersion tell
+            continue  # the checks of the ClusterServiceVersion report it
         if not known or problem.path.startswith("metadata"):
             yield about(_METADATA, each, problem.text, problem.path or "metadata")
         elif problem.text == UNKNOWN_FIELD:
-            text = f"{each.gvk.kind} has no such field; kube-apiserver drops it"
+            text = f"{each.gvk.kind} has no such field, so kube-apiserver drops it. Correct or remove it"
             yield about(_UNKNOWN, each, text, problem.path)
         else:
             yield about(_INVALID, each, problem.text, problem.path)
 
 
 def problems(document: Any) -> list[Problem]:
-    """Return what kube-apiserver would say to one object of a kind of Kubernetes."""
+    """Return the problems that kube-apiserver would report for one object of a built-in kind."""
     from ctrlruntime.project.checking import check  # it brings the embedded API server
 
     return check([("", dump(document))]).problems
 
 
 def refused(document: Any) -> Iterator[tuple[str, str]]:
-    """Yield path and text of what kube-apiserver would refuse in an object. Fields that it drops are left out."""
+    """Yield path and text of each problem for which kube-apiserver would reject an object. Dropped fields are left out."""
     from ctrlruntime.project.checking import UNKNOWN_FIELD
 
     for problem in problems(document):
@@ -134,7 +134,7 @@ def refused(document: Any) -> Iterator[tuple[str, str]]:
 
 
 def _is_built_in(each: BundleObject) -> bool:
-    """Tell whether the newest Kubernetes has the kind. Versions it has no more are another validator's."""
+    """Tell whether the newest Kubernetes has the kind. Another validator checks removed versions."""
     from ctrlruntime.apiserver.registry import Registry
     from ctrlruntime.apiserver.storage import Store
 

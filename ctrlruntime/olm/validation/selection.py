@@ -1,4 +1,4 @@
-"""Which validators there are, which of them run, and running them."""
+"""All validators, the selection of some of them, and their run."""
 
 import dataclasses
 import difflib
@@ -44,23 +44,22 @@ ALWAYS: Final[tuple[Validator, ...]] = (
 OPTIONAL: Final[tuple[Validator, ...]] = optional.VALIDATORS
 VALIDATORS: Final = ALWAYS + OPTIONAL
 VALUES: Final = ("image-platforms", "k8s-version")
-"""What optional validators may ask for."""
+"""The names of the values for optional validators."""
 
 _LABELS: Final = ("name", "suite")
-_ADVICE: Final = "write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"
+_ADVICE: Final = "Write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"
 
 
 def validate(bundle: Bundle, *, optional: Iterable[str] = (), values: Mapping[str, str] | None = None) -> list[Finding]:
-    """Return what is wrong with a bundle, errors first.
+    """Return the problems of a bundle, errors first.
 
-    `optional` are selectors of validators that run in addition to those that always run: `name=NAME` or `suite=SUITE`, or another selector of
-    these labels. `values` are what
-    these may ask for, as `{"k8s-version": "1.36"}`. Raises: ConfigError for a selector that selects nothing, and a value of no name
-    in VALUES.
+    `optional` has selectors of additional validators: `name=NAME` or `suite=SUITE`, or another selector of these labels. `values` has their
+    options, such as `{"k8s-version": "1.36"}`. Raises: ConfigError for a selector that matches no validator, and for a value whose name
+    is not in VALUES.
     """
     for name in values or {}:
         if name not in VALUES:
-            raise ConfigError(f"unknown value {name!r} in --optional-values; {_known(name, VALUES)}")
+            raise ConfigError(f"unknown value {name!r} in --optional-values{_known(name, VALUES)}")
     subject = Subject(bundle, values or {})
     found = [finding for validator in (*ALWAYS, *select(optional)) for finding in validator.run(subject)]
     # Two validators may share a check, and each yields what it finds.
@@ -69,7 +68,7 @@ def validate(bundle: Bundle, *, optional: Iterable[str] = (), values: Mapping[st
 
 
 def _in_one_line(finding: Finding) -> Finding:
-    """Return the finding without line breaks, which values of the bundle may bring into it."""
+    """Return the finding without line breaks, which may come from values of the bundle."""
     if "\n" not in str(finding):
         return finding
     text, owner, path = (" ".join(part.split()) for part in (finding.text, finding.object, finding.path))
@@ -79,13 +78,12 @@ def _in_one_line(finding: Finding) -> Finding:
 def select(selectors: Iterable[str]) -> tuple[Validator, ...]:
     """Return the optional validators that one of the selectors matches, each once.
 
-    A selector is one of labels, which are name and suite. Raises: ConfigError for an invalid one, or one that matches nothing; it says
-    what there is.
+    The labels are name and suite. Raises: ConfigError for an invalid selector, or one that matches no validator.
     """
     asked = [(text, _asked(text)) for text in selectors]
     for text, selector in asked:
         if not any(selector.matches(_labels(each)) for each in OPTIONAL):
-            raise ConfigError(f"{text!r} selects no validator; {_ADVICE}")
+            raise ConfigError(f"{text!r} selects no validator. {_ADVICE}")
     return tuple(each for each in OPTIONAL if any(selector.matches(_labels(each)) for _, selector in asked))
 
 
@@ -93,16 +91,16 @@ def _asked(text: str) -> LabelSelector:
     try:
         selector = parse_labels(text)
     except ValueError as error:
-        raise ConfigError(f"{text!r} is not a selector: {error}; {_ADVICE}") from error
+        raise ConfigError(f"{text!r} is not a selector: {error}. {_ADVICE}") from error
     if selector.is_everything:
-        raise ConfigError(f"{text!r} selects no validator; {_ADVICE}")
+        raise ConfigError(f"{text!r} selects no validator. {_ADVICE}")
     for requirement in selector.requirements:
         if requirement.key not in _LABELS:
-            raise ConfigError(f"{text!r} selects no validator; {_ADVICE}")
+            raise ConfigError(f"{text!r} selects no validator. {_ADVICE}")
         known = sorted({labels[requirement.key] for labels in map(_labels, OPTIONAL) if requirement.key in labels})
         for name in requirement.values:
             if name not in known:
-                raise ConfigError(f"unknown optional validator: {requirement.key} {name!r}; {_known(name, known)}")
+                raise ConfigError(f"unknown optional validator: {requirement.key} {name!r}{_known(name, known)}")
     return selector
 
 
@@ -112,4 +110,4 @@ def _labels(validator: Validator) -> dict[str, str]:
 
 def _known(name: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    return f"; did you mean {near[0]}?" if near else f". Use one of {', '.join(names)}"

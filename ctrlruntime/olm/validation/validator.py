@@ -1,4 +1,4 @@
-"""What a validator is, what it looks at, and how it says what it found."""
+"""Validators: their input, their checks and their findings."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Run", "Subject", "Validator", "about"]
 class Subject:
     """A bundle under validation.
 
-    `values` are those of `--optional-values`: `k8s-version` (the newest Kubernetes the bundle must run on) and what else a validator
-    names.
+    `values` are those of `--optional-values`: `k8s-version` (the newest Kubernetes the bundle must run on) and others that a
+    validator reads.
     """
 
     bundle: Bundle
@@ -28,7 +28,7 @@ class Subject:
 
     @property
     def csv_object(self) -> BundleObject | None:
-        """The ClusterServiceVersion as it was written; None without one, or with more than one."""
+        """The ClusterServiceVersion as written; None without one, or with more than one."""
         return self.bundle.csv
 
     @cached_property
@@ -48,17 +48,17 @@ class Validator:
     """A set of checks that run together."""
 
     name: str
-    """As `--select-optional name=NAME` has it."""
+    """The NAME of `--select-optional name=NAME`."""
 
     summary: str
     checks: tuple[Check, ...]
     run: Run
     suite: str = ""
-    """As `--select-optional suite=SUITE` has it; empty for one that is in no suite, or always runs."""
+    """The SUITE of `--select-optional suite=SUITE`; empty for a validator that has no suite, or always runs."""
 
 
 def about(check: Check, found: BundleObject | None, text: str, path: str = "") -> Finding:
-    """Return what a check found in an object, or in the bundle as a whole."""
+    """Return a finding for an object, or for the bundle as a whole."""
     if found is None:
         return Finding(check=check, text=text, path=path)
     return Finding(check=check, text=text, file=found.file, object=str(found), path=path)

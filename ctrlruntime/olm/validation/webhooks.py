@@ -1,4 +1,4 @@
-"""The webhooks of a ClusterServiceVersion: what OLM refuses of them, and kube-apiserver of what OLM makes out of them."""
+"""The webhooks of a ClusterServiceVersion: OLM accepts them, and kube-apiserver accepts the objects that OLM creates from them."""
 
 from __future__ import annotations
 
@@ -28,22 +28,24 @@ _NAMESPACE: Final = "default"
 
 _error = partial(Check, level=Level.ERROR, type="CSVFileNotValid")
 _WEBHOOK: Final = _error(
-    code="csv-webhook", summary="kube-apiserver would refuse what OLM makes of a webhook of spec.webhookdefinitions"
+    code="csv-webhook",
+    summary="kube-apiserver would reject the object that OLM creates for a webhook of spec.webhookdefinitions",
 )
-_TWICE: Final = _error(code="csv-webhook-twice", summary="two webhooks have one generateName, of whatever types")
+_TWICE: Final = _error(code="csv-webhook-twice", summary="two webhooks, of any types, have the same generateName")
 _RULE: Final = _error(
     code="csv-webhook-rule",
-    summary="a webhook is for all groups, for operators.coreos.com, or for the configurations of webhooks",
+    summary="a webhook is for all groups, for operators.coreos.com, or for webhook configurations",
 )
 _NAME: Final = _error(
     code="csv-webhook-name", summary=f"the generateName of a webhook has more than {LONGEST_NAME} characters"
 )
-_NOTHING: Final = _error(code="csv-conversion-empty", summary="a webhook converts, and names no definition")
+_NOTHING: Final = _error(code="csv-conversion-empty", summary="a conversion webhook has no CRDs")
 _CONVERTED: Final = _error(
     code="csv-conversion-crd", summary="a webhook converts a kind that the operator does not own"
 )
 _MODES: Final = _error(
-    code="csv-conversion-install-modes", summary="a kind is converted, and another mode than AllNamespaces is supported"
+    code="csv-conversion-install-modes",
+    summary="a webhook converts a kind, but a mode other than AllNamespaces is supported",
 )
 _REFUSALS: Final = {
     Refusal.TWICE: _TWICE,
@@ -76,7 +78,7 @@ def _run(subject: Subject) -> Iterator[Finding]:
 
 
 def _admission(webhook: WebhookDescription) -> _Said:
-    """Yield what is wrong with the configuration OLM makes, which is the webhook but for where it is served."""
+    """Yield the problems of the configuration that OLM creates from the webhook."""
     kind = _CONFIGURATIONS.get(webhook.type)
     if kind is None:
         return
@@ -101,13 +103,13 @@ _NAMES: Final = {
     "clientConfig.service.port": "containerPort",
     "conversionReviewVersions": "admissionReviewVersions",
 }
-"""The fields of a webhook that a ClusterServiceVersion calls otherwise."""
+"""The fields of a webhook that have another name in a ClusterServiceVersion."""
 
 
 def _conversions(csv: ClusterServiceVersion, bundle: Bundle) -> Iterator[tuple[int, Check, str, str]]:
-    """Yield the place of a webhook, and what is wrong with the conversion OLM writes into definitions.
+    """Yield the place of a webhook, and the problems of the conversion that OLM writes into CRDs.
 
-    What they say of conversion themselves is written over, and what else is wrong with them is another check's.
+    OLM overwrites the conversion of a CRD. Another check reports its other problems.
     """
     for definition in bundle.definitions:
         index = next(
@@ -131,17 +133,17 @@ def _owned(webhook: WebhookDescription, csv: ClusterServiceVersion) -> _Said:
     owned = {each.name for each in csv.spec.customresourcedefinitions.owned}
     for name in webhook.conversion_crds:
         if name not in owned:
-            text = f"{name} is not in spec.customresourcedefinitions.owned; OLM converts owned kinds alone"
+            text = f"{name} is not in spec.customresourcedefinitions.owned, but OLM converts only owned kinds. Add it there"
             yield _CONVERTED, "conversionCRDs", text
     others = [mode.type for mode in csv.spec.install_modes if mode.supported and mode.type != "AllNamespaces"]
     if webhook.conversion_crds and others:
-        text = f"a conversion is for the whole cluster; support AllNamespaces alone, and not {', '.join(others)}"
+        text = f"a conversion is for the whole cluster. Support only AllNamespaces, and not {', '.join(others)}"
         yield _MODES, "conversionCRDs", text
 
 
 VALIDATOR: Final = Validator(
     name="webhooks",
-    summary="Webhooks that OLM makes",
+    summary="Webhooks that OLM creates",
     checks=(_WEBHOOK, _TWICE, _RULE, _NAME, _NOTHING, _CONVERTED, _MODES),
     run=_run,
 )

@@ -1,16 +1,16 @@
-"""The checks that run when they are asked for: `ctrl bundle validate --select-optional name=NAME`, or `suite=SUITE`.
+"""The optional checks: `ctrl bundle validate --select-optional name=NAME`, or `suite=SUITE`, runs them.
 
 | module | noun |
 |---|---|
-| `hub`, `icon` | what OperatorHub shows: `operatorhubv2` |
-| `capabilities`, `categories` | the two annotations by which people choose |
+| `hub`, `icon` | fields that OperatorHub shows: `operatorhubv2` |
+| `capabilities`, `categories` | the annotations `capabilities` and `categories` |
 | `removed`, `removals` | APIs that Kubernetes no longer serves: `alpha-deprecated-apis` |
 | `practices` | `good-practices` |
 | `multiarch`, `platforms`, `images` | labels, images and placement by platform |
-| `objects` | what disturbs a cluster: `object` |
+| `objects` | objects that disturb a cluster: `object` |
 | `package_manifest` | channels in the old format |
 | `operatorhub` | deprecated: several of these in one |
-| `rules`, `suite` | rules of RBAC with their places; the words that several share |
+| `rules`, `suite` | RBAC rules with their places; the shared constants |
 
 The checks of `removed` are in `operatorhubv2` too: if two validators yield the same finding, it is reported once.
 """

@@ -1,4 +1,4 @@
-"""How much an operator does by itself: the annotation `capabilities` names one of five levels."""
+"""The annotation `capabilities`, which must be one of five levels."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What an operator is for: the annotation `categories` names shelves of a catalog, separated by commas.
+"""The annotation `categories`: categories of a catalog, separated by commas.
 
-A catalog with shelves of its own names them in a JSON file, `{"categories": ["…"]}`, by the variable OPERATOR_BUNDLE_CATEGORIES.
+A catalog with its own categories lists them in a JSON file, `{"categories": ["…"]}`. The variable OPERATOR_BUNDLE_CATEGORIES has its path.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _UNKNOWN: Final = Check(
     level=Level.ERROR,
     type=INVALID_CSV,
     suite="categories",
-    summary=f"a category is not one of the standard ones, or of those of {VARIABLE}",
+    summary=f"a category is neither a standard one nor in the file of {VARIABLE}",
 )
 
 
 def validator(environ: Mapping[str, str] = os.environ) -> Validator:
-    """Return the validator; it reads the variable when it runs. It raises ConfigError when the file it names cannot be used."""
+    """Return the validator, which reads the variable when it runs. Its run raises ConfigError if the file cannot be used."""
 
     def run(subject: Subject) -> Iterator[Finding]:
         annotation = subject.csv.metadata.annotations.get(_ANNOTATION) if subject.csv else None
@@ -66,7 +66,7 @@ def validator(environ: Mapping[str, str] = os.environ) -> Validator:
     return Validator(
         name="categories",
         suite=OPERATOR_FRAMEWORK,
-        summary=f"the annotation categories, if any, names standard ones, or those of the file that {VARIABLE} names",
+        summary=f"the annotation categories, if any, has only standard categories, or those in the file of {VARIABLE}",
         checks=(_UNKNOWN,),
         run=run,
     )
@@ -77,10 +77,10 @@ def _known(path: str) -> tuple[str, ...]:
         return CATEGORIES
     try:
         tree: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"cannot read {path}, set in {VARIABLE}: {getattr(error, 'strerror', None) or error}"
-        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.unreadable(f"{path}, set in {VARIABLE}", error) from error
+    except ValueError as error:
+        raise ConfigError(f"{path}, set in {VARIABLE}, is not JSON: {error}") from error
     match tree:
         case {"categories": [*names]} if all(isinstance(name, str) for name in names):
             return tuple(map(str, names))

@@ -1,6 +1,6 @@
-"""What OperatorHub shows of an operator and has to be there: provider, maintainers, links, version and icon.
+"""The fields of an operator that OperatorHub requires: provider, maintainers, links, version and icon.
 
-It also asks for `minKubeVersion`, which the checks that always run look at, and for APIs that are still served.
+It also requires APIs that are still served, and `minKubeVersion`, which the checks that always run look at.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def _check(code: str, summary: str) -> Check:
 
 
 _PROVIDER: Final = _check("hub-provider-missing", "spec.provider has no name")
-_MAINTAINER: Final = _check("hub-maintainer-incomplete", "a maintainer lacks a name or an address")
-_EMAIL: Final = _check("hub-maintainer-email", "a maintainer's address is not an e-mail address")
-_LINK: Final = _check("hub-link-incomplete", "a link lacks a name or a URL")
-_URL: Final = _check("hub-link-url", "a link's URL is not one")
+_MAINTAINER: Final = _check("hub-maintainer-incomplete", "a maintainer has no name or no email address")
+_EMAIL: Final = _check("hub-maintainer-email", "the email of a maintainer is not an email address")
+_LINK: Final = _check("hub-link-incomplete", "a link has no name or no URL")
+_URL: Final = _check("hub-link-url", "the URL of a link is not a URL")
 _VERSION: Final = _check("hub-version-zero", "spec.version is missing, or 0.0.0")
 
 
@@ -42,12 +42,17 @@ def _run(subject: Subject) -> Iterator[Finding]:
     if csv is None:
         return
     if not csv.spec.provider.name:
-        yield about(_PROVIDER, found, "name who offers the operator", "spec.provider.name")
+        yield about(
+            _PROVIDER,
+            found,
+            "is missing. Set the name of the company or person that offers the operator",
+            "spec.provider.name",
+        )
     yield from _maintainers(csv.spec.maintainers, found)
     yield from _links(csv.spec.links, found)
-    # A text that is not a version is told by the checks that always run.
+    # The checks that always run report an invalid version.
     if not csv.spec.version or semver.parse(csv.spec.version) == _ZERO:
-        text = "set the version of the bundle: `ctrl bundle --version 0.1.0` does"
+        text = "is missing or 0.0.0. Set it with `ctrl bundle --version 0.1.0`"
         yield about(_VERSION, found, text, "spec.version")
     yield from icon.run(subject)
     yield from removed.run(subject)
@@ -58,9 +63,9 @@ def _maintainers(maintainers: Sequence[Maintainer], found: BundleObject | None) 
         path = f"spec.maintainers[{index}]"
         if not each.name or not each.email:
             lacking = "a name" if each.email else "an email" if each.name else "a name and an email"
-            yield about(_MAINTAINER, found, f"give the maintainer {lacking}", path)
+            yield about(_MAINTAINER, found, f"is incomplete. Add {lacking}", path)
         if each.email and not _is_address(each.email):
-            text = f"{each.email!r} is not an address: write it as kitchen@example.com"
+            text = f"{each.email!r} is not an email address. Write it like kitchen@example.com"
             yield about(_EMAIL, found, text, f"{path}.email")
 
 
@@ -77,14 +82,14 @@ def _links(links: Sequence[AppLink], found: BundleObject | None) -> Iterator[Fin
         path = f"spec.links[{index}]"
         if not each.name or not each.url:
             lacking = "a name" if each.url else "a url" if each.name else "a name and a url"
-            yield about(_LINK, found, f"give the link {lacking}", path)
+            yield about(_LINK, found, f"is incomplete. Add {lacking}", path)
         if each.url and not _is_url(each.url):
-            text = f"{each.url!r} is not a URL: write it in full, with https://"
+            text = f"{each.url!r} is not a URL. Write it in full, with https://"
             yield about(_URL, found, text, f"{path}.url")
 
 
 def _is_url(text: str) -> bool:
-    """Say whether a text is a whole URL: it has a scheme, and a host when the scheme is of the web."""
+    """Tell whether a text is a full URL: it has a scheme, and http and https have a host."""
     if any(letter.isspace() or not letter.isprintable() for letter in text):
         return False
     try:
@@ -100,7 +105,7 @@ def _is_url(text: str) -> bool:
 VALIDATOR: Final = Validator(
     name=_NAME,
     suite=OPERATOR_FRAMEWORK,
-    summary="what OperatorHub shows of an operator is there, and no API that Kubernetes has removed is used",
+    summary="the fields that OperatorHub shows are set, and no API that Kubernetes has removed is used",
     checks=(_PROVIDER, _MAINTAINER, _EMAIL, _LINK, _URL, _VERSION, *icon.CHECKS, *removed.CHECKS),
     run=_run,
 )

@@ -1,4 +1,4 @@
-"""The icon of an operator: one picture in base64, of a kind that browsers show."""
+"""The icon of an operator: one picture in base64, of a type that browsers show."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _check(code: str, summary: str, level: Level = Level.ERROR) -> Check:
 
 _MISSING: Final = _check("hub-icon-missing", "the ClusterServiceVersion has no icon", Level.WARNING)
 _SEVERAL: Final = _check("hub-icon-several", "the ClusterServiceVersion has more than one icon")
-_INCOMPLETE: Final = _check("hub-icon-incomplete", "the icon lacks its data or its media type")
+_INCOMPLETE: Final = _check("hub-icon-incomplete", "the icon has no data or no media type")
 _MEDIA_TYPE: Final = _check(
     "hub-icon-media-type", "the icon's media type is not one of image/gif, image/jpeg, image/png and image/svg+xml"
 )
@@ -33,15 +33,15 @@ CHECKS: Final = (_MISSING, _SEVERAL, _INCOMPLETE, _MEDIA_TYPE, _NOT_BASE64, _CON
 
 
 def run(subject: Subject) -> Iterator[Finding]:
-    """Yield what is wrong with the icon."""
+    """Yield the problems of the icon."""
     if subject.csv is None:
         return
     icons, found = subject.csv.spec.icon, subject.csv_object
     if not icons:
-        text = "consoles show one: `ctrl generate kustomize-manifests --icon logo.svg` sets it"
+        text = "is missing, but consoles show it. Set it with `ctrl generate kustomize-manifests --icon logo.svg`"
         yield about(_MISSING, found, text, "spec.icon")
     if len(icons) > 1:
-        text = f"there are {len(icons)} icons and only one is shown: keep one"
+        text = f"has {len(icons)} icons, but only one is shown. Keep one"
         yield about(_SEVERAL, found, text, "spec.icon")
     for index, icon in enumerate(icons):
         yield from _of_one(icon, found, f"spec.icon[{index}]")
@@ -51,17 +51,17 @@ def _of_one(icon: Icon, found: BundleObject | None, path: str) -> Iterator[Findi
     written = {"base64data": icon.base64data, "mediatype": icon.mediatype}
     if not all(written.values()):
         lacking = " and ".join(name for name, value in written.items() if not value)
-        yield about(_INCOMPLETE, found, f"set {lacking}, or take the icon out", path)
+        yield about(_INCOMPLETE, found, f"is incomplete. Set {lacking}, or remove the icon", path)
         return
     if icon.mediatype not in MEDIA_TYPES:
-        text = f"{icon.mediatype} is not shown{nearest(icon.mediatype, MEDIA_TYPES)}"
+        text = f"unsupported media type {icon.mediatype}{nearest(icon.mediatype, MEDIA_TYPES)}"
         yield about(_MEDIA_TYPE, found, text, f"{path}.mediatype")
     try:
         data = base64.b64decode("".join(icon.base64data.split()), validate=True)
     except ValueError:
-        text = "not base64: encode the picture with `base64 -w 0 FILE`"
+        text = "is not base64. Encode the picture with `base64 -w 0 FILE`"
         yield about(_NOT_BASE64, found, text, f"{path}.base64data")
         return
     if icon.mediatype in MEDIA_TYPES and not is_picture(data, icon.mediatype):
-        text = f"the data is not {icon.mediatype}: set the media type it has"
+        text = f"the data is not {icon.mediatype}. Set the media type of the data"
         yield about(_CONTENT, found, text, f"{path}.base64data")

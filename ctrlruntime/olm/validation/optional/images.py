@@ -1,4 +1,4 @@
-"""The images of a bundle: those that are the operator itself, all others, and the platforms each is known to be there for."""
+"""The images of a bundle: those of the operator itself, all others, and the known platforms of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROXY: Final = "kube-rbac-proxy"
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Images by the field that names each first."""
+    """Images, each with the first field that has it."""
 
     known: Mapping[str, frozenset[Platform]]
     """The given platforms of images; they may include images that the bundle does not have."""
@@ -42,7 +42,7 @@ class Images:
     def _add_pod(self, path: str, pod: PodSpec) -> None:
         names = {each.name for each in pod.containers}
         for number, each in enumerate(pod.containers):
-            # Without a container of that name, all are the operator's but the proxy that used to stand beside it.
+            # Without a container of that name, all except the old proxy are the operator's.
             is_manager = each.name == _MANAGER if _MANAGER in names else each.name != _PROXY
             place = f"{path}.containers[{number}].image"
             if is_manager and each.image:
@@ -62,15 +62,15 @@ class Images:
 
     @property
     def offered(self) -> Mapping[str, frozenset[Platform]]:
-        """The platforms of those images that are known."""
+        """The platforms of each image, if they are known."""
         return {image: self.known[image] for image in self.all if image in self.known}
 
     @property
     def offered_by_managers(self) -> frozenset[Platform]:
-        """The platforms that an image of the operator itself is known to be there for."""
+        """The known platforms of the images of the operator itself."""
         return frozenset(chain.from_iterable(self.known.get(image, ()) for image in self.managers))
 
 
 def deployments(csv: ClusterServiceVersion) -> list[NamedDeployment]:
-    """Return the Deployments that OLM makes."""
+    """Return the Deployments that OLM creates."""
     return csv.spec.install.spec.deployments if csv.spec.install.spec is not None else []

@@ -1,7 +1,7 @@
-"""Several architectures: what the labels promise, against what images offer and where pods may be placed.
+"""Several architectures: the labels, the platforms of the images and the placement of the pods must agree.
 
-It sends no request to a registry. The value `image-platforms` names a file with the platforms of images; a missing image is reported and
-left out.
+It sends no request to a registry. The value `image-platforms` is a file with the platforms of images; a missing image is reported and left
+out.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def _check(code: str, summary: str, level: Level = Level.WARNING) -> Check:
 
 
 _NOT_OFFERED: Final = _check(
-    "multiarch-platform-not-offered", "an image does not offer a platform that the labels promise", Level.ERROR
+    "multiarch-platform-not-offered", "an image is not available for a platform of the labels", Level.ERROR
 )
-_UNLABELLED: Final = _check("multiarch-labels-missing", "no label says which architectures are supported")
-_ARCH: Final = _check("multiarch-arch-label-missing", "the images offer an architecture that no label names")
-_OS: Final = _check("multiarch-os-label-missing", "the images offer an operating system that no label names")
-_BEHIND: Final = _check("multiarch-image-behind", "an image does not offer a platform that the manager's image offers")
-_UNKNOWN: Final = _check("multiarch-image-unknown", "it is not known which platforms an image offers")
-_ANYWHERE: Final = _check("multiarch-affinity-missing", "pods of the operator may be placed on any architecture")
+_UNLABELLED: Final = _check("multiarch-labels-missing", "the labels have no supported architecture")
+_ARCH: Final = _check("multiarch-arch-label-missing", "the images are available for an architecture that has no label")
+_OS: Final = _check("multiarch-os-label-missing", "the images are available for an operating system that has no label")
+_BEHIND: Final = _check("multiarch-image-behind", "an image is not available for a platform of the manager's image")
+_UNKNOWN: Final = _check("multiarch-image-unknown", "the platforms of an image are unknown")
+_ANYWHERE: Final = _check("multiarch-affinity-missing", "pods of the operator can be scheduled on any architecture")
 _ELSEWHERE: Final = _check(
-    "multiarch-affinity-differs", "pods of the operator are placed by other platforms than the labels"
+    "multiarch-affinity-differs", "pods of the operator are scheduled on other platforms than those of the labels"
 )
 
 
@@ -60,33 +60,33 @@ def _run(subject: Subject) -> Iterator[Finding]:
 def _unknown(found: BundleObject | None, images: Images, path: str) -> Iterator[Finding]:
     if not path and images.all:
         text = (
-            "which platforms the images are there for is not known, and no registry is asked:"
-            f" say it in a file, --optional-values {_VALUE}=FILE.json"
+            "the platforms of the images are unknown, because no registry is queried."
+            f" List them in a file, and set --optional-values {_VALUE}=FILE.json"
         )
         yield about(_UNKNOWN, found, text)
         return
     for image, place in images.all.items():
         if image not in images.offered:
-            yield about(_UNKNOWN, found, f"{path} does not name {image}: add its platforms", place)
+            yield about(_UNKNOWN, found, f"{image} is not in {path}. Add its platforms", place)
 
 
 def _promised(found: BundleObject | None, images: Images, promise: Promise) -> Iterator[Finding]:
     for image, platforms in images.offered.items():
         lacking = [str(each) for each in promise.platforms if each not in platforms]
         if lacking:
-            text = f"{image} is not there for {', '.join(lacking)}: build it for that, or take the label away"
+            text = f"{image} is not available for {', '.join(lacking)}. Build it for that, or remove the label"
             yield about(_NOT_OFFERED, found, text, images.all[image])
 
 
 def _beyond(found: BundleObject | None, images: Images, promise: Promise) -> Iterator[Finding]:
-    """Yield what the manager's image offers and the labels do not promise: other images lack it, or a label does."""
+    """Yield platforms of the manager's image that are not in the labels: another image or a label does not have them."""
     beyond = images.offered_by_managers.difference(promise.platforms)
     everywhere = beyond.intersection(*images.offered.values())
     for image, platforms in images.offered.items():
         lacking = sorted(beyond - platforms)
         if lacking:
-            text = f"{image} is not there for {', '.join(map(str, lacking))}, which the manager's image is there for"
-            yield about(_BEHIND, found, f"{text}: build it for that too", images.all[image])
+            text = f"{image} is not available for {', '.join(map(str, lacking))}, but the manager's image is"
+            yield about(_BEHIND, found, f"{text}. Build it for that, too", images.all[image])
     yield from _labels(found, promise, {each.arch for each in everywhere}, {each.os for each in everywhere})
 
 
@@ -94,35 +94,33 @@ def _labels(found: BundleObject | None, promise: Promise, archs: set[str], oses:
     path = "metadata.labels"
     if not promise.archs:
         names = ", ".join(f"{ARCH_LABEL}{arch}" for arch in sorted(archs | promise.all_archs))
-        text = f"OLM takes the operator to be for amd64 alone: set {names} to supported"
+        text = f"OLM treats the operator as supported only on amd64. Set {names} to supported"
         yield about(_UNLABELLED, found, text, path)
     else:
         for arch in sorted(archs - promise.archs):
-            yield about(_ARCH, found, f"the images are there for {arch}: set {ARCH_LABEL}{arch} to supported", path)
+            yield about(_ARCH, found, f"the images are available for {arch}. Set {ARCH_LABEL}{arch} to supported", path)
     for os in sorted(oses - promise.all_oses):
-        yield about(_OS, found, f"the images are there for {os}: set {OS_LABEL}{os} to supported", path)
+        yield about(_OS, found, f"the images are available for {os}. Set {OS_LABEL}{os} to supported", path)
 
 
 def _placement(found: BundleObject | None, path: str, pod: PodSpec, promise: Promise) -> Iterator[Finding]:
     path = f"{path}.spec.template.spec.affinity"
     if placed_on(pod, _ARCH_OF_NODE) is None:
         names = ", ".join(sorted(promise.all_archs))
-        text = (
-            f"demand nodes whose {_ARCH_OF_NODE} is one of {names} by nodeAffinity: elsewhere the image does not start"
-        )
+        text = f"pods can be scheduled on nodes where the image does not start. Require {_ARCH_OF_NODE} to be one of {names} with nodeAffinity"
         yield about(_ANYWHERE, found, text, path)
     for label, promised in ((_ARCH_OF_NODE, promise.all_archs), (_OS_OF_NODE, promise.all_oses)):
         demanded = placed_on(pod, label)
         if demanded is not None and demanded != promised:
-            text = f"{label} is {', '.join(sorted(demanded))} here and {', '.join(sorted(promised))} by the labels"
-            yield about(_ELSEWHERE, found, f"{text}: make them one", path)
+            text = f"{label} is {', '.join(sorted(demanded))} here, but {', '.join(sorted(promised))} in the labels"
+            yield about(_ELSEWHERE, found, f"{text}. Use the same values", path)
 
 
 VALIDATOR: Final = Validator(
     name=_NAME,
     summary=(
-        f"labels, images and node affinity agree on platforms; no registry is asked:"
-        f" --optional-values {_VALUE}=FILE.json says what images offer"
+        f"labels, images and node affinity agree on platforms. No registry is queried:"
+        f" set the platforms of images with --optional-values {_VALUE}=FILE.json"
     ),
     checks=(_NOT_OFFERED, _UNLABELLED, _ARCH, _OS, _BEHIND, _UNKNOWN, _ANYWHERE, _ELSEWHERE),
     run=_run,

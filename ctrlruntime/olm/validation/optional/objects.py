@@ -1,4 +1,4 @@
-"""Objects that change how a whole cluster behaves: what OLM asks them to leave alone."""
+"""Objects and permissions that can disturb the whole cluster."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def _check(code: str, summary: str, level: Level = Level.ERROR) -> Check:
     return Check(code=code, level=level, type="ObjectFailedValidation", suite=_NAME, summary=summary)
 
 
-_NONE_MAY_GO: Final = _check("pdb-max-unavailable-zero", "a PodDisruptionBudget lets no pod be unavailable")
-_ALL_STAY: Final = _check("pdb-min-available-all", "a PodDisruptionBudget wants all pods available")
+_NONE_MAY_GO: Final = _check("pdb-max-unavailable-zero", "a PodDisruptionBudget allows no unavailable pod")
+_ALL_STAY: Final = _check("pdb-min-available-all", "a PodDisruptionBudget requires all pods to be available")
 _PRIORITY: Final = _check("priority-class-global-default", "a PriorityClass is the default of the whole cluster")
 _BUDGETS: Final = _check("rbac-writes-pdbs", "the operator may write PodDisruptionBudgets", Level.WARNING)
 _CONSTRAINTS: Final = _check(
-    "rbac-modifies-default-sccs", "the operator may change the SecurityContextConstraints that OpenShift brings"
+    "rbac-modifies-default-sccs", "the operator may change the default SecurityContextConstraints of OpenShift"
 )
 
-# Those of OpenShift 4; a cluster that lacks one of them loses nothing by the check.
+# Those of OpenShift 4; for a cluster without one of them, the check does no harm.
 _DEFAULT_SCCS: Final = frozenset(
     {
         "anyuid",
@@ -55,31 +55,29 @@ def _run(subject: Subject) -> Iterator[Finding]:
 def _disruption_budgets(subject: Subject) -> Iterator[Finding]:
     for each in subject.bundle.of_kind("policy", "PodDisruptionBudget"):
         if each.spec.get("maxUnavailable") in (0, "0", "0%"):
-            text = "no node can be drained while its pods run: allow at least 1"
+            text = "no node can be drained while its pods run. Allow at least 1"
             yield about(_NONE_MAY_GO, each, text, "spec.maxUnavailable")
         if each.spec.get("minAvailable") == "100%":
-            text = "no node can be drained while its pods run: want less than 100%"
+            text = "no node can be drained while its pods run. Set less than 100%"
             yield about(_ALL_STAY, each, text, "spec.minAvailable")
 
 
 def _priority_classes(subject: Subject) -> Iterator[Finding]:
     for each in subject.bundle.of_kind("scheduling.k8s.io", "PriorityClass"):
         if each.document.get("globalDefault") is True:
-            text = "pods of other operators would get it: take globalDefault out"
+            text = "pods of other operators would get this priority. Remove globalDefault"
             yield about(_PRIORITY, each, text, "globalDefault")
 
 
 def _rule(each: PlacedRule) -> Iterator[Finding]:
     if each.covers("policy", "poddisruptionbudgets", ("create", "update", "patch")):
-        text = "a PodDisruptionBudget can stop nodes from being drained: see that those it writes allow 1 pod at least"
+        text = "the operator can write PodDisruptionBudgets, which can block the draining of nodes. Allow at least 1 unavailable pod in each"
         yield about(_BUDGETS, each.found, text, each.path)
     if each.covers("security.openshift.io", "securitycontextconstraints", ("update", "patch", "delete")):
         # A rule without names is for each of them.
         named = _DEFAULT_SCCS.intersection(each.rule.resource_names) if each.rule.resource_names else _DEFAULT_SCCS
         if named:
-            text = (
-                f"{', '.join(sorted(named))} are OpenShift's own: name by resourceNames only those the operator makes"
-            )
+            text = f"{', '.join(sorted(named))} belong to OpenShift. List in resourceNames only those that the operator creates"
             yield about(_CONSTRAINTS, each.found, text, each.path)
 
 

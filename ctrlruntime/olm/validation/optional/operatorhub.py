@@ -1,4 +1,4 @@
-"""The validator that was split: what `operatorhubv2`, `capabilities` and `categories` do, for those who still ask for it."""
+"""The deprecated validator `operatorhub`: `operatorhubv2`, `capabilities` and `categories` in one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEPRECATED: Final = Check(
     level=Level.WARNING,
     type="DeprecatedValidator",
     suite=_NAME,
-    summary="the validator operatorhub was selected, which others have replaced",
+    summary="the deprecated validator operatorhub is selected",
 )
 
 
@@ -29,7 +29,7 @@ def validator(environ: Mapping[str, str] = process_environ) -> Validator:
 
     def run(subject: Subject) -> Iterator[Finding]:
         text = (
-            "operatorhub is deprecated: select suite=operatorframework, or operatorhubv2, capabilities and categories"
+            "operatorhub is deprecated. Select suite=operatorframework, or operatorhubv2, capabilities and categories"
         )
         yield Finding(check=_DEPRECATED, text=text)
         yield from chain.from_iterable(part.run(subject) for part in parts)

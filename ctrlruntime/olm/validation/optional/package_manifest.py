@@ -1,4 +1,4 @@
-"""The package manifest of catalogs before bundles had annotations: NAME.package.yaml, the channels and the version each is at.
+"""The package manifest NAME.package.yaml, from before bundles had annotations: the channels and the version of each.
 
 Some repositories of bundles still keep one next to the folders of their versions.
 """
@@ -26,15 +26,13 @@ def _check(code: str, summary: str) -> Check:
 
 
 _UNREADABLE: Final = _check("package-unreadable", "a package manifest is not a YAML map")
-_PACKAGE: Final = _check("package-name-missing", "a package manifest names no package")
+_PACKAGE: Final = _check("package-name-missing", "a package manifest has no package name")
 _NO_CHANNELS: Final = _check("package-channels-empty", "a package manifest has no channels")
 _CHANNEL: Final = _check("package-channel-name-missing", "a channel of a package manifest has no name")
-_CURRENT: Final = _check(
-    "package-channel-csv-missing", "a channel of a package manifest names no ClusterServiceVersion"
-)
-_TWICE: Final = _check("package-channel-duplicate", "a package manifest has two channels of one name")
+_CURRENT: Final = _check("package-channel-csv-missing", "a channel of a package manifest has no ClusterServiceVersion")
+_TWICE: Final = _check("package-channel-duplicate", "a package manifest has two channels of the same name")
 _NO_DEFAULT: Final = _check(
-    "package-default-missing", "a package manifest has more than one channel and names no default"
+    "package-default-missing", "a package manifest has several channels, but no default channel"
 )
 _DEFAULT: Final = _check(
     "package-default-unknown", "the default channel of a package manifest is not one of its channels"
@@ -60,22 +58,27 @@ def _of_file(path: Path, name: str) -> Iterator[Finding]:
             yield from package_findings(cast("Mapping[str, Any]", tree), name)
         else:
             yield Finding(
-                check=_UNREADABLE, text="is not a map: it has packageName, channels, defaultChannel", file=name
+                check=_UNREADABLE, text="is not a map. Write packageName, channels and defaultChannel", file=name
             )
 
 
 def package_findings(tree: Mapping[str, Any], file: str = "") -> Iterator[Finding]:
-    """Yield what is wrong with a package manifest."""
+    """Yield the problems of a package manifest."""
     if not tree.get("packageName"):
-        yield Finding(check=_PACKAGE, text="name the package", file=file, path="packageName")
+        yield Finding(check=_PACKAGE, text="is missing. Set the name of the package", file=file, path="packageName")
     channels = _channels(tree.get("channels"))
     if not channels:
-        yield Finding(check=_NO_CHANNELS, text="name a channel and its currentCSV", file=file, path="channels")
+        yield Finding(
+            check=_NO_CHANNELS,
+            text="is missing or empty. Add a channel with name and currentCSV",
+            file=file,
+            path="channels",
+        )
         return
     for index, channel in enumerate(channels):
         for key, check in (("name", _CHANNEL), ("currentCSV", _CURRENT)):
             if not channel.get(key):
-                yield Finding(check=check, text=f"set {key}", file=file, path=f"channels[{index}].{key}")
+                yield Finding(check=check, text="is missing. Set it", file=file, path=f"channels[{index}].{key}")
     yield from _names(channels, tree.get("defaultChannel"), file)
 
 
@@ -83,18 +86,18 @@ def _names(channels: list[Mapping[str, Any]], default: Any, file: str) -> Iterat
     names = Counter(str(channel["name"]) for channel in channels if channel.get("name"))
     for name, times in names.items():
         if times > 1:
-            text = f"channel {name} is there {times} times: keep the one that is meant"
+            text = f"the channel {name} is listed {times} times. Keep one"
             yield Finding(check=_TWICE, text=text, file=file, path="channels")
     if not default and len(channels) > 1:
-        text = "say which channel people get who choose none"
+        text = "is missing. Set the channel for users who do not choose one"
         yield Finding(check=_NO_DEFAULT, text=text, file=file, path="defaultChannel")
     if default and default not in names:
-        text = f"{default} is not a channel of the package: take one of {', '.join(names)}"
+        text = f"{default} is not a channel of the package. Use one of {', '.join(names)}"
         yield Finding(check=_DEFAULT, text=text, file=file, path="defaultChannel")
 
 
 def _channels(value: Any) -> list[Mapping[str, Any]]:
-    """Return the channels; what is not a map counts as one without a name."""
+    """Return the channels; a value that is not a map becomes a channel without a name."""
     if not isinstance(value, list):
         return []
     written: list[Any] = value
@@ -103,7 +106,7 @@ def _channels(value: Any) -> list[Mapping[str, Any]]:
 
 VALIDATOR: Final = Validator(
     name=_NAME,
-    summary=f"a package manifest of the old format ({_PATTERN} in the bundle's folder or the one above) names its channels rightly",
+    summary=f"a package manifest of the old format ({_PATTERN} in the bundle's folder or the one above) has valid channels",
     checks=CHECKS,
     run=_run,
 )

@@ -1,6 +1,6 @@
-"""Platforms: what the labels of a ClusterServiceVersion promise, what images offer, and where pods may be placed.
+"""The platforms of a ClusterServiceVersion: in its labels, of its images, and in the placement of its pods.
 
-What images offer is asked of no registry: a file says it, `{"IMAGE": ["linux/amd64", "linux/arm64"]}`.
+The platforms of images come from a file, not from a registry: `{"IMAGE": ["linux/amd64", "linux/arm64"]}`.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ class Platform(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the labels say: the architectures and operating systems that are `supported`. Each goes with each."""
+    """The platforms of the labels: all combinations of the architectures and operating systems that are `supported`."""
 
     archs: frozenset[str]
     oses: frozenset[str]
 
     @classmethod
     def of(cls, labels: Mapping[str, str]) -> Promise:
-        """Return what these labels promise."""
+        """Return the platforms of these labels."""
         return cls(_named(labels, ARCH_LABEL), _named(labels, OS_LABEL))
 
     @property
     def all_archs(self) -> frozenset[str]:
-        """The architectures as OLM takes them: amd64 when no label names one."""
+        """The architectures; the default of OLM, without a label, is amd64."""
         return self.archs or frozenset({"amd64"})
 
     @property
     def all_oses(self) -> frozenset[str]:
-        """The operating systems as OLM takes them: linux when no label names one."""
+        """The operating systems; the default of OLM, without a label, is linux."""
         return self.oses or frozenset({"linux"})
 
     @property
@@ -67,13 +67,13 @@ def _named(labels: Mapping[str, str], prefix: str) -> frozenset[str]:
 
 
 def read_platforms(path: str) -> dict[str, frozenset[Platform]]:
-    """Return the platforms of each image that a file names. Raises: ConfigError when the file cannot be used."""
+    """Return the platforms of each image in a file. Raises: ConfigError if the file cannot be used."""
     try:
         tree: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"cannot read {path}, set in image-platforms: {getattr(error, 'strerror', None) or error}"
-        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.unreadable(f"{path}, set in image-platforms", error) from error
+    except ValueError as error:
+        raise ConfigError(f"{path}, set in image-platforms, is not JSON: {error}") from error
     if not isinstance(tree, dict):
         raise _unusable(path)
     images: dict[str, Any] = tree
@@ -85,7 +85,7 @@ def _platforms(offered: Any, path: str) -> Iterable[Platform]:
         raise _unusable(path)
     written: list[Any] = offered
     for each in written:
-        # A third part is the variant of an architecture, as in linux/arm64/v8: labels know none.
+        # A third part is the variant of an architecture, as in linux/arm64/v8, which labels do not have.
         match each.split("/") if isinstance(each, str) else []:
             case [os, arch, *_] if os and arch:
                 yield Platform(os, arch)
@@ -98,12 +98,12 @@ def _unusable(path: str) -> ConfigError:
 
 
 def placed_on(pod: PodSpec, label: str) -> frozenset[str] | None:
-    """Return the values of a node's label that a pod demands: by its node affinity, or its node selector. None when it takes any."""
+    """Return the values of a node label that a pod requires by its node affinity or node selector; None if it accepts any."""
     if label in pod.node_selector:
         return frozenset({pod.node_selector[label]})
     affinity = pod.affinity.node_affinity if pod.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    # One of the terms has to hold: one that says nothing of the label lets every node in.
+    # One of the terms must match: a term without the label matches every node.
     found = [_demanded(term, label) for term in required.node_selector_terms] if required else [None]
     if not found or None in found:
         return None

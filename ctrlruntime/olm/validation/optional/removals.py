@@ -12,18 +12,18 @@ __all__ = ["REMOVED", "Removal"]
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The end of an API: `since` is the first minor version of Kubernetes 1 without it."""
+    """The removal of an API: `since` is the first minor version of Kubernetes 1 without it."""
 
     since: int
     instead: str
     """The apiVersion that replaces it; empty without one."""
 
     def __str__(self) -> str:
-        advice = f"use {self.instead}" if self.instead else "nothing replaces it"
-        return f"is not served since Kubernetes 1.{self.since}: {advice}"
+        advice = f". Use {self.instead}" if self.instead else ", and has no replacement"
+        return f"is not served since Kubernetes 1.{self.since}{advice}"
 
 
-# By the first minor version without them: the apiVersion, its kinds, the apiVersion that stands for them.
+# By the first minor version without them: the apiVersion, its kinds, the apiVersion that replaces them.
 _TABLE: Final[dict[int, tuple[tuple[str, str, str], ...]]] = {
     16: (
         ("extensions/v1beta1", "NetworkPolicy", "networking.k8s.io/v1"),

@@ -1,7 +1,7 @@
 """Where a bundle uses an API that Kubernetes no longer serves.
 
 A use is an error if the bundle must run on a version without the API: by the value `k8s-version`, the newest Kubernetes it must run on, or by
-`spec.minKubeVersion`. Else it is a warning: the bundle stops at that version.
+`spec.minKubeVersion`. Otherwise it is a warning: the bundle does not work from that version on.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _GONE: Final = Check(
     level=Level.ERROR,
     type=FAILED,
     suite=_NAME,
-    summary=f"an API is used that the Kubernetes of {_VALUE} or minKubeVersion no longer serves",
+    summary=f"the bundle uses an API that Kubernetes no longer serves in the version of {_VALUE} or minKubeVersion",
 )
 _ENDS: Final = Check(
     code="api-removed-later",
     level=Level.WARNING,
     type=FAILED,
     suite=_NAME,
-    summary="an API is used that newer Kubernetes no longer serves",
+    summary="the bundle uses an API that newer Kubernetes versions no longer serve",
 )
 _PERMISSION: Final = Check(
     code="api-removed-permission",
     level=Level.WARNING,
     type=FAILED,
     suite=_NAME,
-    summary="a permission is for PodSecurityPolicies, which no Kubernetes since 1.25 has",
+    summary="a permission is for PodSecurityPolicies, which Kubernetes 1.25 removed",
 )
 CHECKS: Final = (_GONE, _ENDS, _PERMISSION)
 
@@ -52,7 +52,7 @@ _NONE: Final = -1
 
 
 def run(subject: Subject) -> Iterator[Finding]:
-    """Yield each use of such an API. Raises: ConfigError when `k8s-version` is not a version."""
+    """Yield each use of such an API. Raises: ConfigError if `k8s-version` is not a version."""
     newest = _newest(subject)
     for use, removal in chain(_objects(subject), _fields(subject)):
         yield replace(use, check=_GONE) if newest >= removal.since else use
@@ -70,7 +70,7 @@ def _objects(subject: Subject) -> Iterator[_Use]:
 
 
 def _fields(subject: Subject) -> Iterator[_Use]:
-    """Yield what the ClusterServiceVersion says that it makes, or needs to be served."""
+    """Yield the uses in the ClusterServiceVersion: resources that it lists, and native APIs that it requires."""
     if subject.csv is None:
         return
     definitions = subject.csv.spec.customresourcedefinitions
@@ -90,11 +90,11 @@ def _field(subject: Subject, path: str, gvk: GroupVersionKind) -> Iterator[_Use]
 
 
 def _permissions(subject: Subject) -> Iterator[Finding]:
-    # A rule for everything is none for this: only one that names it was written with it in mind.
+    # Only a rule that names the resource counts; one with * does not.
     for each in chain(csv_rules(subject), role_rules(subject)):
         groups, resources = each.rule.api_groups, each.rule.resources
         if "podsecuritypolicies" in resources and not {"policy", "extensions"}.isdisjoint(groups):
-            text = "Kubernetes 1.25 removed PodSecurityPolicies: take podsecuritypolicies out"
+            text = "Kubernetes 1.25 removed PodSecurityPolicies. Remove podsecuritypolicies"
             yield about(_PERMISSION, each.found, text, each.path)
 
 
@@ -103,7 +103,7 @@ def _newest(subject: Subject) -> int:
     value = subject.values.get(_VALUE, "")
     asked = _minor(value)
     if value and asked is None:
-        raise ConfigError(f"{_VALUE} is {value!r}, which is not a version of Kubernetes: write it as 1.32 or 1.32.0")
+        raise ConfigError(f"invalid {_VALUE} {value!r}. Write a Kubernetes version such as 1.32 or 1.32.0")
     least = _minor(subject.csv.spec.min_kube_version if subject.csv else "")
     return max(_NONE if each is None else each for each in (asked, least))
 

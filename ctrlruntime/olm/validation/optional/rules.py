@@ -25,7 +25,7 @@ class PlacedRule:
     rule: PolicyRule
 
     def covers(self, group: str, resource: str, verbs: Collection[str]) -> bool:
-        """Say whether it lets one do one of these verbs, or each, to a resource. `*` is everything, as the API server has it."""
+        """Tell whether it allows at least one of these verbs on a resource. `*` matches everything, as in the API server."""
         return (
             not {group, _ANY}.isdisjoint(self.rule.api_groups)
             and not {resource, _ANY}.isdisjoint(self.rule.resources)
@@ -57,5 +57,5 @@ def role_rules(subject: Subject) -> Iterator[PlacedRule]:
         for number, rule in enumerate(cast("list[object]", rules) if isinstance(rules, list) else ()):
             try:
                 yield PlacedRule(found, f"rules[{number}]", PolicyRule.model_validate(rule))
-            except (CtrlError, ValueError):  # what is not a rule is told by the checks that always run
+            except (CtrlError, ValueError):  # the checks that always run report an invalid rule
                 continue

@@ -1,4 +1,4 @@
-"""The suite, and operator-framework's words for the groups of errors that its validators yield."""
+"""The suite, and the names of error groups in operator-framework's validators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 __all__ = ["FAILED", "INVALID_CSV", "OPERATOR_FRAMEWORK"]
 
 OPERATOR_FRAMEWORK: Final = "operatorframework"
-"""The suite of what is expected of every operator that is published."""
+"""The suite of checks for every published operator."""
 
 INVALID_CSV: Final = "CSVFileNotValid"
 FAILED: Final = "ValidationFailed"
