@@ -212,7 +212,7 @@ def test_cel_without_bounds_is_a_warning_with_advice(package, tmp_path):
 
     assert made.exit_code == 0
     assert f"warning: {name}.api.Game.names: the rule 'self.all(" in made.stderr
-    assert "bound the lists, dicts and texts it goes through with Field(max_length=…)" in made.stderr
+    assert "Bound its lists, dicts and strings with Field(max_length=…)" in made.stderr
 
 
 def test_an_operator_of_a_namespace_has_a_role(package, tmp_path):
