@@ -43,7 +43,7 @@ class Reference:
     """`latest` when neither a tag nor a digest is named; empty when there is only a digest."""
 
     digest: str
-    """Empty if there is none."""
+    """Empty without a digest."""
 
     text: str = field(compare=False)
     """The reference as written."""
