@@ -295,7 +295,7 @@ def test_objects_without_the_scorecards_configuration_are_told(bundle):
     (bundle.folder / "config/scorecard/bases/config.yaml").write_text("")
 
     said = "config/manifests renders no Configuration of the scorecard, so the bundle has no tests for `ctrl scorecard`"
-    assert f"warning: {said}; see config/scorecard" in run().stderr.splitlines()
+    assert f"warning: {said}. See config/scorecard" in run().stderr.splitlines()
 
 
 def test_the_objects_can_be_printed(project):
