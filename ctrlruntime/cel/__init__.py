@@ -1,6 +1,6 @@
-"""The Common Expression Language as the Kubernetes API server speaks it: compile, type check, cost estimate, evaluation.
+"""The Common Expression Language as in the Kubernetes API server: compile, type check, cost estimate, evaluation.
 
-What is named here is loaded on first use: a server without rules does not pay for the compiler.
+The names of this module are loaded on first use, so a server without rules does not load the compiler.
 """
 
 from __future__ import annotations

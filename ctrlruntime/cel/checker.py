@@ -1,4 +1,4 @@
-"""The type checker: gives every node a type and every call its overloads, or says what is wrong in cel-go's words."""
+"""The type checker: it finds the type of each node and the overloads of each call, or reports problems in the words of cel-go."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TYPE_NAMES = {
 
 @dataclass(slots=True)
 class Checked:
-    """A tree whose types are known."""
+    """A tree with known types."""
 
     node: Node
     source: Source
@@ -85,7 +85,7 @@ class _Checker:
         self._bound = Substitution()
 
     def finish(self, node: Node) -> Checked:
-        """Return the result; what no type was found for is dyn."""
+        """Return the result; a node without a type is dyn."""
         self._checked.node = node
         self._checked.types = {
             node: self._bound.resolve(found, free_to_dyn=True) for node, found in self._types.items()
@@ -306,7 +306,7 @@ class _Checker:
 
 
 def qualified_name(node: Node) -> str | None:
-    """Return `a.b.c` when the node is nothing but names and dots."""
+    """Return `a.b.c` if the node consists only of names and dots."""
     match node:
         case Identifier():
             return node.name

@@ -1,4 +1,4 @@
-"""What an expression can cost at most, in the units of the API server: about one for an operation, a tenth for a character.
+"""The maximum cost of an expression, in the units of the API server: about 1 for an operation, 0.1 for a character.
 
 The estimate walks a checked tree with the sizes a schema allows (`Type.largest`) and multiplies through loops. The numbers are meant to
 equal kube-apiserver's, because a rule above its limit is refused with the number in the message.
@@ -17,7 +17,7 @@ from ctrlruntime.cel.types import Type
 
 
 def estimate(checked: Checked, variables: Mapping[str, Type]) -> CostRange:
-    """Return what the expression costs at least and at most."""
+    """Return the minimum and the maximum cost of the expression."""
     return _Estimate(checked, variables).cost(checked.node)
 
 

@@ -1,4 +1,4 @@
-"""What a function costs, by name: a cost without that of its arguments, and the size of its result. Functions not named here cost one.
+"""The costs of functions by name, without the costs of the arguments, and the sizes of their results. Other functions cost 1.
 
 The numbers are the API server's: a tenth for each character read, a quarter for each character of a pattern, ten for a new list.
 """

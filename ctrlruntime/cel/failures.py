@@ -1,4 +1,4 @@
-"""What can go wrong with an expression: it does not compile, or it cannot be evaluated."""
+"""The errors of an expression: it does not compile, or it cannot be evaluated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ctrlruntime.errors import ConfigError, CtrlError
 
 @dataclass(frozen=True, slots=True, order=True)
 class Issue:
-    """One thing the compiler found: line from 1, column from 0."""
+    """A problem that the compiler found. Lines count from 1, columns from 0."""
 
     line: int
     column: int
@@ -26,22 +26,22 @@ class CompileError(CtrlError):
 
 
 class InstantiationError(CompileError):
-    """An expression that compiles, and holds a constant that has no value."""
+    """An expression that compiles, but has a constant without a value."""
 
     def __init__(self, text: str) -> None:
         super().__init__("", text=text)
 
 
 class EvaluationError(CtrlError):
-    """An expression that has no value for these variables."""
+    """An expression cannot be evaluated with these variables."""
 
 
 class CostError(EvaluationError):
-    """An evaluation that did more work than it may."""
+    """An evaluation exceeded the cost limit."""
 
 
 class MissingLibraryError(ConfigError):
-    """The parser is an optional dependency, and it is not installed."""
+    """An optional dependency, such as the parser, is not installed."""
 
 
 _WIDE_DOT, _WIDE_MARK = "\uff0e", "\uff3e"

@@ -1,4 +1,4 @@
-"""How functions are declared: a name, and overloads with the types they take and give.
+"""Declarations of functions: a name, and overloads with the types of parameters and result.
 
 A signature is written as text: `"string.(string) -> bool"` is a member of strings, `"(int, int) -> int"` is a function. A single capital
 letter is a type parameter.
@@ -38,7 +38,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One line of a library: a function's name, a signature, and what it does."""
+    """A line of a library: the name, the signature and the implementation of a function."""
 
     name: str
     signature: str
@@ -85,7 +85,7 @@ _SIMPLE = {
 
 @cache
 def read_type(text: str) -> Type:
-    """Return the type a signature names."""
+    """Return the type in a signature."""
     text = text.strip()
     if text in _SIMPLE:
         return _SIMPLE[text]

@@ -1,7 +1,7 @@
-"""What can be said about literals before a program runs: they do not fit their function, their list, or their format string.
+"""Checks of literals before a program runs: they must match their function, their list, or their format string.
 
-The API server refuses these at compile time in two steps, with two prefixes: findings of the compiler (`CompileError`), and what fails
-when the program is made (`InstantiationError`).
+The API server rejects them at compile time in two steps, with two prefixes: findings of the compiler (`CompileError`), and errors when
+the program is created (`InstantiationError`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONVERSIONS = frozenset({"bool", "bytes", "double", "duration", "int", "string"
 
 
 def find_issues(checked: Checked) -> list[Issue]:
-    """Return the literals that cannot be what they are used for."""
+    """Return the literals that are invalid in their place."""
     issues: list[Issue] = []
     for node, exempt in _walk(checked.node, exempt=False):
         match node:

@@ -109,7 +109,7 @@ def _engine() -> tuple[Any, Any]:
         re2: Any = import_module("re2")
     except ImportError:
         raise MissingLibraryError(
-            "regular expressions of Kubernetes need the package google-re2: pip install 'ctrlruntime[apiserver]'"
+            "cannot use regular expressions of Kubernetes: the package google-re2 is not installed. Run pip install 'ctrlruntime[apiserver]'"
         ) from None
     options = re2.Options()
     options.log_errors = False

@@ -31,28 +31,28 @@ class Program:
 
     @property
     def result_type(self) -> Type:
-        """What the expression gives."""
+        """The type of the value of the expression."""
         return self._checked.result
 
     @property
     def used_variables(self) -> frozenset[str]:
-        """The declared variables the expression names."""
+        """The declared variables that the expression uses."""
         return frozenset(name for name in self._checked.names.values() if name in self._variables)
 
     def evaluate(self, /, **bindings: Any) -> Any:
-        """Return the value for these variables; one that is not given is null. Raises: EvaluationError."""
+        """Return the value for these variables; a missing one is null. Raises: EvaluationError."""
         return self._plan.run([bindings.get(name) for name in self._names])
 
     def cost(self) -> CostRange:
-        """Return the least and the most the expression can cost, in the API server's units."""
+        """Return the minimum and the maximum cost of the expression, in the API server's units."""
         return estimate(self._checked, self._variables)
 
 
 def compile(rule: str, *, variables: Mapping[str, Type]) -> Program:  # noqa: A001 - it is what it does
-    """Return the expression ready to run.
+    """Return the compiled expression.
 
-    Raises: CompileError with each place that is wrong, as the API server words it (InstantiationError, a kind of it, where a constant
-    has no value); MissingLibraryError without cel-expr-python.
+    Raises: CompileError with each problem, in the words of the API server (its subclass InstantiationError if a constant has no value);
+    MissingLibraryError without cel-expr-python.
     """
     node, source = syntax.parse(rule)
     checked = check(macros.expand(node, source), source, variables, functions())

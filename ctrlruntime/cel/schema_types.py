@@ -24,7 +24,7 @@ Converter = Callable[[Any], Any]
 
 
 def declare(schema: Mapping[str, Any], *, is_resource: bool = False, name: str = "self") -> Type | None:
-    """Return the type of values of a schema; None where the schema says nothing about them.
+    """Return the type of values of a schema; None if the schema has no type for them.
 
     `is_resource` adds apiVersion, kind and metadata, as the root of a custom resource and embedded resources have them.
     """
@@ -59,7 +59,7 @@ def _declared(schema: Mapping[str, Any], is_resource: bool, name: str) -> Type |
 
 
 def as_resource(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema with what every resource has; its own metadata is replaced."""
+    """Return the schema with the fields of every resource; its own metadata is replaced."""
     own = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _METADATA}
     return {**schema, "properties": {**(schema.get("properties") or {}), **own}}
 
@@ -155,7 +155,7 @@ def _smallest(schema: Mapping[str, Any], is_resource: bool) -> int:
 
 
 def converter(schema: Mapping[str, Any], *, is_resource: bool = False) -> Converter | None:
-    """Return what makes a JSON value of the schema a CEL value; None when it is one already."""
+    """Return the function that converts a JSON value of the schema to a CEL value; None if it needs no conversion."""
     if schema.get("x-kubernetes-int-or-string"):
         return None
     if is_resource:

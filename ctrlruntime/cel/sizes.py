@@ -1,4 +1,4 @@
-"""Ranges of costs and sizes, and what the rules of functions know of the values that go into a call."""
+"""Ranges of costs and sizes, and the sizes of the arguments of a call, for the cost rules of functions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ANY = CostRange(0, UNBOUNDED)
 
 
 def cut(value: int) -> int:
-    """Return the value, or the largest number there is."""
+    """Return the value, or the largest number if it is larger."""
     return min(value, UNBOUNDED)
 
 
@@ -54,7 +54,7 @@ def total(ranges: Sequence[CostRange]) -> CostRange:
 
 
 class Sized(NamedTuple):
-    """What a call costs, its arguments not counted, and how large its result is (None: unknown)."""
+    """The cost of a call without its arguments, and the size of its result (None: unknown)."""
 
     cost: CostRange
     size: CostRange | None = None
@@ -69,7 +69,7 @@ class Operand(NamedTuple):
 
 
 class Sizes(Protocol):
-    """Who knows how large values can be."""
+    """The interface for the maximum sizes of values."""
 
     def size(self, operand: Operand, *, scalars: bool = True) -> CostRange:
         """Return the size; with `scalars` a number counts as one when nothing is known of it."""

@@ -73,7 +73,7 @@ class MapLiteral:
 
 @dataclass(slots=True, eq=False)
 class Comprehension:
-    """A loop: `accumulator` starts as `start`, becomes `step` for each item while `condition` holds, and gives `result`."""
+    """A loop: `accumulator` starts as `start`, becomes `step` for each item while `condition` is true, and returns `result`."""
 
     variable: str
     second: str
@@ -140,7 +140,7 @@ def _environment() -> Any:
         ext_optional: Any = import_module("cel_expr_python.ext.ext_optional")
     except ImportError:
         raise MissingLibraryError(
-            "CEL rules need the package cel-expr-python: pip install 'ctrlruntime[apiserver]'"
+            "cannot use CEL rules: the package cel-expr-python is not installed. Run pip install 'ctrlruntime[apiserver]'"
         ) from None
     return cel.NewEnv(extensions=[ext_optional.ExtOptional()])
 

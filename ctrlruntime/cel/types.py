@@ -1,7 +1,6 @@
-"""The types of CEL, as its checker sees them: primitives, lists, maps, objects with named fields, opaque values, type parameters.
+"""The types of CEL for the checker: primitives, lists, maps, objects with named fields, opaque values, type parameters.
 
-A `Type` is also how a variable is declared. Nothing below it is used; the checker, the library's function tables and the cost estimate
-use it.
+A `Type` also declares a variable. The checker, the library's function tables and the cost estimate use this module, which uses no other.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ class Substitution:
         return Type("parameter", f"_var{self._count}")
 
     def assignable(self, pairs: list[tuple[Type, Type]]) -> bool:
-        """Tell whether each left type can be used where the right one is wanted, and remember what that binds."""
+        """Tell whether each left type can be used as the right one, and record the bindings."""
         before = dict(self._bound)
         if all(self._assign(left, right) for left, right in pairs):
             return True
@@ -200,7 +199,7 @@ def instantiate(types: list[Type], substitution: Substitution) -> list[Type]:
 
 
 def is_more_general(left: Type, right: Type) -> bool:
-    """Tell whether `left` says no more than `right`."""
+    """Tell whether `left` is at least as general as `right`."""
     if left.kind in {"dyn", "error", "parameter"}:
         return True
     if left.kind != right.kind or len(left.parameters) != len(right.parameters):

@@ -1,4 +1,4 @@
-"""The values of CEL in Python, and what is true of all of them: kind, equality, order, text.
+"""The values of CEL in Python, and their common operations: kind, equality, order, text.
 
 | CEL | Python |
 |---|---|
@@ -73,7 +73,7 @@ def _zone(offset: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """A type as a value, e.g. what `type(1)` gives."""
+    """A type as a value, such as that of `type(1)`."""
 
     name: str
 
@@ -195,7 +195,7 @@ def _hashable(value: Any) -> Any:
 
 
 def show(value: Any) -> str:
-    """Return a value's text as `string()` makes it."""
+    """Return the text of a value, as `string()` does."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -282,7 +282,7 @@ _LOOSE_UNITS = (
 
 
 def read_duration(text: str) -> Duration | None:
-    """Return what a string of format duration means: a Go duration, or words such as `2 weeks`; None when it is neither."""
+    """Return the value of a string of format duration: a Go duration, or words such as `2 weeks`; None if it is neither."""
     found = parse_duration(text)
     if found is not None:
         return found

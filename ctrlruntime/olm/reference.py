@@ -40,10 +40,10 @@ class Reference:
     """The repository in the registry; an official image of Docker Hub has `library/` in front."""
 
     tag: str
-    """`latest` when neither a tag nor a digest is named; empty if only a digest is named."""
+    """`latest` when neither a tag nor a digest is named; empty when there is only a digest."""
 
     digest: str
-    """Empty if the reference has no digest."""
+    """Empty without a digest."""
 
     text: str = field(compare=False)
     """The reference as written."""

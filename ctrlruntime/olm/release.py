@@ -39,7 +39,7 @@ _NAME: Final = re.compile(
 
 
 def package_of(name: str) -> str:
-    """Return the package a ClusterServiceVersion is named after: `cool.vault` of `cool.vault.v1.0.0`; the name when it has no version."""
+    """Return the package in the name of a ClusterServiceVersion: `cool.vault` in `cool.vault.v1.0.0`; the name if it has no version."""
     found = _NAME.match(name)
     return found["package"] if found is not None else name
 

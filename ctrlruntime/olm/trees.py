@@ -15,7 +15,7 @@ def mapping(value: Any) -> Document:
 
 
 def maps(value: Any) -> list[Document]:
-    """Return the maps of a list; none for what is not a list."""
+    """Return the maps of a list; an empty list for another type."""
     return [each for each in listed(value) if isinstance(each, dict)]
 
 

@@ -134,7 +134,7 @@ print(cause.field, cause.message)
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
     assert said.startswith(
-        "s.x-kubernetes-validations[0].rule Internal error: CEL rules need the package cel-expr-python"
+        "s.x-kubernetes-validations[0].rule Internal error: cannot use CEL rules: the package cel-expr-python"
     )
 
 

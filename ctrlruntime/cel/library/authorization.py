@@ -1,6 +1,6 @@
 """The authorizer of admission rules: `authorizer.group('apps').resource('deployments').check('get').allowed()`.
 
-Who evaluates such a rule binds `authorizer` to an `Authorizer`, which asks a function of its own.
+To evaluate such a rule, bind `authorizer` to an `Authorizer`, which calls the function that it is created with.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RESOURCE_CHECK: Type = types.opaque("kubernetes.authorization.ResourceCheck")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked: a path, or a resource; `user` is empty for the caller, else a service account's name."""
+    """An authorization request for a path or a resource. `user` is empty for the caller, or the name of a service account."""
 
     verb: str = ""
     path: str = ""
@@ -46,7 +46,7 @@ Decide: TypeAlias = Callable[[Request], Decision]
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """Builds requests and asks."""
+    """Builds requests, and gets their decisions."""
 
     cel_name: ClassVar[str] = AUTHORIZER.name
     decide: Decide
@@ -65,7 +65,7 @@ class _GroupCheck(Authorizer):
 
 @dataclass(frozen=True, slots=True)
 class ResourceCheck(Authorizer):
-    """A question about a resource, e.g. what `authorizer.requestResource` is bound to."""
+    """A request for a resource, such as the value of `authorizer.requestResource`."""
 
     cel_name: ClassVar[str] = RESOURCE_CHECK.name
 

@@ -1,4 +1,4 @@
-"""What Kubernetes adds to CEL: quantities, versions, addresses, URLs and named formats."""
+"""The additions of Kubernetes to CEL: quantities, versions, addresses, URLs and named formats."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ def _masked(value: CIDR) -> CIDR:
 
 @dataclass(frozen=True, slots=True)
 class URL:
-    """A URL taken apart as Go does it."""
+    """A URL in parts, as in Go."""
 
     cel_name: ClassVar[str] = "kubernetes.URL"
     scheme: str
@@ -331,7 +331,7 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})(.{0,2})")
 
 
 def url_problem(text: str) -> str:
-    """Return what Go's url.ParseRequestURI has against the text; empty when it is a URL or an absolute path."""
+    """Return the error of Go's url.ParseRequestURI for the text; empty for a URL or an absolute path."""
     head = f'parse "{text}": '
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
         return f"{head}net/url: invalid control character in URL"
@@ -406,7 +406,7 @@ def _query(url: URL) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat:
-    """A format of strings; `check` returns what is wrong with one."""
+    """A format of strings; `check` returns the problems of a string."""
 
     cel_name: ClassVar[str] = "kubernetes.NamedFormat"
     name: str

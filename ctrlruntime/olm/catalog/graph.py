@@ -14,7 +14,7 @@ __all__ = ["Entry", "chain", "cycle", "heads", "stranded"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A bundle in a channel, and what can be upgraded to it."""
+    """A bundle in a channel, and the bundles that can be upgraded to it."""
 
     name: str
     replaces: str = ""

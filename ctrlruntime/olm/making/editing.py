@@ -1,7 +1,7 @@
 """Sets values in a YAML file of the user: its comments, its order and its line breaks stay.
 
-The lines of a value are replaced in place. The result is read again: if it does not have the new value (anchors, maps in
-one line, and other cases), the whole file is written instead, and the caller is notified.
+The lines of a value are replaced in place, and the result is read again. If it does not have the new value (anchors, maps in one line,
+and other cases), the whole file is written instead. The caller is notified.
 """
 
 from __future__ import annotations

@@ -18,10 +18,7 @@ _WATCHED: Final = "WATCH_NAMESPACE"
 
 
 def omitted(objects: Sequence[Document], csv: Document) -> str:
-    """Return a line with the certificates and volumes that are left out, and the changed arguments.
-
-    It is empty if the bundle has everything.
-    """
+    """Return a line with the certificates and volumes that are left out, and the changed arguments; empty without any."""
     gone = [f"{gvk_of(each).kind}/{name_of(each)}" for each in objects if gvk_of(each).group.endswith(_CERT_MANAGER)]
     install = mapping(mapping(mapping(csv["spec"]).get("install")).get("spec"))
     after = {str(each.get("name")): each for each in maps(install.get("deployments"))}

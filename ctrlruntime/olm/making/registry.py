@@ -29,7 +29,7 @@ __all__ = ["Registries"]
 _PATIENCE: Final = 20.0
 _AT_ONCE: Final = 4
 _HUB_HOST: Final = "registry-1.docker.io"
-"""Where Docker Hub answers, which is not where its images are named."""
+"""The host of Docker Hub, which differs from the registry in its image names."""
 
 _ACCEPT: Final = (
     "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json, "
@@ -38,7 +38,7 @@ _ACCEPT: Final = (
 _DIGEST: Final = "Docker-Content-Digest"
 _TOKEN: Final = re.compile(r"[!-~]+")
 _ASK_AGAIN: Final = frozenset({400, 404, 405, 501})
-"""Answers to HEAD that GET is asked after: there are registries without HEAD, and only a body tells what is missing."""
+"""Responses to HEAD after which GET is sent: some registries have no HEAD, and only a body has the cause."""
 
 
 class Registries:
@@ -77,7 +77,7 @@ class Registries:
 
 
 class _Question:
-    """What is the digest of this image? Asked by HEAD, and by GET where that is not enough."""
+    """A query for the digest of an image: by HEAD, and then by GET if that is not enough."""
 
     def __init__(self, reference: Reference, transport: Transport, logins: Callable[[], Logins]) -> None:
         host = _HUB_HOST if reference.registry == DOCKER_HUB else reference.registry
@@ -129,7 +129,7 @@ class _Question:
     # Logging in
 
     def _authorized(self, answer: Answer) -> str:
-        """Return the header that an answer of status 401 wants, empty when there is nothing to put into it."""
+        """Return the header that a response of status 401 requires; empty without a value for it."""
         offers = {challenge.scheme: challenge for challenge in challenges_of(answer.headers)}
         host = urlsplit(answer.url).netloc
         self._login = self._logins().of(
@@ -141,7 +141,7 @@ class _Question:
         return f"Basic {self._login.basic}" if "basic" in offers and self._login and self._login.basic else ""
 
     def _token(self, challenge: Challenge) -> str:
-        """Return what the registry's token service gives for the login, or to anybody."""
+        """Return the token of the registry's token service, with the login or anonymous."""
         registry, realm = self._reference.registry, challenge.parameters.get("realm", "")
         try:
             answer = self._token_answer(realm, challenge)
@@ -221,7 +221,7 @@ def _tree(body: bytes) -> Mapping[str, Any]:
 
 
 def _codes(body: bytes) -> set[str]:
-    """Return what an answer of a registry says went wrong."""
+    """Return the error codes in a response of a registry."""
     return {str(each.get("code")) for each in maps(_tree(body).get("errors"))}
 
 

@@ -18,7 +18,7 @@ __all__ = ["RULES", "Change", "Code"]
 
 
 class Code(StrEnum):
-    """What changed."""
+    """The kind of a change."""
 
     # The release
     PACKAGE_CHANGED = "package-changed"

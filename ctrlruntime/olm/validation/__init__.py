@@ -1,17 +1,17 @@
-"""Every check of `ctrl bundle validate`: those that always run, and those that are asked for.
+"""All checks of `ctrl bundle validate`: those that always run, and the optional ones.
 
 | module | looks at |
 |---|---|
 | `layout` | folders and files |
 | `annotations`, `dependencies` | the files of `metadata` |
-| `manifests` | every object: its kind, its metadata, and what kube-apiserver would say |
-| `definitions` | definitions, and that they are those that are owned |
+| `manifests` | every object: its kind, its metadata, and the rules of kube-apiserver |
+| `definitions` | CRDs, and whether the ClusterServiceVersion owns them |
 | `content` | size, accounts, images, release |
 | `fields`, `csv`, `examples` | the ClusterServiceVersion |
-| `installation`, `webhooks` | what OLM makes out of it |
-| `optional/` | what catalogs and good manners ask beyond that |
-| `validator` | what a validator is |
-| `selection` | all of them, and which run |
+| `installation`, `webhooks` | the objects that OLM creates from it |
+| `optional/` | additional requirements of catalogs, and good practices |
+| `validator` | the class of validators |
+| `selection` | the list of all, and the selection |
 """
 
 from ctrlruntime.olm.validation.selection import ALWAYS, OPTIONAL, VALIDATORS, VALUES, select, validate

@@ -1,7 +1,7 @@
 """Where a bundle uses an API that Kubernetes no longer serves.
 
-A use is an error if the bundle must run on a version without the API: by the value `k8s-version`, the newest Kubernetes it must run on, or by
-`spec.minKubeVersion`. Otherwise it is a warning: the bundle does not work from that version on.
+A use is an error if the bundle must run on a version without the API. The versions are the value `k8s-version`, the newest Kubernetes it must
+run on, and `spec.minKubeVersion`. Otherwise it is a warning: the bundle does not work from that version on.
 """
 
 from __future__ import annotations
