@@ -217,7 +217,9 @@ def _documents(folder: Path, below: str, unreadable: list[Unreadable]) -> Iterat
         try:
             trees = read_documents(_text(path, name), name)
         except ConfigError as error:
-            unreadable.append(Unreadable(name, str(error).removeprefix(name).lstrip(",: ")))
+            unreadable.append(
+                Unreadable(name, str(error).removeprefix(f"cannot read {name}").removeprefix(name).lstrip(",: "))
+            )
             continue
         for tree in trees:
             yield name, tree

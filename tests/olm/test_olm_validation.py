@@ -35,6 +35,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.bundle import read_bundle
 from ctrlruntime.olm.finding import Level
 from ctrlruntime.olm.validation import ALWAYS, OPTIONAL, VALIDATORS, VALUES, select, validate
+from ctrlruntime.olm.validation.validator import Subject
 
 MODULES = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("cases_*.py"))]
 CASES: list[Case] = [case for module in MODULES for case in module.CASES]
@@ -54,6 +55,20 @@ def test_one_change_is_one_finding(case, tmp_path):
         assert each.text
         assert "\n" not in str(each)
         assert not each.text.endswith(".")
+
+
+def test_a_file_that_is_not_text_is_named_once(tmp_path):
+    bundle = write(tmp_path)
+    (bundle / "manifests/broken.yaml").write_bytes(b"\xff")
+    (bundle / "kettle.package.yaml").write_bytes(b"\xff")
+    (package,) = select(["name=package-manifest"])
+
+    found = [*validate(read_bundle(bundle)), *package.run(Subject(read_bundle(bundle), {}))]
+
+    assert [(each.file, each.text) for each in found] == [
+        ("manifests/broken.yaml", "it is not UTF-8 text"),
+        ("kettle.package.yaml", "cannot be read: it is not UTF-8 text"),
+    ]
 
 
 def test_nothing_is_wrong_with_the_good_bundle(tmp_path):

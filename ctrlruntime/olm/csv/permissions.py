@@ -125,7 +125,7 @@ class _Search:
         reference = mapping(binding.get("roleRef"))
         self._warn(
             f"{told(binding)} stays a file, because the rules of {reference.get('kind')}/{reference.get('name')} are unknown here. It "
-            f"grants them only in the namespace {self._namespace or 'that it sets'}. Write the rules into your own role"
+            f"binds the ServiceAccount only in the namespace {self._namespace or 'that it sets'}. Write the rules into your own role"
         )
 
 

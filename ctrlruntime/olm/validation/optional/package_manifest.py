@@ -50,7 +50,11 @@ def _run(subject: Subject) -> Iterator[Finding]:
 def _of_file(path: Path, name: str) -> Iterator[Finding]:
     try:
         trees = list(read_documents(path.read_text(encoding="utf-8"), name))
-    except (OSError, UnicodeDecodeError, ConfigError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        reason = str(ConfigError.unreadable(name, error)).removeprefix(f"cannot read {name}: ")
+        yield Finding(check=_UNREADABLE, text=f"cannot be read: {reason}", file=name)
+        return
+    except ConfigError as error:
         yield Finding(check=_UNREADABLE, text=f"cannot be read: {error}", file=name)
         return
     for tree in trees:
