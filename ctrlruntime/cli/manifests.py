@@ -104,7 +104,7 @@ def manifests(
     )
     files = made.files()
     if not files:
-        _warn(f"module {module} defines no kinds, permissions or webhooks, so there are no manifests")
+        _warn(f"module {module} defines no kinds, permissions or webhooks, so no manifests are generated")
     if folder.is_file():
         raise ConfigError(f"cannot write manifests to {folder}: it is a file. Use a folder")
     tree = Tree(folder)
