@@ -289,7 +289,7 @@ def test_writes_that_cannot_be_saved_are_said_at_the_end(tmp_path, monkeypatch):
     file._connection.execute("PRAGMA max_page_count = 5")
     file.note(A, 5, b"x" * 100_000)
 
-    with pytest.raises(ConfigError, match=r"the last writes are not in the data file .*:  database or disk is full"):
+    with pytest.raises(ConfigError, match=r"the last writes are not in the data file .*: database or disk is full"):
         file.close()
 
 
