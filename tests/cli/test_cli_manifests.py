@@ -134,7 +134,7 @@ WEBHOOK = "ctrl.new_webhook_managed_by(mgr).for_(Game)"
 DEFAULTER = "class Fills:\n    async def default(self, game): ...\n"
 BAD_INPUT = {
     "an unsupported type": (f"{KIND}):\n    x: float = 1.0", "bad.Game.x: not all clients and languages keep the value of a float"),
-    "an ambiguous type": (f"{KIND}):\n    x: int | str = 1", "bad.Game.x: int | str needs to be said as IntOrString"),
+    "an ambiguous type": (f"{KIND}):\n    x: int | str = 1", "bad.Game.x: int | str is not supported. Use IntOrString"),
     "a TypedDict": (
         f"import typing\nclass D(typing.TypedDict):\n    a: int\n{KIND}):\n    x: D | None = None",
         "bad.Game: pydantic cannot build the class: Please use `typing_extensions.TypedDict`|bad.Game.x: D is a TypedDict",
@@ -212,7 +212,7 @@ def test_cel_without_bounds_is_a_warning_with_advice(package, tmp_path):
 
     assert made.exit_code == 0
     assert f"warning: {name}.api.Game.names: the rule 'self.all(" in made.stderr
-    assert "bound the lists, dicts and texts it goes through with Field(max_length=…)" in made.stderr
+    assert "Bound its lists, dicts and strings with Field(max_length=…)" in made.stderr
 
 
 def test_an_operator_of_a_namespace_has_a_role(package, tmp_path):
