@@ -1,4 +1,4 @@
-"""The command `python -m ctrlruntime.apiserver`: the embedded server in the foreground, and the writing of stand-ins for programs."""
+"""The command `python -m ctrlruntime.apiserver`: run the embedded server, or write programs that replace kube-apiserver and etcd."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ server. With --data a killed server loses at most the writes of its last tenth o
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, without the usage before it."""
+    """Prints an error as one line, without the usage before it."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}; see {self.prog} --help\n")
+        self.exit(2, f"error: {message}. See {self.prog} --help\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -73,20 +73,20 @@ def parser() -> argparse.ArgumentParser:
         metavar="all|none|NAME,…",
         help=f"simulated controllers to run (default: all): {', '.join(ALL)}",
     )
-    made.add_argument("--no-workloads", action="store_true", help="run no workload controllers and no node")
-    made.add_argument("--no-nodes", action="store_true", help="run no node: Pods stay Pending")
+    made.add_argument("--no-workloads", action="store_true", help="do not run the workload controllers and the node")
+    made.add_argument("--no-nodes", action="store_true", help="do not run the node: Pods stay Pending")
     made.add_argument(
         "--pod-ready-delay", type=_seconds, default=0.0, metavar="S", help="seconds until a Pod is Ready (default: 0)"
     )
     made.add_argument(
         "--history", type=_number, default=10_000, metavar="N",
-        help="writes remembered for each resource, for watches that resume (default: 10000; few provoke 410 Expired)",
+        help="number of writes kept for each resource, for watches that resume (default: 10000; fewer cause 410 Expired)",
     )  # fmt: skip
     return made
 
 
 def options_from(arguments: argparse.Namespace) -> Options:
-    """Return the options the arguments mean. Raises: ConfigError."""
+    """Return the options of the arguments. Raises: ConfigError."""
     match arguments.controllers:
         case "all":
             names = None
@@ -138,12 +138,12 @@ def _serve_kubeconfig(parsed: argparse.Namespace) -> None:
 def _write_programs(arguments: Sequence[str]) -> None:
     made = _Parser(
         prog=f"{_PROGRAM} shim",
-        description="Write programs named kube-apiserver and etcd that run the embedded server, and link kubectl where it is found. "
-        "Harnesses that start these programs (envtest in Go, others) then need no real ones.",
-        epilog='Prints what a shell needs: eval "$(python -m ctrlruntime.apiserver shim DIR)"',
+        description="Write programs named kube-apiserver and etcd that run the embedded server, and link kubectl if it is on the PATH. "
+        "Test harnesses such as envtest start them instead of the real programs.",
+        epilog='Prints a line for the shell: eval "$(python -m ctrlruntime.apiserver shim DIR)"',
         allow_abbrev=False,
     )
-    made.add_argument("folder", metavar="DIR", help="where the programs go; made when it is not there")
+    made.add_argument("folder", metavar="DIR", help="folder of the programs, created if missing")
     folder = Path(made.parse_args(arguments).folder)
     names = [path.name for path in install(folder)]
     print(f"wrote {', '.join(names)} to {folder}", file=sys.stderr)  # noqa: T201
@@ -154,7 +154,7 @@ def _number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
 
 
 def _seconds(text: str) -> float:

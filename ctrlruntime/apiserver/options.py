@@ -38,60 +38,60 @@ class Options:
     address: str = "127.0.0.1"
     """IP address to listen on."""
     port: int = 0
-    """TCP port; 0 takes a free one (with a data file: the one of the last run when that is free)."""
+    """TCP port; 0 uses a free port (with a data file, that of the last run if it is free)."""
     data: str | os.PathLike[str] | None = None
-    """A file that keeps everything over restarts; None keeps it in memory. See `storage.persistence`."""
+    """A file that keeps all data over restarts; None keeps it in memory. See `storage.persistence`."""
     serving_pair: KeyPair | None = None
-    """The server's certificate and key; None makes them, signed by the server's own authority."""
+    """The server's certificate and key; None creates them, signed by the server's own CA."""
     admin_token: str = ""
-    """Bearer token of a member of system:masters; empty makes a random one."""
+    """Bearer token of a member of system:masters; empty creates a random one."""
     authorization: Literal["rbac", "always-allow"] = "rbac"
     tokens: Mapping[str, TokenUser] = field(default_factory=dict[str, TokenUser])
     """More bearer tokens and their users."""
     client_ca: bytes = b""
-    """PEM of further authorities whose client certificates are believed: common name the user, organisations the groups."""
+    """PEM of further CAs of client certificates: the common name is the user, the organisations are the groups."""
     service_account_issuer: str = DEFAULT_ISSUER
-    """The `iss` of service account tokens, and the audience they have when none is asked for."""
+    """The `iss` of service account tokens, and their default audience."""
     service_account_signing_key: bytes | None = None
-    """PEM of the private key (RSA or P-256) that signs service account tokens; None makes one."""
+    """PEM of the private key (RSA or P-256) that signs service account tokens; None creates one."""
     service_account_issuers: Sequence[str] = ()
-    """Further issuers whose service account tokens are believed; the server is their audience, too."""
+    """Further accepted issuers of service account tokens; they are also audiences of the server."""
     service_account_keys: Sequence[bytes] = ()
-    """PEM of further keys whose service account tokens are believed: public or private keys, or certificates."""
+    """PEM of further keys that verify service account tokens: public or private keys, or certificates."""
     service_network: str = DEFAULT_NETWORK
     """The IPv4 network (CIDR) from which Services get their cluster IPs."""
     disabled_admission: Collection[str] = ()
-    """Admission plugins that are switched off, by kube-apiserver's names: those of ADMISSION_PLUGINS have an effect."""
+    """Admission plugins that are disabled, by kube-apiserver's names: only those of ADMISSION_PLUGINS have an effect."""
     enabled_admission: Collection[str] = ()
-    """Admission plugins that are switched on: ServiceAccount, which refuses Pods whose ServiceAccount is not there, has an effect."""
+    """Admission plugins that are enabled: only ServiceAccount has an effect; it rejects Pods whose ServiceAccount does not exist."""
     webhook_services: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Where webhooks that name a Service are called: `namespace/name:port` to `host:port`. See `APIServer.route_service`."""
+    """Addresses for webhooks with a Service: `namespace/name:port` to `host:port`. See `APIServer.route_service`."""
     unserved: Collection[str] = ()
     """Built-in group versions (`batch/v1`) and resources of them (`batch/v1/cronjobs`) that are not served."""
     controllers: Collection[str] | None = None
     """Names of the simulated controllers that run; None runs all, an empty collection none."""
     workloads: bool = True
-    """False leaves out the workload controllers and the node."""
+    """False runs without the workload controllers and the node."""
     nodes: bool = True
-    """False leaves out node, scheduler and kubelet: Pods stay Pending."""
+    """False runs without node, scheduler and kubelet: Pods stay Pending."""
     pod_ready_delay: float = 0.0
-    """Seconds from binding a Pod to its being Ready."""
+    """Seconds from the binding of a Pod until it is Ready."""
     event_ttl: float = 3600.0
-    """Seconds that an Event lives after it was written last."""
+    """Seconds until an Event is deleted, after its last write."""
     history: int = 10_000
-    """Writes remembered for each resource, for watches that resume and lists that continue."""
+    """Number of writes kept for each resource, for watches that resume and lists that continue."""
     bookmark_interval: float = 60.0
     """Seconds between bookmarks on a watch."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
-            raise ConfigError(f"port {self.port} is not a TCP port; use 0 for a free one, or 1 to 65535")
+            raise ConfigError(f"port must be 0 (a free port) or 1 to 65535, not {self.port}")
         if self.authorization not in {"rbac", "always-allow"}:
-            raise ConfigError(f"authorization {self.authorization!r} is unknown; use 'rbac' or 'always-allow'")
+            raise ConfigError(f"unknown authorization {self.authorization!r}. Use 'rbac' or 'always-allow'")
         try:
             ipaddress.ip_address(self.address)
         except ValueError:
-            raise ConfigError(f"address {self.address!r} is not an IP address; use 127.0.0.1") from None
+            raise ConfigError(f"address {self.address!r} is not an IP address. Use one, such as 127.0.0.1") from None
         try:
             network = ipaddress.IPv4Network(self.service_network)
         except ValueError as error:
@@ -101,11 +101,11 @@ class Options:
         for service, address in self.webhook_services.items():
             if not (_SERVICE.fullmatch(service) and _ADDRESS.fullmatch(address)):
                 raise ConfigError(
-                    f"webhook_services: {service!r} to {address!r} is not understood; write 'namespace/name:port' to 'host:port'"
+                    f"webhook_services: expected 'namespace/name:port' to 'host:port', got {service!r} to {address!r}"
                 )
         if self.history < 1:
             raise ConfigError(f"history must be at least 1, not {self.history}")
         if not self.event_ttl > 0:
-            raise ConfigError(f"event_ttl must be a number of seconds above 0, and is {self.event_ttl}")
+            raise ConfigError(f"event_ttl must be a number of seconds above 0, not {self.event_ttl}")
         if not 0 <= self.pod_ready_delay < math.inf:
-            raise ConfigError(f"pod_ready_delay must be a number of seconds from 0 on, and is {self.pod_ready_delay}")
+            raise ConfigError(f"pod_ready_delay must be a number of seconds of 0 or more, not {self.pod_ready_delay}")

@@ -268,7 +268,7 @@ class APIServer:
         except OSError as error:
             listener.close()
             raise ConfigError(
-                f"cannot listen on {address}:{port}: {error.strerror}; choose another --port, or 0 for a free one"
+                f"cannot listen on {address}:{port}: {error.strerror}. Use another --port, or 0 for a free one"
             ) from error
         return listener
 
@@ -280,14 +280,14 @@ class APIServer:
             try:
                 trust_clients(context, self.options.client_ca)
             except ValueError as error:
-                raise ConfigError(f"the authority of client certificates cannot be used: {error}") from error
+                raise ConfigError(f"cannot use the CA of client certificates: {error}") from error
         if pair is None:
             self._trust_own_authority()
             pair = self._keys.authority.server((*_NAMES, self.options.address))
         try:
             load_pair(context, pair.certificate, pair.key)
         except ValueError as error:
-            raise ConfigError(f"the serving certificate and its key cannot be used: {error}") from error
+            raise ConfigError(f"cannot use the serving certificate and its key: {error}") from error
         return context
 
     def _trust_own_authority(self) -> None:

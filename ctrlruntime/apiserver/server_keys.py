@@ -82,12 +82,12 @@ def _load(pair: KeyPair) -> Authority:
     try:
         certificate, key = x509.load_pem_x509_certificate(pair.certificate), load_pem_private_key(pair.key, None)
     except ValueError as error:
-        raise ConfigError(f"the data file is broken: its authority cannot be read ({error})") from error
+        raise ConfigError(f"the data file is corrupt: cannot read its CA: {error}") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ConfigError("the data file is broken: the key of its authority is of another kind")
+        raise ConfigError("the data file is corrupt: the key of its CA has another type")
     left = certificate.not_valid_after_utc - datetime.now(UTC)
     if left < timedelta(days=1):
         raise ConfigError(
-            f"the authority in the data file ended on {certificate.not_valid_after_utc:%Y-%m-%d}; start with a new file"
+            f"the CA in the data file expires on {certificate.not_valid_after_utc:%Y-%m-%d}. Start with a new file"
         )
     return Authority(pair, certificate, key, left)

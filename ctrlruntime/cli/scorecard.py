@@ -39,7 +39,7 @@ _HELP: Final = """Run the scorecard's tests of a bundle, without a cluster.
       ctrl scorecard -l 'test in (basic-check-spec-test, olm-spec-descriptors-test)'
     """
 _COLOURS: Final = {State.PASS: "green", State.FAIL: "red", State.ERROR: "red", State.NOT_RUN: "yellow"}
-_COUNTED: Final = {State.PASS: "passed", State.FAIL: "failed", State.ERROR: "not made", State.NOT_RUN: "not run"}
+_COUNTED: Final = {State.PASS: "passed", State.FAIL: "failed", State.ERROR: "with errors", State.NOT_RUN: "not run"}
 
 
 def _selector(_ctx: click.Context, _param: click.Parameter, text: str) -> LabelSelector:

@@ -20,9 +20,9 @@ from ctrlruntime.markers import printer_columns
 __all__ = ["LABEL", "crds"]
 
 _APPLY_LIMIT: Final = 262_144
-"""The most bytes an annotation may have; `kubectl apply` puts the whole manifest into one."""
+"""The maximum bytes of an annotation; `kubectl apply` stores the whole manifest in one."""
 LABEL: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-"""A DNS label, as the API server wants plurals, versions, short names and categories, and kinds in small letters."""
+"""A DNS label, as the API server requires for plurals, versions, short names, categories, and kinds in lower case."""
 _LONGEST_WARNING: Final = 256
 
 

@@ -154,19 +154,7 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
         "--metrics-secure", action=argparse.BooleanOptionalAction, default=None,
         help="serve /metrics over HTTPS, to callers whose token may read it (default: plain HTTP, open to everybody)",
     )  # fmt: skip
-    parser.add_argument(
-        "--metrics-cert-path", default="", metavar="DIR",
-        help="folder of the metrics server's certificate (default: a self-signed certificate)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--metrics-cert-name",
-        default="tls.crt",
-        metavar="FILE",
-        help="file of the certificate in --metrics-cert-path (default: tls.crt)",
-    )
-    parser.add_argument(
-        "--metrics-cert-key", default="tls.key", metavar="FILE", help="file of its key (default: tls.key)"
-    )
+    _add_certificate_flags(parser, "metrics", "certificate (default: a self-signed certificate)")
     parser.add_argument(
         "--health-probe-bind-address", default="", metavar="HOST:PORT",
         help="address of /healthz and /readyz (default: off)",
@@ -179,19 +167,7 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
     parser.add_argument(
         "--leader-election-namespace", metavar="NAMESPACE", help="namespace of the Lease (default: the pod's)"
     )
-    parser.add_argument(
-        "--webhook-cert-path", default="", metavar="DIR",
-        help="folder of the webhook server's certificate, as cert-manager or OLM mount it (default: set in code)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--webhook-cert-name",
-        default="tls.crt",
-        metavar="FILE",
-        help="file of the certificate in --webhook-cert-path (default: tls.crt)",
-    )
-    parser.add_argument(
-        "--webhook-cert-key", default="tls.key", metavar="FILE", help="file of its key (default: tls.key)"
-    )
+    _add_certificate_flags(parser, "webhook", "certificate, as cert-manager or OLM mount it (default: set in code)")
     parser.add_argument(
         "--webhook-port",
         type=_port,
@@ -207,6 +183,21 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
             zap_stacktrace_level=log_options.stacktrace_level,
             zap_time_encoding=log_options.time_encoding,
         )
+
+
+def _add_certificate_flags(parser: argparse.ArgumentParser, server: str, certificate: str) -> None:
+    """Add the flags for the folder, the certificate and the key of a server. `certificate`: the end of the help of the folder."""
+    path = f"--{server}-cert-path"
+    parser.add_argument(path, default="", metavar="DIR", help=f"folder of the {server} server's {certificate}")
+    parser.add_argument(
+        f"--{server}-cert-name",
+        default="tls.crt",
+        metavar="FILE",
+        help=f"file of the certificate in {path} (default: tls.crt)",
+    )
+    parser.add_argument(
+        f"--{server}-cert-key", default="tls.key", metavar="FILE", help=f"file of its key in {path} (default: tls.key)"
+    )
 
 
 def _port(text: str) -> int:

@@ -36,7 +36,7 @@ class Problem:
     """Kind and name; empty for what is not an object."""
 
     path: str
-    """The field; empty for the object as a whole."""
+    """The field; empty for the whole object."""
 
     text: str
 

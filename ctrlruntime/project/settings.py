@@ -41,10 +41,10 @@ class Features:
     """Which parts of the kustomize tree `config/default` takes in."""
 
     cert_manager: bool = True
-    """The webhooks' certificate comes from cert-manager; matters only with webhooks."""
+    """cert-manager issues the webhooks' certificate; without webhooks, this has no effect."""
 
     metrics: bool = True
-    """A Service in front of the metrics, which are served over HTTPS to whom RBAC lets read them."""
+    """Serve metrics over HTTPS to callers that RBAC allows, with a Service."""
 
     network_policy: bool = True
     """Only callers of webhooks and readers of metrics reach the operator's Pods."""
@@ -64,7 +64,7 @@ class Resource:
     plural: str
     namespaced: bool = True
     is_external: bool = False
-    """The kind is defined elsewhere (apps/v1 Deployment): no class of it is scaffolded."""
+    """The kind is not defined in the project (apps/v1 Deployment), so it has no scaffolded class."""
 
     storage: bool = False
     """Its objects are stored in this version: the first one that was scaffolded."""
@@ -76,13 +76,13 @@ class Resource:
     """With conversion: the versions that are converted through this one, the hub."""
 
     image: str = ""
-    """The image a deploy-image controller was made for; with it come the three below."""
+    """The image of a deploy-image controller; the next three fields are about its container."""
 
     image_container_command: tuple[str, ...] = ()
-    """What its container runs; empty: what the image says."""
+    """The command of its container; empty: the command of the image."""
 
     image_container_port: int = 0
-    """Where its container listens; 0: nowhere."""
+    """The port of its container; 0: none."""
 
     run_as_user: int = 0
     """The numeric user of its container; 0: the image's, which must not be root."""
@@ -112,10 +112,10 @@ class Settings:
     """The folder the package is imported from, relative to the project's: `src` in the src layout."""
 
     image: str = ""
-    """What the Deployment runs; `PROJECT-NAME:latest` when it is left out."""
+    """The image of the Deployment; default: `PROJECT-NAME:latest`."""
 
     namespaced: bool = False
-    """The operator watches the namespace it runs in (WATCH_NAMESPACE), by Roles and not ClusterRoles."""
+    """The operator watches only its own namespace (WATCH_NAMESPACE), with Roles instead of ClusterRoles."""
 
     multigroup: bool = False
     """Classes are in api/GROUP/VERSION and not in api/VERSION."""
@@ -165,19 +165,19 @@ def find_project(start: Path) -> Path:
 
 
 def is_project(folder: Path) -> bool:
-    """Say whether a folder has settings. Raises: ConfigError for a pyproject.toml that cannot be read."""
+    """Return whether a folder has settings. Raises: ConfigError for a pyproject.toml that cannot be read."""
     return has_table(folder) or (folder / PROJECT).is_file()
 
 
 def has_table(folder: Path) -> bool:
-    """Say whether a folder has a pyproject.toml with our table. Raises: ConfigError for one that cannot be read."""
+    """Return whether a folder has a pyproject.toml with our table. Raises: ConfigError for one that cannot be read."""
     return _table(folder) is not None
 
 
 def read_settings(folder: Path) -> Settings:
     """Return the settings of the project in `folder`; without a table in pyproject.toml, a PROJECT file (version 3) is read.
 
-    Raises: ConfigError, of one line, for what is missing, of the wrong type or unknown, with the key's name.
+    Raises: ConfigError, of one line, with the name of a key that is missing, unknown or of the wrong type.
     """
     table, where = _table(folder), f"{folder / PYPROJECT}: [tool.ctrlruntime]"
     if table is None:

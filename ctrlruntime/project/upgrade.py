@@ -47,7 +47,7 @@ class Outcome(StrEnum):
     """The same lines changed on both sides: both are between <<<<<<< and >>>>>>>."""
 
     KEPT = "kept"
-    """It is left as it is, or stays away; `Step.note` says why."""
+    """It is not changed, or not created; `Step.note` has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Upgrade:
     now: str
     steps: tuple[Step, ...]
     texts: Mapping[str, str]
-    """What is written: the files that get another text, and the record of what is given now."""
+    """The texts to write: the changed files, and the new record."""
 
     @property
     def conflicts(self) -> Sequence[Step]:

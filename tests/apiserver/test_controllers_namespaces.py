@@ -121,5 +121,5 @@ def test_controllers_are_chosen_by_name():
 
 
 def test_unknown_controller_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(ConfigError, match=r"controller .?cron.? does not exist; choose from .*replicaset"):
+    with pytest.raises(ConfigError, match=r"controller .?cron.? does not exist\. Use one of .*replicaset"):
         build(["cron"])

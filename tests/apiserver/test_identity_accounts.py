@@ -221,5 +221,5 @@ def test_a_token_of_an_unknown_key_is_refused_though_its_issuer_is_known(world, 
 
 @pytest.mark.parametrize("pem", [b"", b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"])
 def test_a_key_that_cannot_check_tokens_is_told(world, pem):
-    with pytest.raises(ConfigError, match="checks service account tokens cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read a key that verifies service account tokens"):
         AccountTokens(ISSUER, world, keys=[pem])

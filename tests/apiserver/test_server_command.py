@@ -52,7 +52,7 @@ def test_a_taken_port_is_one_line_and_exit_1(tmp_path):
 
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        f"error: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port, or 0 for a free one"
+        f"error: cannot listen on 127.0.0.1:{port}: Address already in use. Use another --port, or 0 for a free one"
     ]
 
 
@@ -68,17 +68,17 @@ def test_ctrl_c_ends_it_with_code_0_too(tmp_path):
 @pytest.mark.parametrize(
     ("given", "code", "message"),
     [
-        (["--controllers", "nonsense"], 1, "controller nonsense does not exist; choose from garbage-collector"),
-        (["--port", "70000"], 1, "port 70000 is not a TCP port"),
+        (["--controllers", "nonsense"], 1, "controller nonsense does not exist. Use one of garbage-collector"),
+        (["--port", "70000"], 1, "port must be 0 (a free port) or 1 to 65535, not 70000"),
         (
             ["--port", "http"],
             2,
-            "argument --port: 'http' is not a whole number; see python -m ctrlruntime.apiserver --help",
+            "argument --port: 'http' is not an integer. See python -m ctrlruntime.apiserver --help",
         ),
         (["--history", "0"], 1, "history must be at least 1"),
-        (["--history", "few"], 2, "argument --history: 'few' is not a whole number"),
-        (["--pod-ready-delay", "-1"], 1, "pod_ready_delay must be a number of seconds from 0 on"),
-        (["--pod-ready-delay", "nan"], 1, "pod_ready_delay must be a number of seconds from 0 on"),
+        (["--history", "few"], 2, "argument --history: 'few' is not an integer"),
+        (["--pod-ready-delay", "-1"], 1, "pod_ready_delay must be a number of seconds of 0 or more"),
+        (["--pod-ready-delay", "nan"], 1, "pod_ready_delay must be a number of seconds of 0 or more"),
         (["--pod-ready-delay", "1m"], 2, "argument --pod-ready-delay: '1m' is not a number of seconds"),
         (["--authorization", "maybe"], 2, "argument --authorization: invalid choice: 'maybe'"),
         (["--data", "/nowhere/at/all"], 1, "the folder of the data file, /nowhere/at, does not exist"),

@@ -104,7 +104,7 @@ def test_openid_documents_name_the_server(api):
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        (b"nonsense", "cannot be read"),
+        (b"nonsense", "cannot read the key"),
         (pem(ed25519.Ed25519PrivateKey.generate()), "Ed25519PrivateKey"),
         (pem(ec.generate_private_key(ec.SECP256K1())), "secp256k1"),
     ],

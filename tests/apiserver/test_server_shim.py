@@ -82,7 +82,7 @@ def test_an_unknown_flag_is_passed_over_with_a_warning_in_every_form(given, kept
     name = next(name for name in flags.values if name != "secure-port")
     assert flags.values[name] == kept
     assert flags.last("secure-port") == "1"
-    assert flags.warnings == [f"kube-apiserver has no flag --{name}; it is passed over"]
+    assert flags.warnings == [f"kube-apiserver has no flag --{name}, so it is ignored"]
 
 
 def test_a_flag_that_asks_for_what_there_is_not_is_warned_about():
@@ -97,7 +97,10 @@ def test_a_flag_that_asks_for_what_there_is_not_is_warned_about():
         (["--secure-port"], "flag needs an argument: --secure-port"),
         (["-v"], "flag needs an argument: 'v' in -v"),
         (["-x"], "unknown shorthand flag: 'x' in -x"),
-        (["--allow-privileged=maybe"], 'invalid argument "maybe" for "--allow-privileged" flag: write true or false'),
+        (
+            ["--allow-privileged=maybe"],
+            'invalid argument "maybe" for "--allow-privileged" flag: expected true or false',
+        ),
     ],
 )
 def test_flags_that_cannot_be_read_say_so(given, message):
@@ -214,7 +217,7 @@ def test_further_flags_with_an_effect(files):
         ("--secure-port=x", "must be between 1 and 65535"),
         ("--client-ca-file=/nowhere/ca", "--client-ca-file: cannot read /nowhere/ca: No such file or directory"),
         ("--token-auth-file=/nowhere/t", "--token-auth-file: cannot read /nowhere/t"),
-        ("--tls-cert-file=x", "go together"),
+        ("--tls-cert-file=x", "require each other"),
         ("--authorization-mode=Rbac", "mode Rbac does not exist"),
         ("--bind-address=localhost", "is not an IP address"),
         ("--service-cluster-ip-range=10.0.0.0/33", "is not an IPv4 network"),
@@ -234,7 +237,7 @@ def test_values_that_cannot_be_are_one_line(files, given, message, capsys):
 def test_a_token_line_that_is_too_short_is_named(files, tmp_path):
     (tmp_path / "t").write_text("a,b,c\nx,y\n")
 
-    with pytest.raises(ConfigError, match=r"line 2 of .* needs at least three columns"):
+    with pytest.raises(ConfigError, match=r"line 2 of .* must have at least three columns"):
         options(files, f"--token-auth-file={tmp_path / 't'}")
 
 
@@ -326,7 +329,7 @@ def harness(tmp_path_factory, programs):
     ]
     with started(programs / "kube-apiserver", *flags) as process:
         lines = said(process, f"Serving securely on 127.0.0.1:{port}")
-        assert lines[:-1] == ["warning: kube-apiserver has no flag --some-day; it is passed over\n"]
+        assert lines[:-1] == ["warning: kube-apiserver has no flag --some-day, so it is ignored\n"]
         yield process, port, authority, clients
 
 
@@ -525,7 +528,7 @@ def test_etcd_answers_health_and_ends_on_sigterm(programs, tmp_path):
         "--made-up",
     ) as process:
         lines = said(process, "serving client traffic")
-        assert lines[0] == "warning: etcd has no flag --made-up; it is passed over\n"
+        assert lines[0] == "warning: etcd has no flag --made-up, so it is ignored\n"
         assert get(port, "/health") == (200, '{"health":"true","reason":""}')
         assert json.loads(get(port, "/version")[1])["etcdserver"] == "3.6.8"
         assert get(port, "/v2/keys")[0] == 404
@@ -605,7 +608,7 @@ def test_earlier_programs_are_replaced(tmp_path):
 def test_programs_that_are_not_ours_are_left_alone(tmp_path):
     (tmp_path / "etcd").write_bytes(b"\x7fELF" + b"\0" * 1000)
 
-    with pytest.raises(ConfigError, match="is there and is not ours"):
+    with pytest.raises(ConfigError, match="exists, and was not written by this command"):
         install(tmp_path)
     assert (tmp_path / "etcd").read_bytes()[:4] == b"\x7fELF"
 

@@ -136,7 +136,10 @@ def test_a_mode_that_cannot_be_changed_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(type(path), "chmod", refuse)
 
-    with pytest.raises(ConfigError, match=r"others can read the data file .* chmod 600"):
+    with pytest.raises(
+        ConfigError,
+        match=r"cannot change the mode of the data file .*Other users can read its keys and Secrets.* chmod 600",
+    ):
         DataFile(path)
 
 
@@ -205,7 +208,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
     path = tmp_path / "data"
     path.write_text("my thesis\n" * 500)
 
-    assert "not ours" in refusal(path)
+    assert "is not a SQLite database" in refusal(path)
     assert path.read_text() == "my thesis\n" * 500
 
 
@@ -228,7 +231,7 @@ def test_a_newer_format_is_refused(tmp_path):
     other.execute(f"PRAGMA user_version = {FORMAT + 1}")
     other.close()
 
-    assert f"has format {FORMAT + 1}, and this version reads up to {FORMAT}" in refusal(path)
+    assert f"has format {FORMAT + 1}, but this version reads at most {FORMAT}" in refusal(path)
 
 
 def test_a_damaged_file_is_refused(tmp_path):
@@ -241,7 +244,7 @@ def test_a_damaged_file_is_refused(tmp_path):
     content[4096 * 4 : 4096 * 30] = b"\xff" * (4096 * 26)
     path.write_bytes(content)
 
-    assert "is broken" in refusal(path)
+    assert "is corrupt: " in refusal(path)
 
 
 def test_a_file_cut_short_is_refused(tmp_path):
@@ -252,7 +255,7 @@ def test_a_file_cut_short_is_refused(tmp_path):
     file.close()
     path.write_bytes(path.read_bytes()[:9000])
 
-    assert "is broken" in refusal(path)
+    assert "is corrupt: " in refusal(path)
 
 
 def test_a_second_server_on_the_file_is_refused(tmp_path):
@@ -286,7 +289,7 @@ def test_writes_that_cannot_be_saved_are_said_at_the_end(tmp_path, monkeypatch):
     file._connection.execute("PRAGMA max_page_count = 5")
     file.note(A, 5, b"x" * 100_000)
 
-    with pytest.raises(ConfigError, match="does not hold the last writes: database or disk is full"):
+    with pytest.raises(ConfigError, match=r"the last writes are not in the data file .*: database or disk is full"):
         file.close()
 
 
@@ -593,7 +596,7 @@ def test_an_object_that_cannot_be_read_is_one_line(tmp_path, make):
     other.commit()
     other.close()
 
-    with pytest.raises(ConfigError, match="the data file is broken: configmaps/default/a cannot be read") as caught:
+    with pytest.raises(ConfigError, match="the data file is corrupt: cannot read configmaps/default/a") as caught:
         ServerThread(Options(data=tmp_path / "data")).start()
     assert len(str(caught.value).splitlines()) == 1
 

@@ -134,7 +134,7 @@ WEBHOOK = "ctrl.new_webhook_managed_by(mgr).for_(Game)"
 DEFAULTER = "class Fills:\n    async def default(self, game): ...\n"
 BAD_INPUT = {
     "an unsupported type": (f"{KIND}):\n    x: float = 1.0", "bad.Game.x: not all clients and languages keep the value of a float"),
-    "an ambiguous type": (f"{KIND}):\n    x: int | str = 1", "bad.Game.x: int | str needs to be said as IntOrString"),
+    "an ambiguous type": (f"{KIND}):\n    x: int | str = 1", "bad.Game.x: int | str is not supported. Use IntOrString"),
     "a TypedDict": (
         f"import typing\nclass D(typing.TypedDict):\n    a: int\n{KIND}):\n    x: D | None = None",
         "bad.Game: pydantic cannot build the class: Please use `typing_extensions.TypedDict`|bad.Game.x: D is a TypedDict",

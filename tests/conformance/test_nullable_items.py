@@ -96,4 +96,4 @@ def test_a_nullable_enum_is_warned_of():
     warnings: list[str] = []
     crds([Option], warn=warnings.append)
 
-    assert [text for text in warnings if "takes no null where there is an enum" in text and ".value: " in text]
+    assert [text for text in warnings if "the API server rejects null for an enum" in text and ".value: " in text]

@@ -258,7 +258,7 @@ def test_undeploying_asks_before_objects_go(run, deployed, request_):
     kept = run("undeploy", input="n\n")
 
     assert kept.exit_code == 1
-    assert f"1 object of {shop.crd} will be deleted, too:\n  Cart default/mine\n" in kept.stderr
+    assert f"1 object of {shop.crd} will be deleted too:\n  Cart default/mine\n" in kept.stderr
     assert request_("GET", f"{shop.carts}/mine")["metadata"]["name"] == "mine"
     assert request_("GET", of_deployment(shop))["metadata"].get("deletionTimestamp") is None
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _CURVES: Final = {"secp256r1": ("P-256", "ES256"), "secp384r1": ("P-384", "ES384"), "secp521r1": ("P-521", "ES512")}
 _BLOCK: Final = re.compile(rb"-----BEGIN [A-Z0-9 ]+-----.*?-----END [A-Z0-9 ]+-----\s*", re.DOTALL)
-_HOW_PUBLIC: Final = "give the PEM of RSA or P-256 keys, public or private, or of certificates"
-_HOW: Final = "give the PEM of an RSA key or of a P-256 key, without a passphrase"
+_HOW_PUBLIC: Final = "Use the PEM of RSA or P-256 keys, public or private, or of certificates"
+_HOW: Final = "Use the PEM of an RSA key or of a P-256 key, without a passphrase"
 
 
 class VerifyingKey:
@@ -44,7 +44,7 @@ class VerifyingKey:
         self.id: str = encode_part(hashlib.sha256(der).digest())
         if isinstance(public, ec.EllipticCurvePublicKey):
             if public.curve.name not in _CURVES:
-                raise ConfigError(f"service account tokens cannot be signed on {public.curve.name}; {_HOW}")
+                raise ConfigError(f"cannot sign service account tokens with a {public.curve.name} key. {_HOW}")
             self.algorithm = _CURVES[public.curve.name][1]
         else:
             self.algorithm = "RS256"
@@ -145,7 +145,7 @@ def read_keys(pem: bytes) -> list[VerifyingKey]:
     """Return the public keys of a PEM file: of public keys, private keys and certificates. Raises: ConfigError."""
     blocks = _BLOCK.findall(pem)
     if not blocks:
-        raise ConfigError(f"a key that checks service account tokens cannot be read: no PEM in it; {_HOW_PUBLIC}")
+        raise ConfigError(f"cannot read a key that verifies service account tokens: it is not PEM. {_HOW_PUBLIC}")
     return [VerifyingKey(_load_public(block)) for block in blocks]
 
 
@@ -166,9 +166,9 @@ def _load(pem: bytes) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey:
     try:
         key = load_pem_private_key(pem, password=None)
     except (ValueError, TypeError) as error:
-        raise ConfigError(f"the key for service account tokens cannot be read: {error}; {_HOW}") from error
+        raise ConfigError(f"cannot read the key that signs service account tokens: {error}. {_HOW}") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        raise ConfigError(f"service account tokens cannot be signed with a {type(key).__name__}; {_HOW}")
+        raise ConfigError(f"cannot sign service account tokens with a {type(key).__name__}. {_HOW}")
     return key
 
 
@@ -183,10 +183,10 @@ def _load_public(block: bytes) -> PublicKey:
         is_certificate = b"CERTIFICATE" in block
         key = load_pem_x509_certificate(block).public_key() if is_certificate else load_pem_public_key(block)
     except (ValueError, TypeError) as error:
-        text = f"a key that checks service account tokens cannot be read: {error}; {_HOW_PUBLIC}"
+        text = f"cannot read a key that verifies service account tokens: {error}. {_HOW_PUBLIC}"
         raise ConfigError(text) from error
     if not isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
-        raise ConfigError(f"service account tokens cannot be checked with a {type(key).__name__}; {_HOW_PUBLIC}")
+        raise ConfigError(f"cannot verify service account tokens with a {type(key).__name__}. {_HOW_PUBLIC}")
     return key
 
 

@@ -78,7 +78,7 @@ def build(
     chosen = ALL if names is None else tuple(names)
     unknown = [name for name in chosen if name not in ALL]
     if unknown:
-        raise ConfigError(f"controller {', '.join(unknown)} does not exist; choose from {', '.join(ALL)}")
+        raise ConfigError(f"controller {', '.join(unknown)} does not exist. Use one of {', '.join(ALL)}")
     makers: dict[str, Callable[[], Reconciler]] = {
         "garbage-collector": lambda: GarbageCollector(now),
         "namespace": lambda: Namespaces(now),

@@ -144,7 +144,7 @@ def _place(registry: Registry, name: TableName, objects: list[Stored], changed_a
             head = _head.decode(one.body)
         except msgspec.DecodeError as error:
             where = "/".join(filter(None, (one.plural, one.namespace, one.name)))
-            raise ConfigError(f"the data file is broken: {where} cannot be read ({error})") from error
+            raise ConfigError(f"the data file is corrupt: cannot read {where}: {error}") from error
         # Written under an earlier state of its definition: read again, so that newer defaults reach it.
         is_older = one.revision < changed_at
         writer = writers.get((head.api_version, is_older))

@@ -1,4 +1,4 @@
-"""Stand-ins for kube-apiserver and etcd, so that harnesses which start these programs run on the embedded server."""
+"""Programs that replace kube-apiserver and etcd, so that test harnesses which start them use the embedded server."""
 
 from ctrlruntime.apiserver.shim.installation import install
 

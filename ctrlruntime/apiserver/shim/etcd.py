@@ -31,13 +31,13 @@ _BOOLEANS = frozenset(
     ).split()
 )
 _USED = {
-    "listen-client-urls": "where /health answers: http:// or https:// URLs, with commas",
+    "listen-client-urls": "URLs of /health: http:// or https://, separated by commas",
     "listen-client-http-urls": "further such URLs",
     "cert-file": "certificate for the https URLs (PEM)",
     "key-file": "its key (PEM)",
-    "client-cert-auth": "refuse clients without a certificate of --trusted-ca-file",
-    "trusted-ca-file": "the authority of these certificates (PEM)",
-    "data-dir": "made when it is not there, and left empty",
+    "client-cert-auth": "reject clients without a certificate of --trusted-ca-file",
+    "trusted-ca-file": "CA of these certificates (PEM)",
+    "data-dir": "created if missing, and not used",
 }
 _ACCEPTED = (  # noqa: SIM905 - a list of words
     "name advertise-client-urls listen-peer-urls initial-advertise-peer-urls initial-cluster initial-cluster-state "
@@ -57,7 +57,7 @@ _PAGES = {
 
 
 class UsageError(Exception):
-    """A flag that cannot be used, or a port that cannot be had; one line."""
+    """An invalid flag, or a port that is in use; one line."""
 
 
 def read_flags(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -97,7 +97,7 @@ def listen(url: str) -> tuple[socket.socket, bool]:
     scheme, _, rest = url.partition("://")
     host, _, port = rest.split("/")[0].rpartition(":")
     if scheme not in {"http", "https"} or not port.isdigit():
-        raise UsageError(f'"{url}" is not a client URL; write http://127.0.0.1:PORT or https://127.0.0.1:PORT')
+        raise UsageError(f'"{url}" is not a client URL. Use http://127.0.0.1:PORT or https://127.0.0.1:PORT')
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             host.strip("[]") or "0.0.0.0",  # noqa: S104 - as etcd does for an empty host
@@ -158,7 +158,9 @@ def tls_context(values: Mapping[str, str]) -> ssl.SSLContext:
         if values.get("trusted-ca-file"):
             context.load_verify_locations(values["trusted-ca-file"])
     except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"the https client URLs need --cert-file and --key-file that can be read: {error}") from None
+        raise UsageError(
+            f"cannot read --cert-file and --key-file, which the https client URLs require: {error}"
+        ) from None
     if values.get("client-cert-auth") == "true":
         context.verify_mode = ssl.CERT_REQUIRED
     return context
@@ -190,13 +192,13 @@ def help_text() -> str:
     listed = [f"  --{name}\n    {text}" for name, text in _USED.items()]
     listed += [f"  --{name}\n    accepted, without effect" for name in _ACCEPTED]
     listed.append("  --version\n    print the version and end")
-    return "Usage:\n\n  etcd [flags]\n    Answer /health in etcd's place; nothing is stored.\n\nFlags:\n" + "\n".join(
+    return "Usage:\n\n  etcd [flags]\n    Serve /health instead of etcd. Nothing is stored.\n\nFlags:\n" + "\n".join(
         listed
     )
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run in etcd's place; return the exit code."""
+    """Run instead of etcd; return the exit code."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: sys.exit(0))
     try:
@@ -208,7 +210,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
             _say(f"etcd Version: {VERSION}\nGit SHA: ctrlruntime\nGo Version: none (Python)")
             return 0
         for name in unknown:
-            _say(f"warning: etcd has no flag --{name}; it is passed over", sys.stderr)
+            _say(f"warning: etcd has no flag --{name}, so it is ignored", sys.stderr)
         serve(values)
     except UsageError as error:
         _say(f"error: {error}", sys.stderr)

@@ -1,4 +1,4 @@
-"""Writes the stand-ins into a folder that KUBEBUILDER_ASSETS can name."""
+"""Writes the programs into a folder for KUBEBUILDER_ASSETS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOLDER: Final = Path(__file__).parent
 
 
 def install(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write `kube-apiserver` and `etcd` into a folder, and a link to kubectl where one is on the PATH; return what is there now.
+    """Write `kube-apiserver` and `etcd` into a folder, and a link to kubectl if it is on the PATH; return the names in the folder.
 
     The programs name this interpreter and this package by their paths; write them again after moving either. Earlier ones are
     replaced.
@@ -39,7 +39,7 @@ def install(folder: str | os.PathLike[str]) -> list[Path]:
 
 def _write(path: Path, arguments: list[str]) -> Path:
     if path.is_symlink() or (path.exists() and _MARK.encode() not in path.read_bytes()[:500]):
-        raise ConfigError(f"{path} is there and is not ours; choose another folder, or remove it")
+        raise ConfigError(f"{path} exists, and was not written by this command. Use another folder, or delete it")
     command = shlex.join([sys.executable, *arguments])
     # A shell, because the first line of a script may be too short for an interpreter's path, and allows no second argument.
     text = f'#!/bin/sh\n# {path.name} of ctrlruntime, {_MARK}\nexec {command} "$@"\n'

@@ -15,13 +15,16 @@ from dataclasses import dataclass, field
 VERSION = "v1.36.1"
 
 USED: Mapping[str, tuple[str, str]] = {
-    "authorization-mode": ("strings", "RBAC and AlwaysAllow decide; Node is passed over. Default AlwaysAllow"),
-    "bind-address": ("ip", "IP address to serve on. Default 127.0.0.1, and not all addresses"),
-    "cert-dir": ("string", "folder of apiserver.crt and apiserver.key, made there when they are missing"),
-    "client-ca-file": ("string", "authority of client certificates: common name the user, organisations the groups"),
-    "disable-admission-plugins": ("strings", "admission plugins to switch off"),
-    "enable-admission-plugins": ("strings", "admission plugins to leave on"),
-    "runtime-config": ("mapStringString", "group/version=false is served no more"),
+    "authorization-mode": ("strings", "RBAC or AlwaysAllow; Node is ignored. Default AlwaysAllow"),
+    "bind-address": ("ip", "IP address to serve on. Default 127.0.0.1, unlike kube-apiserver"),
+    "cert-dir": ("string", "folder of apiserver.crt and apiserver.key, created if missing"),
+    "client-ca-file": (
+        "string",
+        "CA of client certificates: the common name is the user, the organisations are the groups",
+    ),
+    "disable-admission-plugins": ("strings", "admission plugins to disable"),
+    "enable-admission-plugins": ("strings", "admission plugins to enable"),
+    "runtime-config": ("mapStringString", "group/version=false: do not serve this version"),
     "secure-port": ("int", "port to serve HTTPS on. Default 6443"),
     "service-account-issuer": ("stringArray", "the issuer of service account tokens"),
     "service-account-key-file": (
@@ -35,7 +38,7 @@ USED: Mapping[str, tuple[str, str]] = {
     "token-auth-file": ("string", "CSV of bearer tokens: token,user,uid,groups"),
     "v": ("Level", "log level; 2 shows more, 6 everything"),
 }
-"""Flags with an effect, their types in kube-apiserver's words, and what they do here."""
+"""Flags with an effect, with kube-apiserver's name of the type, and the help."""
 
 _BOOLEANS = (
     "emulation-forward-compatible runtime-config-emulation-forward-compatible shutdown-send-retry-after "
@@ -65,7 +68,7 @@ _ACCEPTED = (
     "requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers "
     "requestheader-uid-headers requestheader-username-headers"
 )
-"""Flags whose effect a test does not miss."""
+"""Flags without an effect on tests."""
 _MISSED = (
     "encryption-provider-config tls-sni-cert-key audit-log-batch-buffer-size audit-log-batch-max-size "
     "audit-log-batch-max-wait audit-log-batch-throttle-burst audit-log-batch-throttle-qps audit-log-format "
@@ -82,18 +85,18 @@ _MISSED = (
     "authorization-webhook-config-file authorization-webhook-version egress-selector-config-file admission-control "
     "admission-control-config-file tracing-config-file service-account-signing-endpoint"
 )
-"""Flags that ask for something this server has not: accepted, with a warning."""
+"""Flags for features that this server does not have: accepted, with a warning."""
 BOOLEANS, ACCEPTED, MISSED = (frozenset(names.split()) for names in (_BOOLEANS, _ACCEPTED, _MISSED))
 _LISTS = frozenset(name for name, (kind, _) in USED.items() if kind == "strings")
 
 
 class UsageError(Exception):
-    """Flags that cannot be used; one line."""
+    """Invalid flags; one line."""
 
 
 @dataclass(slots=True)
 class Flags:
-    """The values of the flags in the order given, and what there is to warn about."""
+    """The values of the flags in the order given, and the warnings."""
 
     values: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     warnings: list[str] = field(default_factory=list[str])
@@ -138,10 +141,10 @@ def _long(text: str, rest: list[str], flags: Flags) -> None:
         else:
             value = "true"
     if name in BOOLEANS and value.lower() not in {"true", "false", "1", "0", "t", "f"}:
-        raise UsageError(f'invalid argument "{value}" for "--{name}" flag: write true or false')
+        raise UsageError(f'invalid argument "{value}" for "--{name}" flag: expected true or false')
     flags.values.setdefault(name, []).append(value)
     if not is_known:
-        flags.warnings.append(f"kube-apiserver has no flag --{name}; it is passed over")
+        flags.warnings.append(f"kube-apiserver has no flag --{name}, so it is ignored")
     elif name in MISSED or (name == "anonymous-auth" and value.lower() in {"false", "0", "f"}):
         flags.warnings.append(f"--{name} has no effect on this server")
 
@@ -168,7 +171,7 @@ def _not_taken(words: Sequence[str]) -> UsageError:
 def help_text() -> str:
     """Return what --help prints; harnesses look in it for the flags they may pass."""
     lines = [
-        "ctrlruntime's API server in kube-apiserver's place: for tests, in one process, without etcd.",
+        "The API server of ctrlruntime instead of kube-apiserver: for tests, in one process, without etcd.",
         "",
         "Usage:",
         "  kube-apiserver [flags]",
@@ -187,7 +190,7 @@ def help_text() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run in kube-apiserver's place; return the exit code."""
+    """Run instead of kube-apiserver; return the exit code."""
     try:
         flags = parse(arguments)
         if "help" in flags.values:

@@ -51,7 +51,7 @@ def run(flags: Flags) -> int:
 
 
 def options_from(flags: Flags) -> tuple[Options, list[str]]:
-    """Return the options the flags mean, and what to warn about. Raises: ConfigError."""
+    """Return the options of the flags, and the warnings. Raises: ConfigError."""
     warnings: list[str] = []
     address, port = flags.last("bind-address", "127.0.0.1"), _port(flags)
     issuers = flags.values.get("service-account-issuer") or [DEFAULT_ISSUER]
@@ -86,7 +86,7 @@ def _announce(server: APIServer) -> None:
 def _level(flags: Flags) -> int:
     text = flags.last("v", "0")
     if not text.isdigit():
-        raise ConfigError(f'invalid argument "{text}" for "-v, --v" flag: write a number')
+        raise ConfigError(f'invalid argument "{text}" for "-v, --v" flag: expected a number')
     return next((level for least, level in _LEVELS if int(text) >= least), logging.WARNING)
 
 
@@ -116,7 +116,7 @@ def _serving_pair(flags: Flags, address: str) -> KeyPair:
     if certificate and key:
         return KeyPair(_content(certificate, "tls-cert-file"), _content(key, "tls-private-key-file"))
     if certificate or key:
-        raise ConfigError("--tls-cert-file and --tls-private-key-file go together: give both, or neither")
+        raise ConfigError("--tls-cert-file and --tls-private-key-file require each other. Set both, or neither")
     folder = Path(flags.last("cert-dir", _DEFAULT_FOLDER))
     files = (folder / "apiserver.crt", folder / "apiserver.key")
     if all(file.is_file() for file in files):
@@ -143,7 +143,7 @@ def _authorization(flags: Flags, warnings: list[str]) -> Mode:
     modes = flags.listed("authorization-mode") or ["AlwaysAllow"]
     for mode in modes:
         if mode not in _MODES:
-            raise ConfigError(f"--authorization-mode: mode {mode} does not exist; take RBAC or AlwaysAllow")
+            raise ConfigError(f"--authorization-mode: mode {mode} does not exist. Use RBAC or AlwaysAllow")
         if mode not in {"RBAC", "AlwaysAllow", "Node"}:
             warnings.append(f"--authorization-mode: {mode} has no effect on this server")
     return "always-allow" if "AlwaysAllow" in modes else "rbac"
@@ -163,11 +163,11 @@ def _tokens(flags: Flags, warnings: list[str]) -> dict[str, TokenUser]:
             continue
         if len(row) < 3:
             raise ConfigError(
-                f"--token-auth-file: line {number} of {path} needs at least three columns: token,user,uid"
+                f"--token-auth-file: line {number} of {path} must have at least three columns: token,user,uid"
             )
         token, user, uid = (column.strip() for column in row[:3])
         if not token:
-            warnings.append(f"--token-auth-file: line {number} of {path} has an empty token and is passed over")
+            warnings.append(f"--token-auth-file: line {number} of {path} has an empty token, so it is ignored")
             continue
         groups = tuple(group.strip() for group in row[3].split(",") if group.strip()) if len(row) > 3 else ()
         found[token] = TokenUser(user, uid, groups)

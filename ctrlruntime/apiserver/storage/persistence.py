@@ -150,7 +150,7 @@ class DataFile:
             self._thread.join()
         try:
             if self._failure is not None:
-                raise ConfigError(f"the data file {self.path} does not hold the last writes: {self._failure}")
+                raise ConfigError(f"the last writes are not in the data file {self.path}: {self._failure}")
             if revision:
                 self.remember("revision", str(revision).encode())
         finally:
@@ -245,21 +245,23 @@ class DataFile:
     def _check_place(self) -> None:
         folder = self.path.absolute().parent
         if self.path.is_dir():
-            raise ConfigError(f"the data file {self.path} is a folder; name a file in it")
+            raise ConfigError(f"the data file {self.path} is a folder. Use a file in it")
         if not folder.is_dir():
-            raise ConfigError(
-                f"the folder of the data file, {folder}, does not exist; create it, or choose another path"
-            )
+            raise ConfigError(f"the folder of the data file, {folder}, does not exist. Create it, or use another path")
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise ConfigError(f"the data file {self.path} needs a folder that can be written to; {folder} cannot")
+            raise ConfigError(
+                f"cannot write to {folder}, the folder of the data file {self.path}. Change its permissions, or use another folder"
+            )
         if not self.path.exists():
             # Keys and Secrets will lie in it. SQLite gives its further files the same mode.
             try:
                 os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, _OURS))
             except OSError as error:
-                raise ConfigError(f"cannot make the data file {self.path}: {error.strerror}") from error
+                raise ConfigError(f"cannot create the data file {self.path}: {error.strerror}") from error
         elif not os.access(self.path, os.R_OK | os.W_OK):
-            raise ConfigError(f"the data file {self.path} cannot be read and written by this user")
+            raise ConfigError(
+                f"cannot read and write the data file {self.path} as this user. Change its owner or its mode"
+            )
         else:
             self._close_to_others()
 
@@ -274,8 +276,8 @@ class DataFile:
                 continue
             except OSError as error:
                 raise ConfigError(
-                    f"others can read the data file {path}, which holds keys and Secrets, and its mode cannot be changed "
-                    f"({error.strerror}); change its owner and mode: chown and chmod 600"
+                    f"cannot change the mode of the data file {path}: {error.strerror}. Other users can read its keys and Secrets. "
+                    f"Change its owner and mode with chown and chmod 600"
                 ) from error
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -286,10 +288,10 @@ class DataFile:
         )
         is_new = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if application != _APPLICATION and not (is_new and not application and not found):
-            raise ConfigError(f"the data file {self.path} is a database of another program; choose another file")
+            raise ConfigError(f"the data file {self.path} is a database of another program. Use another file")
         if found > FORMAT:
             raise ConfigError(
-                f"the data file {self.path} has format {found}, and this version reads up to {FORMAT}; update ctrlruntime"
+                f"the data file {self.path} has format {found}, but this version reads at most {FORMAT}. Upgrade ctrlruntime"
             )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -307,12 +309,10 @@ class DataFile:
     def _refused(self, error: sqlite3.Error) -> ConfigError:
         match getattr(error, "sqlite_errorname", ""):
             case "SQLITE_NOTADB":
-                return ConfigError(
-                    f"the data file {self.path} is not ours: it is not a SQLite database; choose another file"
-                )
+                return ConfigError(f"the data file {self.path} is not a SQLite database. Use another file")
             case "SQLITE_BUSY" | "SQLITE_LOCKED":
                 return ConfigError(
-                    f"the data file {self.path} is in use by another server; stop that one, or choose another file"
+                    f"the data file {self.path} is in use by another server. Stop that one, or use another file"
                 )
             case "SQLITE_CORRUPT" | "SQLITE_ERROR":
                 return self._broken(error)
@@ -320,7 +320,7 @@ class DataFile:
                 return ConfigError(f"cannot use the data file {self.path}: {error}")
 
     def _broken(self, why: object) -> ConfigError:
-        return ConfigError(f"the data file {self.path} is broken ({why}); restore it, or remove it to start empty")
+        return ConfigError(f"the data file {self.path} is corrupt: {why}. Restore it, or delete it to start empty")
 
     @contextlib.contextmanager
     def _readable(self) -> Generator[None]:

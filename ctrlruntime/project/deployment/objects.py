@@ -111,7 +111,7 @@ class Phases:
     """After the workloads are available: a webhook without a server would reject its requests, the operator's Pods too."""
 
     custom: list[dict[str, Any]]
-    """Objects of the definitions above; the webhooks have to see them."""
+    """Objects of the CRDs above, applied after the webhooks."""
 
 
 def in_phases(trees: Iterable[dict[str, Any]]) -> Phases:

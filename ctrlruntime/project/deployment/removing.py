@@ -136,8 +136,8 @@ class _Undeployment:
             left = await self._remove_finalizers(left)
         if left:
             raise DeployError(
-                f"not deleted after {self._removal.wait:g} s: {_listed(left)}. The operator still runs; read its log. --remove-finalizers "
-                "removes the remaining finalizers"
+                f"not deleted after {self._removal.wait:g} s: {_listed(left)}. The operator still runs. Read its log, or remove "
+                "the remaining finalizers with --remove-finalizers"
             )
 
     async def _operator_runs(self, plan: Plan) -> bool:

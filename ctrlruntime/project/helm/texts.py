@@ -87,43 +87,43 @@ _HELPERS: Final = """\
 _NOTES: Final = """\
 {{ .Chart.Name }} is installed as {{ .Release.Name }} in the namespace {{ .Release.Namespace }}.
 
-Look at the operator:
+Check the operator:
   kubectl --namespace {{ .Release.Namespace }} get deployments --selector app.kubernetes.io/instance={{ .Release.Name }}
 {{- if and .Values.crd.enabled .Values.crd.keep }}
 
-Its definitions, and the objects of its kinds, stay when the release is uninstalled.
+Its CRDs and the objects of its kinds are kept when the release is uninstalled.
 {{- end }}
 """
 
 # The parts of values.yaml
 
 _NAMES: Final = """\
-# In the place of the chart's name, in names of objects.
+# Replaces the chart's name in names of objects.
 nameOverride: ""
-# In the place of all that names of objects begin with.
+# Replaces the prefix of all names of objects.
 fullnameOverride: ""
 """
 
 _DEFINITIONS: Final = """\
 crd:
-  # The definitions of the operator's kinds.
+  # The CRDs of the operator's kinds.
   enabled: true
-  # They stay, with the objects of these kinds, when the release is uninstalled.
+  # Keep them and the objects of these kinds when the release is uninstalled.
   keep: true
 """
 
 _RBAC: Final = """\
 rbac:
-  # The operator watches its own namespace only, by Roles.
+  # The operator watches only its own namespace, with Roles.
   namespaced: {namespaced}
   helpers:
-    # An administrator's, an editor's and a viewer's ClusterRole of each kind, to give to people.
+    # ClusterRoles for administrators, editors and viewers of each kind.
     enabled: true
 """
 
 _ACCOUNT: Final = """\
 serviceAccount:
-  # false: the operator runs as the account `name`, which is there already.
+  # false: the operator runs as the existing account `name`.
   enabled: true
   # Empty: it is named after the release.
   name: ""
@@ -135,27 +135,27 @@ metrics:
   # The operator serves metrics, and a Service exposes them.
   enabled: {enabled}
   port: 8443
-  # HTTPS, to callers whom RBAC lets read them; false: plain HTTP to everybody.
+  # HTTPS to callers that RBAC allows; false: plain HTTP to all callers.
   secure: true
 """
 
 _WEBHOOKS: Final = """\
 webhook:
   enabled: true
-  # Where the operator listens; the API server calls port 443 of a Service.
+  # Port of the operator; the API server calls port 443 of a Service.
   port: 9443
 """
 
 _CONVERSIONS: Final = """\
-# Webhooks cannot be switched off: one converts the kinds of several versions.
+# Webhooks cannot be disabled: one converts the kinds with several versions.
 webhook:
-  # Where the operator listens; the API server calls port 443 of a Service.
+  # Port of the operator; the API server calls port 443 of a Service.
   port: 9443
 """
 
 _CERTIFICATES: Final = """\
 certManager:
-  # cert-manager makes the certificates; false: the operator makes that of its webhooks itself.
+  # cert-manager issues the certificates; false: the operator creates that of its webhooks.
   enabled: {enabled}
 """
 
@@ -167,7 +167,7 @@ prometheus:
 
 _NETWORK: Final = """\
 networkPolicy:
-  # Who may connect: everybody to webhooks, to metrics the namespaces with the label metrics=enabled.
+  # Allow all clients to connect to webhooks, and namespaces with the label metrics=enabled to metrics.
   enabled: {enabled}
 """
 
@@ -230,7 +230,7 @@ def _manager(deployment: Document | None) -> str:
         f"    tag: {_inline(image['tag'])}",
         "    # sha256:…; wins over the tag.",
         f"    digest: {_inline(image['digest'])}",
-        "    # Empty: as the cluster chooses.",
+        "    # Empty: the default of the cluster.",
         f"    pullPolicy: {_inline(image['pullPolicy'])}",
         "  # In addition to those that ports and certificates need.",
         *_below("args", found["args"]),

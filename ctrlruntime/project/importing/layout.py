@@ -212,7 +212,7 @@ def docstring(text: str, *, indent: int) -> list[str]:
 
 
 _DROPPED = ("TODO", "---", "```", "~~~")
-"""A line that starts so means something else to the generator; none may come to start so by being broken."""
+"""A line that starts with this has another meaning to the generator, so no line may be broken before it."""
 
 
 def _rows(line: str, room: int) -> list[str]:

@@ -53,7 +53,7 @@ class Entry:
     def number(self, name: str) -> int:
         value = self.tree.get(name)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-            raise self.wrong(name, "a whole number")
+            raise self.wrong(name, "an integer")
         return value or 0
 
     def texts(self, name: str) -> list[str]:
