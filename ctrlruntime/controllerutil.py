@@ -164,9 +164,9 @@ def _check_scope(owner: Object, obj: Object) -> None:
         else f"has no namespace yet (set metadata.namespace to {home} if it belongs there)"
     )
     raise ValueError(
-        f"{_name(owner)} cannot own {_name(obj)}: the owner is in namespace {home} and the object {what}, and the garbage collector would "
-        "delete it. Instead, label the object with set_tracked_owner, watch it with enqueue_request_for_tracked_owner, and call "
-        "delete_tracked_dependents in a finalizer of the owner"
+        f"{_name(owner)} cannot own {_name(obj)}: the owner is in namespace {home}, and the object {what}. Instead, label the "
+        "object with set_tracked_owner, and watch it with enqueue_request_for_tracked_owner. Call delete_tracked_dependents in a finalizer "
+        "of the owner"
     )
 
 

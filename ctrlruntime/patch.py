@@ -79,7 +79,7 @@ def apply_json_patch(document: JSON, operations: Sequence[Operation], *, copy_li
         if copy_limit is not None:
             copied += _size_of_copy(result, operation)
             if copied > copy_limit:
-                raise PatchError(f"the copy operations add {copied} characters, and may add {copy_limit}")
+                raise PatchError(f"the copy operations add {copied} characters, but the limit is {copy_limit}")
         result = _apply(result, operation)
     return result
 

@@ -185,6 +185,8 @@ class KindInfo:
     selectable_fields: tuple[str, ...] = ()
     skip: bool = False
     """Whether this version is left out of the CRD."""
+    external: bool = False
+    """Whether another project owns the CRD: `ctrl` does not generate, install, deploy or delete it."""
     labels: tuple[tuple[str, str], ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
     olm: OLM | None = field(default=None, hash=False)

@@ -26,7 +26,9 @@ def cluster_options(command: F) -> F:
         "--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current context]"
     )(command)
     return click.option(
-        "--kubeconfig", metavar="PATH", help="Kubeconfig file.  [default: KUBECONFIG, the pod's, ~/.kube/config]"
+        "--kubeconfig",
+        metavar="PATH",
+        help="Kubeconfig file.  [default: KUBECONFIG, the in-cluster config, ~/.kube/config]",
     )(command)
 
 

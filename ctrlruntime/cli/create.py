@@ -21,8 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _API_HELP = """Add a kind: a class, a controller and a passing test.
 
-    Only new files are written; existing files do not change. The API group is GROUP.DOMAIN, with the project's domain. If the kind exists in
-    another version, this adds a version, and the first version remains the stored one.
+    The command creates new files, and updates pyproject.toml and the generated files in config/. Your own files do not change. The API group
+    is GROUP.DOMAIN, with the project's domain. If the kind exists in another version, this adds a version, and the first version remains the
+    stored one.
 
     \b
     Examples:

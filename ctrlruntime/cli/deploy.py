@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ctrlruntime.cli.connection import cluster_options, project_here, with_cluster
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import say, say_objects
 from ctrlruntime.errors import ConfigError, CtrlError
 from ctrlruntime.project.deployment import (
     Document,
@@ -230,14 +230,7 @@ def _go_on(_plan: Plan) -> None:
 def _ask(plan: Plan) -> None:
     """Ask before users' data goes. Raises: click.Abort."""
     for definition, objects in plan.custom.items():
-        say(
-            f"{len(objects)} object{'s' if len(objects) > 1 else ''} of {definition.name} will be deleted too:",
-            err=True,
-        )
-        for member in objects[:5]:
-            say(f"  {member.named}", err=True)
-        if len(objects) > 5:
-            say(f"  and {len(objects) - 5} more", err=True)
+        say_objects(definition.name, objects)
     if plan.custom:
         sys.stdout.flush()
         click.confirm("Continue?", abort=True, err=True)

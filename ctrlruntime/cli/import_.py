@@ -16,13 +16,15 @@ __all__ = ["import_definitions"]
 
 _HELP = """Generate Python classes from the CustomResourceDefinitions in FILE (- reads from standard input).
 
-    Each version of a kind becomes a ctrl.Object class, and each nested object a ctrl.Model class. `ctrl manifests` generates the same CRD from
-    them. A warning names the path of everything that classes cannot express. Without --output, the module is printed.
+    Each version of a kind becomes a ctrl.Object class, and each nested object a ctrl.Model class. The classes have external=True, because
+    another project owns the CRD: no command installs, deploys or deletes it. To take a CRD over into this project, use --own: `ctrl manifests`
+    then generates it. A warning names the path of everything that classes cannot express. Without --output, the module is printed.
 
     \b
     Examples:
       ctrl import crontab.yaml -o shop/crontab.py
       kubectl get crd certificates.cert-manager.io -o yaml | ctrl import - -o shop/certificates.py
+      ctrl import config/crd/bases/shop.example.com_carts.yaml --own -o shop/api/v1/cart.py
     """
 
 
@@ -37,8 +39,11 @@ _HELP = """Generate Python classes from the CustomResourceDefinitions in FILE (-
 )
 @click.option("--kind", metavar="KIND", help="Import only this kind.")
 @click.option("--class-prefix", default="", metavar="PREFIX", help="Prefix of each class name.")
+@click.option("--own", is_flag=True, help="Take the CRD over into this project.")
 @click.option("--force", is_flag=True, help="Overwrite OUT.py if it exists.")
-def import_definitions(*, file: str, output: Path | None, kind: str | None, class_prefix: str, force: bool) -> None:
+def import_definitions(
+    *, file: str, output: Path | None, kind: str | None, class_prefix: str, own: bool, force: bool
+) -> None:
     if class_prefix and not (class_prefix.isidentifier() and class_prefix[0].isupper()):
         raise click.BadParameter(
             f"{class_prefix!r} cannot start the name of a class. Use letters, the first a capital",
@@ -49,7 +54,7 @@ def import_definitions(*, file: str, output: Path | None, kind: str | None, clas
     definitions = importable(_read(file), "standard input" if file == "-" else file)
     if kind:
         definitions = chosen(definitions, kind)
-    source = source_of(definitions, class_prefix=class_prefix, warn=_warn)
+    source = source_of(definitions, class_prefix=class_prefix, external=not own, warn=_warn)
     if output is None:
         say(source, nl=False)
         return

@@ -27,7 +27,7 @@ _HELP = """Generate the manifests of an operator from its classes, @ctrl.rbac an
     [tool.ctrlruntime]. The files that you edit (config/manager, config/samples, config/manifests/bases) are created if missing and never
     changed. Generated files are marked in their first line, and are deleted when their source no longer exists.
 
-    With --module, it is these files of any package:
+    With --module, the command writes these files for any package:
 
     \b
       DIR/crd/bases/GROUP_PLURAL.yaml

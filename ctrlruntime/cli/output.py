@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 import click
 
 from ctrlruntime.terminal import escaped
 
-__all__ = ["Coloured", "ask", "say"]
+if TYPE_CHECKING:
+    from ctrlruntime.project.deployment.applyset import Member
+
+__all__ = ["Coloured", "ask", "say", "say_objects"]
+
+_LISTED: Final = 5
 
 
 class Coloured(NamedTuple):
@@ -25,6 +31,15 @@ def say(*parts: str | Coloured, err: bool = False, nl: bool = True) -> None:
     shown = _on_terminal if _is_terminal(stream) else _as_data
     # True: click is not to look for colours in what is somebody's data.
     click.echo("".join(map(shown, parts)), err=err, nl=nl, color=True)
+
+
+def say_objects(crd: str, objects: Sequence[Member]) -> None:
+    """Write to standard error how many objects of a CRD will be deleted, and the first five of them."""
+    say(f"{len(objects)} object{'s' if len(objects) > 1 else ''} of {crd} will be deleted too:", err=True)
+    for each in objects[:_LISTED]:
+        say(f"  {each.named}", err=True)
+    if len(objects) > _LISTED:
+        say(f"  and {len(objects) - _LISTED} more", err=True)
 
 
 def ask(question: str) -> str:

@@ -50,11 +50,12 @@ _HELP = """Run the operator on this machine, as `python -m PACKAGE ARGS…` (def
 @click.option(
     "--reload",
     is_flag=True,
-    help="Restart the operator and reinstall the CRDs when a Python file of the package changes.",
+    help="Restart the operator when a Python file of the package changes. With --embedded or --install, also install the CRDs again.",
 )
 @click.option(
     "--webhooks", type=click.Choice(["development", "files", "off"]),
-    help="development: create a certificate, and register the webhooks by URL while the operator runs. files: as deployed.  "
+    help="development: create a certificate, and register the webhooks by URL while the operator runs. files: use the certificate in "
+    "--webhook-cert-path.  "
     "[default: development with --embedded, else off]",
 )  # fmt: skip
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS…]")
@@ -87,11 +88,12 @@ def run(
         if settings is not None:
             environ = with_source(environ, folder, settings)
         flags = ["--context", context] if context else []
+        installs = [*flags, *(["--include-external"] if embedded else [])]  # no other project is on that server
         more = _webhook_flags(settings, webhooks, environ, embedded=embedded)
 
         def prepare() -> None:
-            if (embedded or install) and _has_kinds(settings):
-                say(install_definitions(package, flags, folder=folder, environ=environ), nl=False, err=True)
+            if embedded or (install and _has_kinds(settings)):
+                say(install_definitions(package, installs, folder=folder, environ=environ), nl=False, err=True)
 
         operator = Operator(
             [sys.executable, "-m", package, *flags, *more, *arguments],

@@ -30,7 +30,7 @@ __all__ = ["scorecard"]
 _HELP: Final = """Run the scorecard's tests of a bundle, without a cluster.
 
     BUNDLE is its folder. The tests are those of its tests/scorecard/config.yaml. The six tests of scorecard-test
-    run locally. Tests of other images need a cluster, and are listed as not run. Exits with 1 if a test fails or cannot run.
+    run locally. Tests of other images need a cluster, and are listed as not run. Exits with 1 if a test fails or has an error.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
 """A user's operator as a project: what its Python package declares, and the files that follow from it."""
 
-from ctrlruntime.project.manifests import Choice, Manifests, manifests
+from ctrlruntime.project.manifests import Choice, Manifests, crds_for_tests, manifests
 from ctrlruntime.project.package import Package, load
 from ctrlruntime.project.tree import Change, Tree
 
-__all__ = ["Change", "Choice", "Manifests", "Package", "Tree", "load", "manifests"]
+__all__ = ["Change", "Choice", "Manifests", "Package", "Tree", "crds_for_tests", "load", "manifests"]

@@ -2,7 +2,7 @@
 
 | file | made from |
 |---|---|
-| ``crd/bases/GROUP_PLURAL.yaml`` | the kinds defined in the package |
+| ``crd/bases/GROUP_PLURAL.yaml`` | the kinds defined in the package, except external ones |
 | ``rbac/role.yaml`` | ``@rbac``, what ``setup`` tells the manager, the election, and a webhook certificate kept in a Secret |
 | ``webhook/manifests.yaml`` | the webhooks ``setup`` registers |
 
@@ -44,7 +44,7 @@ from ctrlruntime.rest.config import Config
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.webhook.server import CONVERT_PATH
 
-__all__ = ["CRD_FOLDER", "ROLE_FILE", "WEBHOOK_FILE", "Choice", "Manifests", "manifests", "recorded"]
+__all__ = ["CRD_FOLDER", "ROLE_FILE", "WEBHOOK_FILE", "Choice", "Manifests", "crds_for_tests", "manifests", "recorded"]
 
 CRD_FOLDER: Final = "crd/bases"
 ROLE_FILE: Final = "rbac/role.yaml"
@@ -98,11 +98,22 @@ def manifests(
     """
     choice, service = choice or Choice(), service or Service()
     manager = recorded(package)
+    own = [cls for cls in package.kinds if not kind_of(cls).external]
+    if choice.crd:
+        _refuse_half_external(package, own)
     return Manifests(
-        definitions=_definitions(package, manager, service, options, warn) if choice.crd else [],
+        definitions=_definitions(package, own, manager, service, options, warn) if choice.crd else [],
         roles=_roles(package, manager, role_name, namespaces, warn) if choice.rbac else [],
         webhooks=_webhooks(manager, service) if choice.webhook else [],
     )
+
+
+def crds_for_tests(package: Package) -> list[Document]:
+    """Return the CRDs of all kinds of a package, external ones included. Install them on test servers only.
+
+    Raises: GenerateError.
+    """
+    return _definitions(package, package.kinds, recorded(package), Service(), None, lambda _text: None)
 
 
 def recorded(package: Package) -> Manager:
@@ -124,9 +135,14 @@ def recorded(package: Package) -> Manager:
 
 
 def _definitions(
-    package: Package, manager: Manager, service: Service, options: Options | None, warn: Warn
+    package: Package,
+    kinds: Sequence[type[Object]],
+    manager: Manager,
+    service: Service,
+    options: Options | None,
+    warn: Warn,
 ) -> list[Document]:
-    if not package.kinds:
+    if not kinds:
         return []
     webhook = ConversionWebhook(
         service_name=service.name, service_namespace=service.namespace, path=CONVERT_PATH, port=service.port
@@ -136,7 +152,19 @@ def _definitions(
         _refuse_unconverted(package, versions)
         _warn_of_hub(package, versions[0], warn)
     conversions = {(versions[0].group, versions[0].kind): webhook for versions in converted}
-    return crds(package.kinds, options=options, conversions=conversions, warn=warn)
+    return crds(kinds, options=options, conversions=conversions, warn=warn)
+
+
+def _refuse_half_external(package: Package, own: Sequence[type[Object]]) -> None:
+    versions = {(info.group, info.kind): cls for cls in own if (info := kind_of(cls))}
+    for cls in package.kinds:
+        info = kind_of(cls)
+        other = versions.get((info.group, info.kind))
+        if info.external and other is not None:
+            raise GenerateError(
+                f"{cls.__module__}.{cls.__qualname__}: external is True, but not in {other.__qualname__}, another version of the kind. "
+                "Set the same in all versions"
+            )
 
 
 def _refuse_unconverted(package: Package, converted: Sequence[KindInfo]) -> None:

@@ -38,12 +38,12 @@ def source_folder(package: str) -> Path:
     return Path(folders[0])
 
 
-def install_definitions(package: str, cluster_flags: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> str:
+def install_definitions(package: str, flags: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> str:
     """Install the definitions of a package as its files are now, by a process of its own, and return what that printed.
 
     Raises: CtrlError with its one line.
     """
-    command = [sys.executable, "-m", "ctrlruntime", "install", "--module", package, *cluster_flags]
+    command = [sys.executable, "-m", "ctrlruntime", "install", "--module", package, *flags]
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - our own
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"ctrl install exited with code {done.returncode}"]

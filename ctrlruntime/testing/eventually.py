@@ -73,7 +73,7 @@ async def eventually(
                 return value
             failure, last = None, f"last value: {value!r}" + (_NONE if value is None else "")
         if clock() >= deadline:
-            raise AssertionError(f"not so within {timeout:g} s ({calls} calls); {last}") from failure
+            raise AssertionError(f"the check did not hold within {timeout:g} s ({calls} calls); {last}") from failure
         await sleep(interval)
 
 

@@ -232,7 +232,7 @@ def handler_function(handler: AdmissionHandler | HandlerFunction) -> HandlerFunc
         )
     if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))):  # noqa: B004 - asked for its kind
         raise ConfigError(
-            f"{given!r} is not an admission handler: it must be async, because other requests wait while it runs"
+            f"{given!r} is not an admission handler: it must be async, because a synchronous handler blocks all other requests"
         )
     return cast("HandlerFunction", function)
 

@@ -37,14 +37,85 @@ def test_definitions_are_installed_used_and_uninstalled(run, server, gauge):
     assert (removed.exit_code, removed.stdout) == (0, f"uninstalled {NAME}\n")
 
 
-def test_uninstalling_asks_first(run, server, gauge):
+def test_uninstalling_counts_the_objects_and_asks_before_the_first_is_deleted(run, server, gauge):
     run("install", "--module", gauge)
+    for number in range(6):
+        body = {"apiVersion": "cli.example.com/v1", "kind": "Gauge", "metadata": {"name": f"g{number}"}}
+        server.connection.request("POST", "/apis/cli.example.com/v1/namespaces/default/gauges", body)
 
     kept = run("uninstall", "--module", gauge, input="n\n")
 
     assert kept.exit_code == 1
-    assert "Every object of these kinds is deleted too." in kept.stdout
+    assert kept.stderr.splitlines()[:3] == [
+        f"6 objects of {NAME} will be deleted too:",
+        "  Gauge default/g0",
+        "  Gauge default/g1",
+    ]
+    assert "Continue? [y/N]" in kept.stderr
     assert server.connection.request("GET", PATH)["metadata"]["name"] == NAME
+    removed = run("uninstall", "--module", gauge, input="y\n")
+    assert removed.stdout == f"uninstalled {NAME}\n"
+    assert run("uninstall", "--module", gauge).stdout == f"uninstalled {NAME}\n"  # nothing to ask
+
+
+@pytest.mark.parametrize("manager", ["helm", "kubectl-client-side-apply"])
+def test_a_crd_that_another_tool_applied_is_not_touched_unless_it_is_named(run, server, gauge, manager):
+    run("install", "--module", gauge)
+    theirs = server.connection.request("GET", PATH)
+    run("uninstall", "--module", gauge, "--yes")
+    made = {key: theirs[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": {"name": NAME}}
+    before = server.connection.request("POST", f"{PATH.rpartition('/')[0]}?fieldManager={manager}", made)["metadata"][
+        "uid"
+    ]
+
+    installed = run("install", "--module", gauge)
+    removed = run("uninstall", "--module", gauge, "--yes")
+
+    text = (
+        f"CRDs of others: {NAME} was applied by {manager}. Set external=True in the classes of kinds that other projects own, or take them "
+        f"over with --force-conflicts {NAME}\n"
+    )
+    assert (installed.exit_code, installed.stderr) == (1, f"error: cannot install {text}")
+    assert (removed.exit_code, removed.stderr) == (1, f"error: cannot uninstall {text}")
+    now = server.connection.request("GET", PATH)["metadata"]
+    assert now["uid"] == before
+    assert {entry["manager"] for entry in now["managedFields"] if "subresource" not in entry} == {manager}
+
+    assert run("install", "--module", gauge, "--force-conflicts", NAME).exit_code == 0
+    assert run("uninstall", "--module", gauge, "--yes").exit_code == 0  # it is ours now
+
+
+def test_a_crd_of_a_deployment_is_not_uninstalled(run, server, gauge):
+    run("install", "--module", gauge)
+    label = {"metadata": {"labels": {"applyset.kubernetes.io/part-of": "applyset-x-v1"}}}
+    server.connection.request("PATCH", PATH, label, content_type="application/merge-patch+json")
+
+    removed = run("uninstall", "--module", gauge, "--yes")
+
+    assert removed.exit_code == 1
+    assert f"cannot uninstall CRDs of others: {NAME} is part of the deployment applyset-x-v1. " in removed.stderr
+    assert run("uninstall", "--module", gauge, "--yes", "--force-conflicts", NAME).exit_code == 0
+
+
+EXTERNAL = """
+    import ctrlruntime as ctrl
+
+    class Gauge(ctrl.Object, group="cli.example.com", version="v1", external=True):
+        size: int = 1
+"""
+
+
+def test_the_crd_of_another_project_is_installed_for_tests_only(run, server, package):
+    module = package(api=EXTERNAL)
+
+    refused = [run(command, "--module", module) for command in ("install", "uninstall")]
+    for_tests = run("install", "--module", module, "--include-external")
+
+    assert {each.stderr for each in refused} == {
+        f"error: module {module} defines only external kinds, whose CRDs belong to other projects\n"
+    }
+    assert for_tests.stdout == f"installed {NAME}\n"
+    server.uninstall_crds([NAME])
 
 
 def test_migrating_says_what_it_did(run, server, gauge):

@@ -115,11 +115,14 @@ def test_a_version_that_cannot_be_told_is_said_with_the_file(tmp_path, files, sa
         ({"version": "1.2"}, "'1.2' is not a semantic version. Write three numbers, as in 0.1.0"),
         ({"version": ""}, "'' is not a semantic version"),
         ({"version": "1.0.0", "channels": []}, "no channel is set"),
-        ({"version": "1.0.0", "channels": ["a b"]}, "the channel 'a b' must be letters, digits"),
-        ({"version": "1.0.0", "default_channel": ""}, "the channel '' must be letters"),
+        (
+            {"version": "1.0.0", "channels": ["a b"]},
+            "cannot use the channel 'a b': it must consist of letters, digits, _, . and -, and start",
+        ),
+        ({"version": "1.0.0", "default_channel": ""}, "cannot use the channel '': it must consist of letters"),
         (
             {"version": "1.0.0", "package": "Shop"},
-            "the package 'Shop' must be lower-case letters, digits, dots and dashes, as in my-shop",
+            "cannot use the package 'Shop': it must consist of lower-case letters, digits, . and -",
         ),
         ({"version": "1.0.0+b1"}, r"'1.0.0\+b1' has build metadata, but a name cannot have a \+. Remove \+b1"),
         ({"version": "1.0.0-RC1"}, "'1.0.0-RC1' has upper-case letters, but a name must be lower case. Use 1.0.0-rc1"),

@@ -6,7 +6,7 @@ import pytest
 
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.webhooks import Service
-from ctrlruntime.project import Choice, load, manifests
+from ctrlruntime.project import Choice, crds_for_tests, load, manifests
 
 API = """
     import ctrlruntime as ctrl
@@ -224,6 +224,36 @@ def test_files_stand_where_kubebuilder_has_them(package):
         "webhook/manifests.yaml",
     ]
     assert all(text.startswith("---\n") for text in files.values())
+
+
+def test_an_external_kind_has_no_crd_but_permissions(package):
+    name = package(
+        api=API.replace('scope="Cluster"', 'scope="Cluster", external=True'),
+        controller=setup("ctrl.new_controller_managed_by(mgr).for_(Game).owns(Player).complete(reconcile)"),
+    )
+
+    made = manifests(load(name))
+
+    assert [each["metadata"]["name"] for each in made.definitions] == ["games.g.example.com"]
+    assert "g.example.com/players" in granted(made.roles[0])
+    assert [each["metadata"]["name"] for each in crds_for_tests(load(name))] == [
+        "games.g.example.com",
+        "players.g.example.com",
+    ]
+
+
+def test_the_versions_of_a_kind_are_external_or_not(package):
+    two = """
+    import ctrlruntime as ctrl
+
+    class Game(ctrl.Object, group="g.example.com", version="v1", storage=True): ...
+
+    class GameV2(ctrl.Object, group="g.example.com", version="v2", kind="Game", external=True): ...
+    """
+    with pytest.raises(
+        GenerateError, match=r"api\.GameV2: external is True, but not in Game, another version of the kind"
+    ):
+        manifests(load(package(api=two)))
 
 
 def test_only_what_is_chosen_is_made(package):

@@ -43,7 +43,7 @@ async def test_awaits_a_coroutine_and_takes_exceptions_as_not_yet():
 async def test_the_error_shows_the_last_value_and_the_limit():
     clock = Clock()
 
-    with pytest.raises(AssertionError, match=r"not so within 2 s \(\d+ calls\); last value: 0"):
+    with pytest.raises(AssertionError, match=r"the check did not hold within 2 s \(\d+ calls\); last value: 0"):
         await eventually(lambda: 0, timeout=2, interval=0.5, clock=clock, sleep=clock.sleep)
 
     assert clock.now == 2.0

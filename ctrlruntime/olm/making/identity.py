@@ -147,6 +147,11 @@ def _default_channel(given: Given, existing: Bundle | None, channels: tuple[str,
 
 def _named(name: str, what: str, rule: re.Pattern[str]) -> str:
     if not rule.fullmatch(name):
-        letters, such = ("lower-case letters", "my-shop") if rule is _PACKAGE else ("letters", "stable-v1")
-        raise ConfigError(f"the {what} {name!r} must be {letters}, digits, dots and dashes, as in {such}")
+        of, such = (
+            ("lower-case letters, digits", "my-shop") if rule is _PACKAGE else ("letters, digits, _", "stable-v1")
+        )
+        raise ConfigError(
+            f"cannot use the {what} {name!r}: it must consist of {of}, . and -, and start and end with a letter or digit. Use a name "
+            f"such as {such}"
+        )
     return name

@@ -12,9 +12,10 @@ from ctrlruntime.api.object import Object, Unstructured
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.errors import APIStatusError, Conflict, CtrlError, NoMatchError, NotFound
-from ctrlruntime.install import INSTALL_OWNER, make_room, served_kinds
+from ctrlruntime.install import make_room, served_kinds
 from ctrlruntime.project.deployment.applyset import OWNER, ApplySet, Scope
 from ctrlruntime.project.deployment.objects import Document, Named, Outcome, Step, Tell, in_phases
+from ctrlruntime.project.deployment.ownership import OWN_MANAGERS
 from ctrlruntime.project.deployment.preparing import (
     Found,
     check_access,
@@ -29,8 +30,6 @@ from ctrlruntime.project.deployment.rollout import rollout_of
 __all__ = ["DeployError", "Options", "deploy"]
 
 _POLL: Final = 0.25  # seconds between looks at what is waited for
-_OWN: Final = frozenset((OWNER, INSTALL_OWNER, "ctrlruntime"))
-"""Field managers of ours: `ctrl install` and operators write under the other names."""
 
 
 class DeployError(CtrlError):
@@ -119,7 +118,7 @@ class _Deployment:
             return
         for definition in definitions:
             if Named.of(definition) in self._found:
-                take_from = None if self._options.force_conflicts else _OWN
+                take_from = None if self._options.force_conflicts else OWN_MANAGERS
                 await make_room(self._client, definition, OWNER, take_from=take_from)
 
     async def _apply(self, trees: Iterable[dict[str, Any]], tell: Tell) -> None:
@@ -134,7 +133,7 @@ class _Deployment:
             stored = await self._send(tree, force=self._options.force_conflicts)
         except Conflict as error:
             owners = {_manager(cause.message) for cause in error.causes}
-            if not owners or not owners <= _OWN:
+            if not owners or not owners <= OWN_MANAGERS:
                 raise Conflict(_conflict(named, error), status=error.status, code=error.code) from error
             stored = await self._send(tree, force=True)
         except (NoMatchError, NotFound):

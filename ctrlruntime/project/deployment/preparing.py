@@ -15,6 +15,7 @@ from ctrlruntime.errors import ConfigError, Forbidden, NoMatchError
 from ctrlruntime.project.deployment.access import Access, refused, told
 from ctrlruntime.project.deployment.applyset import PART_OF, ApplySet
 from ctrlruntime.project.deployment.objects import Document, Named, custom_kinds
+from ctrlruntime.project.deployment.ownership import EXTERNAL, other_managers
 
 __all__ = ["Found", "check_access", "check_certificates", "check_owners", "find", "settled"]
 
@@ -120,6 +121,14 @@ def check_owners(found: Found, ours: ApplySet) -> None:
         raise ConfigError(
             f"cannot deploy {names}: part of another deployment ({min(foreign.values())}). Undeploy that one, or take them over with "
             "--force-conflicts"
+        )
+    crds = {
+        named: other_managers(found[named]) for named in sorted(found) if named.kind.kind == "CustomResourceDefinition"
+    }
+    applied = [f"{named.name} was applied by {' and '.join(managers)}" for named, managers in crds.items() if managers]
+    if applied:
+        raise ConfigError(
+            f"cannot deploy CRDs of others: {'; '.join(applied)}. {EXTERNAL}, or take them over with --force-conflicts"
         )
 
 

@@ -25,13 +25,16 @@ _TYPING: Final = ("Annotated", "Literal", "TypeAlias")
 _API: Final = ("core", "meta")
 
 
-def source_of(definitions: Sequence[Document], *, class_prefix: str = "", warn: Warn = warn) -> str:
+def source_of(
+    definitions: Sequence[Document], *, class_prefix: str = "", external: bool = False, warn: Warn = warn
+) -> str:
     """Return a Python module with the classes of definitions, formatted.
 
     The module is read as data, its definitions are compared with the given ones; `warn` takes a line for each place that differs. The
-    CRDs must be valid (checked by `importable`). `class_prefix` is added to the name of each class.
+    CRDs must be valid (checked by `importable`). `class_prefix` is added to the name of each class. `external` marks the kinds as those of
+    another project.
     """
-    written = _Module(class_prefix)
+    written = _Module(class_prefix, external=external)
     for definition in definitions:
         written.learn(definition)
     kinds = [part for definition in definitions for part in written.reserve(definition)]
@@ -44,7 +47,8 @@ def source_of(definitions: Sequence[Document], *, class_prefix: str = "", warn: 
 
 
 class _Module:
-    def __init__(self, class_prefix: str) -> None:
+    def __init__(self, class_prefix: str, *, external: bool) -> None:
+        self._external = external
         self._names = ClassNames(class_prefix)
         self._types = Types(self._names)
 
@@ -70,7 +74,7 @@ class _Module:
         fields = self._types.fields(schema, owner, (), head=True)
         body = [*(docstring(text, indent=1) if text else ()), *([""] if text and fields else ()), *fields]
         over = [*_columns(version, schema, place), *markers_over(schema)]
-        head = _head(definition, version, owner, place)
+        head = _head(definition, version, owner, place, external=self._external)
         self._types.blocks.append(
             [
                 *(line for marker in over for line in lines(marker, before="@")),
@@ -105,7 +109,9 @@ def _imports(used: set[str]) -> Iterator[str]:
 # What a definition says beyond its schema
 
 
-def _head(definition: Mapping[str, Any], version: Mapping[str, Any], owner: Owner, place: Place) -> Group:
+def _head(
+    definition: Mapping[str, Any], version: Mapping[str, Any], owner: Owner, place: Place, *, external: bool
+) -> Group:
     """`Game(ctrl.Object, group=…, version=…)`."""
     spec: Mapping[str, Any] = definition["spec"]
     names: Mapping[str, Any] = spec["names"]
@@ -138,6 +144,8 @@ def _head(definition: Mapping[str, Any], version: Mapping[str, Any], owner: Owne
         said["selectable_fields"] = fields
     if version.get("storage") or not several:
         said |= _metadata(definition)
+    if external:
+        said["external"] = True
     named: dict[str, Expression] = {word: value(one) for word, one in said.items()}
     if paths := _scale(subresources.get("scale") or {}, schema, place):
         named["scale"] = paths

@@ -205,7 +205,9 @@ class FaultProxy:
             return found
         if time.monotonic() >= deadline:
             came = "; ".join(f"{r.label} ({r.status or 'not answered'})" for r in self.requests[-10:])
-            raise AssertionError(f"{len(found)} of {count} requests came that {match} covers; the last ones: {came}")
+            raise AssertionError(
+                f"{len(found)} of {count} expected requests matched {match}. The last requests of any kind: {came}"
+            )
         return None
 
     # --- connections that fail ---------------------------------------------------------------------------------------
