@@ -106,7 +106,14 @@ async def test_sidecarset_from_nothing(shell, operator):
     )
     rendered_alike(shell)
 
-    said = shell.ctrl("deploy", "config/overlays/test", "--no-wait", "--image", "registry.example.com/sidecarset:v1")
+    said = shell.ctrl(
+        "deploy",
+        "config/overlays/test",
+        "--no-wait",
+        "--force-conflicts",
+        "--image",
+        "registry.example.com/sidecarset:v1",
+    )
     assert "sidecarset-controller-manager" in said
     running = operator("sidecarset")
     running.start()
@@ -167,7 +174,7 @@ async def test_game_from_nothing(shell, operator):
     assert_generated(shell, "game", ["crd/bases/myapp.qingwave.github.io_games.yaml"])
     rendered_alike(shell)
 
-    shell.ctrl("deploy", "--no-wait")  # the webhooks are trusted once the test plays cert-manager
+    shell.ctrl("deploy", "--no-wait", "--force-conflicts")  # the webhooks are trusted once the test plays cert-manager
     running = operator("game")
     running.start()
     await running.says("starting workers")
