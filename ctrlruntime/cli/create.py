@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,8 +13,9 @@ import click
 from ctrlruntime.cli.init import show, warn
 from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.project.scaffold import Addition, Container, add, with_api, with_webhook
-from ctrlruntime.project.settings import find_project, read_settings
+from ctrlruntime.project.package import make_importable
+from ctrlruntime.project.scaffold import Addition, Container, add, from_file, from_module, with_api, with_webhook
+from ctrlruntime.project.settings import Resource, Settings, find_project, read_settings
 
 __all__ = ["create"]
 
@@ -31,6 +33,7 @@ _API_HELP = """Add a kind: a class, a controller and a passing test.
       ctrl create api --group cache --version v1alpha1 --kind Memcached \\
           --image memcached:1.6 --image-container-port 11211 --run-as-user 1001
       ctrl create api --group apps --version v1 --kind Deployment --external
+      ctrl create api --group cert-manager.io --version v1 --kind Certificate --external --external-api-path certificates.yaml
 
     With --image, the controller is complete: it creates a Deployment of the image for each object, sets a condition, records events and
     cleans up with a finalizer.
@@ -74,7 +77,18 @@ def _kind(command: F) -> F:
     default=None,
     help="Create a controller.  [default: controller, if no version of the kind has one]",
 )
-@click.option("--external", is_flag=True, help="Create a controller for a built-in kind.")
+@click.option(
+    "--external", is_flag=True, help="Create a controller for a built-in kind, or for a kind of another project."
+)
+@click.option(
+    "--external-api-path",
+    default="",
+    metavar="PATH",
+    help="File of the external kind's CRD, or the module in your package that has its class.",
+)
+@click.option(
+    "--external-api-domain", default="", metavar="DOMAIN", help="Domain of the external kind's group, such as io."
+)
 @click.option("--image", default="", metavar="IMAGE", help="Create a controller that runs this image.")
 @click.option(
     "--image-container-command",
@@ -105,6 +119,8 @@ def api(
     resource: bool,
     controller: bool | None,
     external: bool,
+    external_api_path: str,
+    external_api_domain: str,
     image: str,
     image_container_command: str,
     image_container_port: int | None,
@@ -114,8 +130,13 @@ def api(
         raise click.UsageError("--image-container-command, --image-container-port and --run-as-user require --image")
     if not resource and controller is False:
         raise click.UsageError("--no-resource and --no-controller together create nothing")
+    if (external_api_path or external_api_domain) and not external:
+        raise click.UsageError("--external-api-path and --external-api-domain require --external")
     folder = find_project(Path.cwd())
     before = read_settings(folder)
+    if external_api_domain:
+        group = f"{group}.{external_api_domain}"
+    imported, files = _imported(folder, before, external_api_path, group, version, kind)
     addition = with_api(
         before,
         group,
@@ -126,10 +147,11 @@ def api(
         resource=resource,
         controller=controller,
         is_external=external,
+        imported=imported,
         container=_container(image, image_container_command, image_container_port, run_as_user),
         force=force,
     )
-    _write(folder, addition, force=force)
+    _write(folder, replace(addition, files=files), force=force)
     for line in _about_versions(addition):
         say(line)
     say(f"\nNext:{_next_for_api(addition)}\n  ctrl manifests\n  pytest")
@@ -178,6 +200,18 @@ def webhook(
     for line in _about_conversion(addition):
         say(line)
     say(f"\nNext: implement the webhooks in {addition.settings.package}/webhooks\n  ctrl manifests\n  pytest")
+
+
+def _imported(
+    folder: Path, settings: Settings, path: str, group: str, version: str, kind: str
+) -> tuple[Resource | None, dict[str, str]]:
+    """Return the external kind at --external-api-path, and the module with its class if that is generated."""
+    if not path:
+        return None, {}
+    if Path(path).suffix in {".yaml", ".yml", ".json"}:
+        return from_file(settings, Path(path), group, version, kind, warn=warn)
+    make_importable(folder, settings)
+    return from_module(settings, path, group, version, kind), {}
 
 
 def _container(image: str, command: str, port: int | None, user: int | None) -> Container | None:

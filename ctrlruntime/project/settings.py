@@ -66,6 +66,9 @@ class Resource:
     is_external: bool = False
     """The kind is not defined in the project (apps/v1 Deployment), so it has no scaffolded class."""
 
+    python_class: str = ""
+    """The dotted name of the class of an external kind that is not built in: `shop.api.v1.certificate.Certificate`."""
+
     storage: bool = False
     """Its objects are stored in this version: the first one that was scaffolded."""
 
@@ -212,6 +215,8 @@ def _check_resource(resource: Resource) -> None:
         names.version(version)
     names.kind(resource.kind)
     names.plural(resource.plural)
+    if resource.python_class and not all(part.isidentifier() for part in resource.python_class.split(".")):
+        raise ConfigError(f"python-class {resource.python_class!r} is not the dotted name of a class")
 
 
 def write_settings(text: str, settings: Settings) -> str:

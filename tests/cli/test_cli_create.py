@@ -15,6 +15,8 @@ from ctrlruntime.project.scaffold.writing import staged
 from ctrlruntime.project.settings import PYPROJECT, read_settings, write_settings
 
 TESTS = "pytest -p no:cacheprovider --rbac-audit config/rbac/role.yaml"
+ISSUER = ("--group=cert-manager.io", "--version=v1", "--kind=Issuer")
+ISSUERS = Path(__file__).parents[1] / "project/third_party/issuers.yaml"
 CART = ("--group", "webapp", "--version", "v1", "--kind", "Cart")
 
 
@@ -62,6 +64,28 @@ def test_a_kind_is_added_and_no_file_of_a_person_is_changed(shop):
     assert "config/samples/webapp_v1_cart.yaml" in after
 
 
+@pytest.mark.parametrize("path", [str(ISSUERS), "shop.api.v1.issuer"])
+def test_a_kind_of_another_project_has_a_class_a_controller_and_no_crd(shop, path):
+    if path != str(ISSUERS):
+        CliRunner().invoke(ctrl, ["import", str(ISSUERS), "-o", "shop/api/v1/issuer.py"])
+        (shop / "shop/api/v1/__init__.py").write_text("")
+
+    done = create(
+        "api", "--group=cert-manager", "--external-api-domain=io", "--version=v1", "--kind=Issuer", "--external",
+        f"--external-api-path={path}",
+    )  # fmt: skip
+    hooked = create("webhook", *ISSUER, "--validation")
+
+    assert (done.exit_code, hooked.exit_code) == (0, 0), done.output + hooked.output
+    controller = (shop / "shop/controllers/issuer.py").read_text()
+    assert "\n\nfrom shop.api.v1.issuer import Issuer\n" in controller
+    assert "    mgr.scheme.register(Issuer)\n" in controller
+    assert "external=True" in (shop / "shop/api/v1/issuer.py").read_text()
+    assert 'python-class = "shop.api.v1.issuer.Issuer"' in (shop / "pyproject.toml").read_text()
+    assert not (shop / "config/crd").exists()
+    assert "issuers/status" in (shop / "config/rbac/role.yaml").read_text()
+
+
 def test_another_version_says_which_one_is_stored(shop):
     create("api", *CART)
 
@@ -101,6 +125,27 @@ def test_webhooks_are_found_by_being_there_from_below_the_folder_too(shop, monke
         ),
         (["api", "--group=apps", "--version=v1", "--kind=Deployment"], "Add --external"),
         (["api", "--group=cert-manager.io", "--version=v1", "--kind=Issuer", "--external"], "nor built in"),
+        (
+            ["api", *ISSUER, "--external", "--external-api-path=gone.yaml"],
+            "cannot read gone.yaml: No such file or directory",
+        ),
+        (
+            [
+                "api",
+                "--group=cert-manager.io",
+                "--version=v2",
+                "--kind=Issuer",
+                "--external",
+                f"--external-api-path={ISSUERS}",
+            ],
+            "issuers.yaml has no Issuer cert-manager.io/v2. It has cert-manager.io/v1",
+        ),
+        (["api", *ISSUER, "--external", "--external-api-path=json"], "module json is not in the package shop"),
+        (["api", *ISSUER, "--external", "--external-api-path=shop.nothing"], "cannot import shop.nothing"),
+        (
+            ["api", *ISSUER, "--external", "--external-api-path=shop.operator"],
+            "has no Issuer cert-manager.io/v1. It has no kinds",
+        ),
         (["api", *CART, "--image=nginx", "--cluster-scoped"], "cannot be used with --cluster-scoped"),
         (["webhook", *CART, "--defaulting"], "this project has no Cart webapp/v1"),
         (["webhook", *CART], "no webhook to create"),
@@ -126,6 +171,7 @@ def test_what_cannot_be_added_is_one_line_and_changes_nothing(shop, arguments, m
         ["api", *CART, "--image=nginx", "--image-container-port=0"],
         ["api", *CART, "--image=nginx", "--run-as-user=0"],
         ["api", *CART, "--no-resource", "--no-controller"],
+        ["api", *ISSUER, "--external-api-path=issuers.yaml"],
         ["webhook", *CART, "--defaulting", "--spoke=v2"],
         ["nothing"],
     ],

@@ -9,7 +9,7 @@ from pathlib import Path
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.config import first_files
 from ctrlruntime.project.config.refresh import CONFIG
-from ctrlruntime.project.scaffold.files import kind_files, scaffold_files
+from ctrlruntime.project.scaffold.files import kind_files, scaffold_files, with_packages
 from ctrlruntime.project.scaffold.lookup import Addition
 from ctrlruntime.project.scaffold.writing import Written, existing, read_text, refresh, refuse_existing, staged
 from ctrlruntime.project.settings import PYPROJECT, Settings, has_table, write_settings
@@ -64,7 +64,7 @@ def add(folder: Path, addition: Addition, *, warn: Callable[[str], None], force:
             f"{folder} has no package {settings.package}. If it is in another folder, set "
             f"source-dir in [tool.ctrlruntime] of {PYPROJECT}"
         )
-    wanted = kind_files(settings, addition.resource, addition.parts)
+    wanted = kind_files(settings, addition.resource, addition.parts) | with_packages(addition.files)
     # The empty __init__.py of a package that is there stays as it is.
     files = {path: text for path, text in wanted.items() if text or not existing(folder, [path])}
     if not force:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -101,6 +101,16 @@ def _parts(resource: Resource) -> list[Part]:
         "webhook": resource.has_webhook,
     }
     return [part for part, is_there in there.items() if is_there]
+
+
+def with_packages(files: Mapping[str, str]) -> dict[str, str]:
+    """Return modules with the `__init__.py` of the packages that they are in."""
+    found: dict[str, str] = {}
+    for path, text in files.items():
+        *folders, _ = path.split("/")
+        found |= {"/".join([*folders[:depth], "__init__.py"]): "" for depth in range(1, len(folders) + 1)}
+        found[path] = text
+    return found
 
 
 def _module(name: str, template: str, settings: Settings, k: Words) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.object import kind_of
@@ -23,6 +23,8 @@ class Addition:
     settings: Settings
     resource: Resource
     parts: frozenset[Part]
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """More files by their path, such as the module of an imported class."""
 
 
 def addition(settings: Settings, resource: Resource, *parts: Part) -> Addition:

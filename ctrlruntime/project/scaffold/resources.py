@@ -74,17 +74,19 @@ def with_api(
     resource: bool = True,
     controller: bool | None = None,
     is_external: bool = False,
+    imported: Resource | None = None,
     container: Container | None = None,
     force: bool = False,
 ) -> Addition:
     """Return what a kind, or a controller for one, adds.
 
     Without `resource`, the kind must exist in the project or in Kubernetes. `controller` None: create one, unless another version has it.
+    `imported` is an external kind with a class in the package.
     """
     from_flag("--version", names.version, version)
     from_flag("--kind", names.kind, kind)
     if is_external or (not resource and find(settings, group, version, kind) is None):
-        return _with_external(settings, group, version, kind, controller=controller, container=container)
+        return _with_external(settings, group, version, kind, imported, controller=controller, container=container)
     known = find(settings, group, version, kind)
     if not resource:
         assert known is not None, "else it were external"
@@ -197,18 +199,26 @@ def _refuse_clash(settings: Settings, group: str, kind: str, plural: str) -> Non
 
 
 def _with_external(
-    settings: Settings, group: str, version: str, kind: str, *, controller: bool | None, container: Container | None
+    settings: Settings,
+    group: str,
+    version: str,
+    kind: str,
+    imported: Resource | None,
+    *,
+    controller: bool | None,
+    container: Container | None,
 ) -> Addition:
     if container is not None:
         raise ConfigError("--image cannot be used with --external or --no-resource, because it creates a kind")
-    if not is_builtin(group, version, kind):
+    known = find(settings, group, version, kind) or imported
+    if known is None and not is_builtin(group, version, kind):
         raise ConfigError(
-            f"{group}/{version} {kind} is neither in this project nor built in. For a kind of another project, generate classes with "
-            "`ctrl import`, and write the controller by hand"
+            f"{group}/{version} {kind} is neither in this project nor built in. For a kind of another project, pass the file of its CRD "
+            "in --external-api-path"
         )
     if controller is False:
         raise ConfigError(f"nothing to create: {kind} exists, and --no-controller skips its controller")
-    known = find(settings, group, version, kind) or builtin(group, version, kind)
+    known = known or builtin(group, version, kind)
     if known.controller:
         raise ConfigError(f"{kind} already has a controller")
     _refuse_clash(settings, known.group, kind, known.plural)

@@ -94,8 +94,20 @@ class Words:
         return self.resource.is_external
 
     @property
+    def is_imported(self) -> bool:
+        """Whether its class is in the package, but another project owns its CRD."""
+        return bool(self.resource.python_class)
+
+    @property
+    def in_package(self) -> bool:
+        """Whether its class is in the project's package."""
+        return not self.is_external or self.is_imported
+
+    @property
     def has_status(self) -> bool:
         if not self.is_external:
+            return True
+        if self.resource.python_class:
             return True
         return "status" in Scheme().class_for(GroupVersionKind(self.group, self.version, self.kind)).model_fields
 
@@ -162,7 +174,7 @@ class Words:
         if module is None:
             raise ConfigError(
                 f"{self.group}/{self.version} {self.resource.kind} is external and not built in, so no class can be "
-                "imported. Generate one with `ctrl import`, and remove `external` from the settings of the project"
+                "imported. Generate one with `ctrl import`, and set python-class in the settings of the project"
             )
         package, _, version = module.rpartition(".")
         return package, version
@@ -172,12 +184,17 @@ class Words:
         """The class, as code names it."""
         if not self.is_external:
             return self.kind
+        if self.resource.python_class:
+            return self.resource.python_class.rpartition(".")[2]
         return f"{self._builtin[0].rpartition('.')[2]}.{self.kind}"
 
     @property
     def class_import(self) -> str:
         if not self.is_external:
             return f"from {self.api_module} import {self.kind}"
+        if self.resource.python_class:
+            module, _, name = self.resource.python_class.rpartition(".")
+            return f"from {module} import {name}"
         package, version = self._builtin
         parent, _, name = package.rpartition(".")
         newest = max(each for group, each in MODULES if group == self.group)
