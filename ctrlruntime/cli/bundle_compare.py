@@ -36,8 +36,8 @@ _HELP: Final = """Compare two bundles, and fail if the upgrade from OLD to NEW b
 @click.argument("old", metavar="OLD", type=click.Path(path_type=Path))
 @click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
 @click.option(
-    "--stored", multiple=True, metavar="[DEFINITION=]VERSION",
-    help="A version in status.storedVersions of the cluster. Can be repeated.  [default: the storage version of OLD]",
+    "--stored", multiple=True, metavar="[CRD=]VERSION",
+    help="Version in status.storedVersions of the CRDs in the cluster, or of one CRD. Can be repeated.  [default: the storage version of OLD]",
 )  # fmt: skip
 @click.option(
     "--object",

@@ -37,7 +37,7 @@ _DEPLOY = """Deploy the project to a cluster: apply OVERLAY, a kustomization (de
 
     First it checks for missing kinds, missing permissions and objects of another deployment. Then it applies (server-side, field manager
     ctrl) Namespaces, CRDs and the operator, and when the operator is available, its webhooks. Objects of an earlier deploy that OVERLAY no
-    longer contains are deleted, except CRDs that have objects.
+    longer contains are deleted, except Namespaces, and CRDs that have objects.
 
     Stale manifests cause a warning, or with --strict an error.
 

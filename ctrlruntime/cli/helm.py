@@ -17,7 +17,7 @@ __all__ = ["helm"]
 _HELP = """Create a Helm chart of the project: the objects of config/default, with values.
 
     Chart.yaml is created once. Other files that you edited or deleted are not changed, and are listed; --force overwrites them. The file
-    .checksums in the chart records your changes: commit it.
+    .checksums has the checksums of the generated files, to detect your changes: commit it.
 
     \b
     Examples:

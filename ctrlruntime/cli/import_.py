@@ -17,8 +17,9 @@ __all__ = ["import_definitions"]
 _HELP = """Generate Python classes from the CustomResourceDefinitions in FILE (- reads from standard input).
 
     Each version of a kind becomes a ctrl.Object class, and each nested object a ctrl.Model class. The classes have external=True, because
-    another project owns the CRD: no command installs, deploys or deletes it. To take a CRD over into this project, use --own: `ctrl manifests`
-    then generates it. A warning names the path of everything that classes cannot express. Without --output, the module is printed.
+    another project owns the CRD. Only `ctrl run --embedded` and `ctrl install --include-external` install it; no command deploys or deletes
+    it. To take a CRD over into this project, use --own: `ctrl manifests` then generates it. A warning names the path of everything that
+    classes cannot express. Without --output, the module is printed.
 
     \b
     Examples:

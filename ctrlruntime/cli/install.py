@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ctrlruntime.project.settings import Settings
 
 __all__ = ["install", "uninstall"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _INSTALL = """Create or update the CRDs of your kinds, and wait until they are served.
 
@@ -45,13 +48,10 @@ _UNINSTALL = """Delete the CRDs of your kinds, and every object of these kinds.
 _module = click.option(
     "--module", metavar="MODULE", help="Dotted name of the operator's package.  [default: the project's]"
 )
-_force_conflicts = click.option(
-    "--force-conflicts",
-    "take_over",
-    multiple=True,
-    metavar="CRD",
-    help="Take over this CRD of another tool or deployment. Can be repeated.",
-)
+
+
+def _force_conflicts(text: str) -> Callable[[F], F]:
+    return click.option("--force-conflicts", "take_over", multiple=True, metavar="CRD", help=f"{text} Can be repeated.")
 
 
 @click.command(help=_INSTALL)
@@ -59,7 +59,7 @@ _force_conflicts = click.option(
 @click.option(
     "--include-external", is_flag=True, help="Install the CRDs of external kinds too, such as on a cluster for tests."
 )
-@_force_conflicts
+@_force_conflicts("Take over this CRD of another tool or deployment.")
 @cluster_options
 @click.option(
     "--timeout",
@@ -94,7 +94,7 @@ def install(
 
 @click.command(help=_UNINSTALL)
 @_module
-@_force_conflicts
+@_force_conflicts("Delete this CRD even if another tool or deployment owns it.")
 @cluster_options
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def uninstall(

@@ -23,7 +23,7 @@ __all__ = ["manifests"]
 
 _HELP = """Generate the manifests of an operator from its classes, @ctrl.rbac and setup(mgr).
 
-    In a project (a folder that `ctrl init` created, or a folder below it) this is the whole kustomize tree config/, as set in
+    In a project (a folder that `ctrl init` created, or a folder below it), the command writes the whole kustomize tree config/, as set in
     [tool.ctrlruntime]. The files that you edit (config/manager, config/samples, config/manifests/bases) are created if missing and never
     changed. Generated files are marked in their first line, and are deleted when their source no longer exists.
 

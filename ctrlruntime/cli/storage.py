@@ -28,8 +28,8 @@ def storage() -> None:
 def migrate(*, kind: str, kubeconfig: str | None, context: str | None, dry_run: bool, page_size: int) -> None:
     """Rewrite every object of KIND in the storage version, and remove other versions from status.storedVersions.
 
-    KIND is the kind, plural or short name of a custom resource, with its group if several have it (memcacheds.cache.example.com). Each
-    object is written back unchanged. Run it after you change the storage version, before you remove the old version.
+    KIND is the kind, plural or short name of a custom resource, or its full name (memcacheds.cache.example.com) if several API groups have
+    this kind. Each object is written back unchanged. Run it after you change the storage version, before you remove the old version.
     """
 
     async def work(client: Client) -> Migration:

@@ -21,8 +21,8 @@ _HELP = """Upgrade the files that `ctrl init` and `ctrl create` wrote to this ve
 
     Each file is merged three ways: the originally generated version (in .ctrlruntime/scaffold.json), your version and the newly generated
     version. A file that you did not edit is replaced, and a file that you deleted is not restored. Conflicting lines are written between
-    <<<<<<< and >>>>>>>, and the exit code is 1. The git work tree must be clean: then `git diff` shows the upgrade and `git checkout .`
-    reverts it.
+    <<<<<<< and >>>>>>>, and the exit code is 1. The git work tree must be clean. Then `git status` and `git diff` show the upgrade, and `git
+    stash -u` takes it back.
 
     \b
     Examples:

@@ -15,9 +15,9 @@ __all__ = ["validate"]
 
 _HELP = """Validate manifests as kube-apiserver 1.36 would, without a cluster: fields, types, values, CEL rules.
 
-    FILE is YAML or JSON, a folder with such files, or - for standard input. Objects of a custom kind are checked if its
-    CustomResourceDefinition is among the files; other objects are listed as not checked. Each problem is a line with the file, the object,
-    the field and the cause. Exits with 1 if it finds a problem.
+    FILE is YAML or JSON, a folder with such files, or - for standard input. An object of a custom kind is checked if its
+    CustomResourceDefinition is among the files. Otherwise it is listed as not checked. Each problem is a line with the file, the object, the
+    field and the cause. Exits with 1 if it finds a problem.
 
     \b
     Examples:

@@ -40,8 +40,8 @@ class AnswerError(CtrlError):
 def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -> None:
     """Explain why an object was reconciled, or why not.
 
-    Prints the triggers of the last reconciles of KIND NAMESPACE/NAME in a running operator, their outcome, their requests to the API server,
-    the line at which a running one waits, and the time of the next one. For a kind that is only watched, it prints the reconciles that its
+    Prints the last reconciles of the object in a running operator: trigger, outcome and requests to the API server. It also prints the line
+    at which a running reconcile waits, and the time of the next reconcile. For a kind that is only watched, it prints the reconciles that its
     events triggered. The operator must run with --debug-bind-address.
     """
     namespace, _, last = name.rpartition("/")

@@ -79,9 +79,11 @@ class Defaults:
         try:
             first, second = (info.get_default(call_default_factory=True) for _ in range(2))
         except ValidationError as error:
-            names = ", ".join(str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
+            problems = "; ".join(
+                f"{'.'.join(map(str, each['loc'])) or 'value'}: {each['msg']}" for each in error.errors()
+            )
             raise place.error(
-                f"cannot create the default: {names or 'a field'} is required. Give it a default, or remove this default"
+                f"default_factory fails: {problems}. Correct its value, or remove default_factory"
             ) from error
         if self.json(first, place) != self.json(second, place):
             raise place.error(

@@ -146,7 +146,10 @@ FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "default that does not match": ((Annotated[str, Field(pattern="^a$")], "b"), "does not match"),
     "default of null": ((Annotated[str, Default(None)],), "null cannot be a default"),
     "default that changes": ((int, Field(default_factory=lambda: next(COUNTER) + 1)), "another value each time"),
-    "default that cannot be made": ((Needs, Field(default_factory=Needs)), "size is required"),
+    "default that cannot be made": (
+        (Needs, Field(default_factory=Needs)),
+        "default_factory fails: size: Field required. Correct its value",
+    ),
     "default that is not JSON": ((Annotated[str, Default(Stranger())],), "cannot be encoded as JSON"),
     "bad pattern": ((str, Field(pattern="(?=a)")), "look-around|none the server can read"),
     "bounds that exclude all": ((str, Field(min_length=3, max_length=1)), "no value is valid"),

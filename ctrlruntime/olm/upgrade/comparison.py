@@ -41,7 +41,7 @@ def compare(
 ) -> list[Comparison]:
     """Return the changes from one bundle to the next: first of the release, then of each CRD by its name.
 
-    `stored` are the versions in which objects are stored, VERSION or DEFINITION=VERSION; the default is the storage version of the old
+    `stored` are the versions in which objects are stored, VERSION or CRD=VERSION; the default is the storage version of the old
     CRD. `objects` exist in a cluster; the examples of the old bundle are used, too. Raises: ConfigError for a bundle that cannot be read.
     """
     before, after = release_of(old), release_of(new)
@@ -65,7 +65,7 @@ def _sorted(findings: Iterable[Change | Finding]) -> tuple[Change | Finding, ...
 
 
 def stored_versions(definitions: Sequence[Definition], given: Iterable[str]) -> list[Definition]:
-    """Return the CRDs with stored versions in their status: VERSION for each CRD that has it, DEFINITION=VERSION for one.
+    """Return the CRDs with stored versions in their status: VERSION for each CRD that has it, CRD=VERSION for one.
 
     Raises: ConfigError for a version that no CRD has.
     """
