@@ -10,11 +10,21 @@ from typing import Any, TypeVar
 
 import click
 
+from ctrlruntime.cli.go_flags import GoFlagsCommand
 from ctrlruntime.cli.init import show, warn
 from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.package import make_importable
-from ctrlruntime.project.scaffold import Addition, Container, add, from_file, from_module, with_api, with_webhook
+from ctrlruntime.project.scaffold import (
+    Addition,
+    Container,
+    add,
+    from_file,
+    from_module,
+    is_builtin,
+    with_api,
+    with_webhook,
+)
 from ctrlruntime.project.settings import Resource, Settings, find_project, read_settings
 
 __all__ = ["create"]
@@ -46,6 +56,7 @@ _WEBHOOK_HELP = """Add webhooks for a kind of the project or a built-in kind.
       ctrl create webhook --group webapp --version v1 --kind Guestbook --defaulting --validation
       ctrl create webhook --group webapp --version v1 --kind Guestbook --conversion --spoke v1alpha1
       ctrl create webhook --group core --version v1 --kind Pod --defaulting
+      ctrl create webhook --group apps --version v1 --kind Deployment --external --validation
     """
 
 
@@ -65,7 +76,7 @@ def _kind(command: F) -> F:
     return command
 
 
-@create.command(help=_API_HELP)
+@create.command(cls=GoFlagsCommand, help=_API_HELP)
 @_kind
 @click.option(
     "--plural", default="", metavar="NAME", help="Plural name of the resource.  [default: derived from the kind]"
@@ -78,7 +89,10 @@ def _kind(command: F) -> F:
     help="Create a controller.  [default: controller, if no version of the kind has one]",
 )
 @click.option(
-    "--external", is_flag=True, help="Create a controller for a built-in kind, or for a kind of another project."
+    "--external",
+    "--core",
+    is_flag=True,
+    help="Create a controller for a built-in kind, or for a kind of another project.",
 )
 @click.option(
     "--external-api-path",
@@ -152,12 +166,16 @@ def api(
         force=force,
     )
     _write(folder, replace(addition, files=files), force=force)
+    if not external and is_builtin(group, version, kind):
+        say(
+            f"{kind} {addition.resource.group}/{version} is a new kind. For a controller of the built-in {group}/{version}, use --external"
+        )
     for line in _about_versions(addition):
         say(line)
     say(f"\nNext:{_next_for_api(addition)}\n  ctrl manifests\n  pytest")
 
 
-@create.command(help=_WEBHOOK_HELP)
+@create.command(cls=GoFlagsCommand, help=_WEBHOOK_HELP)
 @_kind
 @click.option("--defaulting", is_flag=True, help="Create a defaulting webhook.")
 @click.option(
@@ -171,6 +189,7 @@ def api(
     metavar="VERSION[,VERSION]",
     help="With --conversion: versions to convert. Can be repeated.",
 )
+@click.option("--external", "--core", is_flag=True, help="The kind is built in; GROUP is its whole group.")
 def webhook(
     *,
     group: str,
@@ -181,6 +200,7 @@ def webhook(
     validation: bool,
     conversion: bool,
     spokes: tuple[str, ...],
+    external: bool,
 ) -> None:
     if spokes and not conversion:
         raise click.UsageError("--spoke requires --conversion")
@@ -194,6 +214,7 @@ def webhook(
         defaulting=defaulting,
         validation=validation,
         conversion=conversion,
+        is_external=external,
         spokes=[spoke.strip() for text in spokes for spoke in text.split(",") if spoke.strip()],
     )
     _write(folder, addition, force=force)

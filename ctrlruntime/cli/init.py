@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ctrlruntime.cli.go_flags import GoFlagsCommand
 from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.scaffold import LICENSES, Added, begin, new_project
@@ -24,7 +25,7 @@ _HELP = """Create a project in FOLDER (default: the current one) with a package,
     """
 
 
-@click.command(help=_HELP)
+@click.command(cls=GoFlagsCommand, help=_HELP)
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
 @click.option("--domain", default="my.domain", show_default=True, metavar="DOMAIN", help="Domain of your API groups.")
 @click.option(

@@ -86,6 +86,43 @@ def test_a_kind_of_another_project_has_a_class_a_controller_and_no_crd(shop, pat
     assert "issuers/status" in (shop / "config/rbac/role.yaml").read_text()
 
 
+CRONJOB = ("--group=batch", "--version=v1", "--kind=CronJob")
+
+
+def test_a_group_is_one_of_the_project_unless_the_kind_is_external(shop):
+    own = create("api", *CRONJOB, "--resource=true", "--controller=false", "--namespaced=true")
+    hooked = create("webhook", *CRONJOB, "--defaulting=true", "--programmatic-validation=false")
+    builtin = create("webhook", *CRONJOB, "--core", "--validation", "--force")
+
+    assert (own.exit_code, hooked.exit_code, builtin.exit_code) == (0, 0, 0), (
+        own.output + hooked.output + builtin.output
+    )
+    assert (
+        "CronJob batch.x.io/v1 is a new kind. For a controller of the built-in batch/v1, use --external\n" in own.stdout
+    )
+    resources = {each.group: each for each in read_settings(shop).resources}
+    assert (resources["batch.x.io"].defaulting, resources["batch.x.io"].validation) == (True, False)
+    assert not resources["batch.x.io"].controller
+    assert (resources["batch"].is_external, resources["batch"].validation) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "flag", "instead"),
+    [
+        ("init", "--repo=github.com/x/y", "Use --package"),
+        ("init", "--plugins=go/v4", "`ctrl helm`"),
+        ("create api", "--make=false", "updates config/ itself"),
+        ("create api", "--external-api-module=example.com/x", "--external-api-path"),
+    ],
+)
+def test_flags_of_kubebuilder_without_a_counterpart_say_what_to_use(command, flag, instead):
+    done = CliRunner().invoke(ctrl, [*command.split(), flag])
+
+    assert done.exit_code == 2
+    assert f"{flag.partition('=')[0]} is a flag of kubebuilder: " in done.stderr
+    assert instead in done.stderr
+
+
 def test_another_version_says_which_one_is_stored(shop):
     create("api", *CART)
 
@@ -123,7 +160,11 @@ def test_webhooks_are_found_by_being_there_from_below_the_folder_too(shop, monke
             ["api", *CART, "--plural=Carts"],
             "the plural 'Carts' is not a DNS label in lower case, like carts. Give another --plural",
         ),
-        (["api", "--group=apps", "--version=v1", "--kind=Deployment"], "Add --external"),
+        (["api", "--group=core", "--version=v1", "--kind=Pod"], "core is the group of built-in kinds. Add --external"),
+        (
+            ["webhook", "--group=batch", "--version=v1", "--kind=CronJob", "--defaulting"],
+            "or add --external for the built-in kind",
+        ),
         (["api", "--group=cert-manager.io", "--version=v1", "--kind=Issuer", "--external"], "nor built in"),
         (
             ["api", *ISSUER, "--external", "--external-api-path=gone.yaml"],

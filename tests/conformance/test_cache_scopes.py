@@ -135,7 +135,7 @@ async def test_a_miss_in_a_selection_is_told_from_a_missing_object(server, names
         shown, hidden, none = (ctrl.NamespacedName(namespace, name) for name in ("shown", "hidden", "none"))
 
         assert (await mgr.client.get(core.ConfigMap, shown)).metadata.name == "shown"
-        with pytest.raises(ObjectNotCachedError, match=r"labels app=shown; .*live_fallback=True"):
+        with pytest.raises(ObjectNotCachedError, match=r"labels app=shown\. .*live_fallback=True"):
             await mgr.client.get(core.ConfigMap, hidden)
         assert await mgr.client.get_or_none(core.ConfigMap, hidden) is None
         assert (await mgr.client.get(core.ConfigMap, hidden, live_fallback=True)).metadata.name == "hidden"

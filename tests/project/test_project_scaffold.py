@@ -264,7 +264,7 @@ def test_a_kind_of_kubernetes_has_the_plural_and_scope_it_has():
         (lambda: with_api(carts(), "crew", "v1", "Cart"), "would have the same modules as Cart webapp.x.io/v1"),
         (lambda: with_api(carts(), "webapp", "v1", "CART"), "already has the plural carts"),
         (lambda: with_api(carts(), "webapp", "v1", "Cart", resource=False), "already has a controller"),
-        (lambda: with_api(SHOP, "apps", "v1", "Deployment"), "is a built-in kind. Add --external"),
+        (lambda: with_api(SHOP, "core", "v1", "Pod"), "core is the group of built-in kinds. Add --external"),
         (lambda: with_api(SHOP, "apps", "v1", "Nothing", is_external=True), "neither in this project nor built in"),
         (lambda: with_api(SHOP, "apps", "v1", "Deployment", is_external=True, controller=False), "nothing to create"),
         (lambda: with_api(full(SHOP), "apps", "v1", "Deployment", is_external=True), "Deployment already has a controller"),

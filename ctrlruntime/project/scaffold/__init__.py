@@ -3,7 +3,7 @@
 from ctrlruntime.project.scaffold.adding import Added, add, begin
 from ctrlruntime.project.scaffold.files import scaffold_files
 from ctrlruntime.project.scaffold.imported import from_file, from_module
-from ctrlruntime.project.scaffold.lookup import Addition
+from ctrlruntime.project.scaffold.lookup import Addition, is_builtin
 from ctrlruntime.project.scaffold.resources import LICENSES, Container, new_project, with_api
 from ctrlruntime.project.scaffold.webhooks import with_webhook
 
@@ -16,6 +16,7 @@ __all__ = [
     "begin",
     "from_file",
     "from_module",
+    "is_builtin",
     "new_project",
     "scaffold_files",
     "with_api",

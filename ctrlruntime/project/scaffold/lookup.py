@@ -54,10 +54,14 @@ def builtin_name(group: str, version: str, kind: str) -> GroupVersionKind:
     return GroupVersionKind("" if group == "core" else group, version, kind)
 
 
-def find(settings: Settings, group: str, version: str, kind: str) -> Resource | None:
-    """Return a version of a kind of the project, its own or another's; None when it has none."""
+def find(
+    settings: Settings, group: str, version: str, kind: str, *, is_external: bool | None = None
+) -> Resource | None:
+    """Return a version of a kind in the settings, or None. `is_external` None: its own first, then one of another project."""
     own, foreign = full_group(settings, group), builtin_name(group, version, kind).group
-    for each in settings.resources:
+    for each in sorted(settings.resources, key=lambda one: one.is_external):
+        if is_external is not None and each.is_external != is_external:
+            continue
         wanted = foreign if each.is_external else own
         if (each.group, each.version, each.kind) == (wanted, version, kind):
             return each

@@ -85,15 +85,15 @@ def with_api(
     """
     from_flag("--version", names.version, version)
     from_flag("--kind", names.kind, kind)
-    if is_external or (not resource and find(settings, group, version, kind) is None):
+    known = find(settings, group, version, kind, is_external=False)
+    if is_external or (not resource and known is None):
         return _with_external(settings, group, version, kind, imported, controller=controller, container=container)
-    known = find(settings, group, version, kind)
     if not resource:
         assert known is not None, "else it were external"
         return _with_controller(settings, known, force=force)
-    if is_builtin(group, version, kind):
+    if group == "core":
         raise ConfigError(
-            f"{group}/{version} {kind} is a built-in kind. Add --external for a controller of it, or give another --group or --kind"
+            f"core is the group of built-in kinds. Add --external for a controller of {kind}, or give another --group"
         )
     if known is not None and not force:
         raise ConfigError(
@@ -210,7 +210,7 @@ def _with_external(
 ) -> Addition:
     if container is not None:
         raise ConfigError("--image cannot be used with --external or --no-resource, because it creates a kind")
-    known = find(settings, group, version, kind) or imported
+    known = find(settings, group, version, kind, is_external=True) or imported
     if known is None and not is_builtin(group, version, kind):
         raise ConfigError(
             f"{group}/{version} {kind} is neither in this project nor built in. For a kind of another project, pass the file of its CRD "

@@ -22,19 +22,24 @@ def with_webhook(
     defaulting: bool = False,
     validation: bool = False,
     conversion: bool = False,
+    is_external: bool = False,
     spokes: Sequence[str] = (),
 ) -> Addition:
-    """Return what webhooks for a kind of the project or of Kubernetes add. `spokes` are converted through `version`."""
+    """Return what webhooks for a kind of the project or of Kubernetes add. `spokes` are converted through `version`.
+
+    `is_external`: `group` is the whole group of a built-in kind, and not one of the project. The group `core` always is.
+    """
     from_flag("--version", names.version, version)
     from_flag("--kind", names.kind, kind)
     if not (defaulting or validation or conversion):
         raise ConfigError("no webhook to create. Add --defaulting, --validation or --conversion")
-    found = find(settings, group, version, kind)
-    if found is None and is_builtin(group, version, kind):
+    found = find(settings, group, version, kind, is_external=True if is_external or group == "core" else None)
+    if found is None and is_builtin(group, version, kind) and (is_external or group == "core"):
         found = builtin(group, version, kind)
     if found is None:
+        built_in = ", or add --external for the built-in kind" if is_builtin(group, version, kind) else ""
         raise ConfigError(
-            f"this project has no {kind} {group}/{version}. Run `ctrl create api --group {group} --version {version} --kind {kind}`"
+            f"this project has no {kind} {group}/{version}. Run `ctrl create api --group {group} --version {version} --kind {kind}`{built_in}"
         )
     hub_of = _spokes(settings, found, spokes) if conversion or spokes else found.spokes
     with_them = replace(
