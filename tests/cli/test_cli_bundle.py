@@ -337,8 +337,8 @@ def test_permissions_of_further_accounts_are_granted(project):
         (["--version", "v0.1.0"], "the version 'v0.1.0' is not a semantic version. Write it without v: 0.1.0"),
         (["--version", "0.1"], "the version '0.1' is not a semantic version"),
         (["--version", "0.1.0", "--channels", ","], "no channel is set"),
-        (["--version", "0.1.0", "--channels", "a b"], "the channel 'a b' must be"),
-        (["--version", "0.1.0", "--package", "My Shop"], "the package 'My Shop' must be"),
+        (["--version", "0.1.0", "--channels", "a b"], "cannot use the channel 'a b': it must"),
+        (["--version", "0.1.0", "--package", "My Shop"], "cannot use the package 'My Shop': it must"),
         (["--version", "0.1.0", "--image-digests", "none.json"], "cannot read none.json"),
         (["--version", "0.1.0", "--output-dir", "."], "cannot write the bundle to .: it contains the project"),
         (

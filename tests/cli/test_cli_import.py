@@ -54,15 +54,16 @@ def test_the_help_has_examples():
 
 
 def test_the_module_is_written(crd: Path, tmp_path: Path):
-    out = tmp_path / "shop" / "crontab.py"
+    out, own = tmp_path / "shop" / "crontab.py", tmp_path / "own.py"
 
     done = run(crd, "-o", out)
+    run(crd, "--own", "-o", own)
 
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout == f"{out}: CronTab\n"
-    assert (
-        'class CronTab(ctrl.Object, group="stable.example.com", version="v1", short_names=["ct"]):' in out.read_text()
-    )
+    head = 'class CronTab(ctrl.Object, group="stable.example.com", version="v1", short_names=["ct"]'
+    assert f"{head}, external=True):" in out.read_text()
+    assert f"{head}):" in own.read_text()
     assert [path.name for path in out.parent.iterdir()] == ["crontab.py"]
 
 
