@@ -298,7 +298,7 @@ def _deep(value: Any) -> Iterator[Any]:
 
 def _items(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise JSONPathError("a step of the JSONPath is for lists, and meets something else")
+        raise JSONPathError("a step of the JSONPath requires a list, but the value is not a list")
     items: list[Any] = value
     return items
 
@@ -312,7 +312,12 @@ def _slice(wanted: Slice, value: Any) -> list[Any]:
     if start == stop:
         return []
     if not 0 <= start < stop <= len(items):
-        raise JSONPathError(f"items {wanted.start} to {wanted.stop} are not in a list of {len(items)}")
+        one = (
+            f"item {wanted.start}"
+            if wanted.is_one
+            else f"range [{wanted.start or 0}:{'' if wanted.stop is None else wanted.stop}]"
+        )
+        raise JSONPathError(f"{one} is not in a list of {len(items)} items")
     if wanted.step is not None and wanted.step <= 0:
         raise JSONPathError(f"{wanted.step} is not a step")
     return items[start : stop : wanted.step]

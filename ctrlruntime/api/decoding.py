@@ -83,7 +83,7 @@ def encoded(cls: type[BaseModel], document: Any, encode: Callable[[Any], bytes])
         path, reason = _without_json(document, encode, ())
         where = path_text(path) or "it"
         told = "" if _is_secret(cls, document) else f": {reason}"
-        raise DecodeError(f"cannot read a {cls.__name__}: {where} has no form in JSON{told}") from None
+        raise DecodeError(f"cannot read a {cls.__name__}: {where} cannot be encoded as JSON{told}") from None
 
 
 _NO_JSON = (TypeError, ValueError, OverflowError, RecursionError)

@@ -78,7 +78,7 @@ _BELOW: Final = {
 )
 @click.option(
     "--base", metavar="FILE", type=click.Path(path_type=Path),
-    help="With --input and --input-dir: file of the base ClusterServiceVersion, if it is not among the objects.",
+    help="With --input or --input-dir: file of the base ClusterServiceVersion, if it is not among the objects.",
 )  # fmt: skip
 @click.option(
     "--extra-service-accounts", metavar="NAME[,NAME]", callback=words,

@@ -189,7 +189,9 @@ def api(
     metavar="VERSION[,VERSION]",
     help="With --conversion: versions to convert. Can be repeated.",
 )
-@click.option("--external", "--core", is_flag=True, help="The kind is built in; GROUP is its whole group.")
+@click.option(
+    "--external", "--core", is_flag=True, help="The kind is built in or of another project; GROUP is its whole group."
+)
 def webhook(
     *,
     group: str,

@@ -40,7 +40,7 @@ _HELP = """Create a project in FOLDER (default: the current one) with a package,
     "--owner",
     default="",
     metavar="OWNER",
-    help="Copyright holder, written to pyproject.toml and, with a license, to each file.",
+    help="Copyright holder, written to pyproject.toml and, with a license, to each Python file.",
 )
 @click.option(
     "--license", type=click.Choice(LICENSES), default="none", show_default=True, help="License of the project."
@@ -49,7 +49,9 @@ _HELP = """Create a project in FOLDER (default: the current one) with a package,
     "--license-file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="File with the text of another license, copied to LICENSE.",
 )  # fmt: skip
-@click.option("--namespaced", is_flag=True, help="Restrict the operator to its own namespace (Roles, no ClusterRole).")
+@click.option(
+    "--namespaced", is_flag=True, help="Restrict the operator to its own namespace, with a Role for namespaced kinds."
+)
 @click.option("--multigroup", is_flag=True, help="Create classes in api/GROUP/VERSION, for several API groups.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(

@@ -70,7 +70,8 @@ _OF_MODULE: Final = ("folder", "crd", "rbac", "webhook", "role_name", "namespace
 )
 @click.option(
     "--namespace", "namespaces", multiple=True, metavar="NAME",
-    help="With --module: restrict the operator to a namespace, with a Role instead of a ClusterRole. Can be repeated.",
+    help="With --module: restrict the permissions of controllers to a namespace, with a Role. Rules of @ctrl.rbac do not change. "
+    "Can be repeated.",
 )  # fmt: skip
 @click.option(
     "--max-description", type=click.IntRange(min=0), metavar="N",

@@ -46,7 +46,7 @@ _HELP = """Run the operator on this machine, as `python -m PACKAGE ARGS…` (def
     help="With --embedded: file for its kubeconfig.  [default: a temporary file]",
 )  # fmt: skip
 @cluster_options
-@click.option("--install", is_flag=True, help="Install the CRDs first, as --embedded does.")
+@click.option("--install", is_flag=True, help="Install the CRDs of your kinds first.")
 @click.option(
     "--reload",
     is_flag=True,
@@ -56,7 +56,7 @@ _HELP = """Run the operator on this machine, as `python -m PACKAGE ARGS…` (def
     "--webhooks", type=click.Choice(["development", "files", "off"]),
     help="development: create a certificate, and register the webhooks by URL while the operator runs. files: use the certificate in "
     "--webhook-cert-path.  "
-    "[default: development with --embedded, else off]",
+    "[default in a project: development with --embedded, else off]",
 )  # fmt: skip
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS…]")
 def run(

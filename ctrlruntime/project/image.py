@@ -106,9 +106,7 @@ def commands(build: Build, tool: Tool) -> list[Command]:
 def run(build: Build, tool: Tool) -> None:
     """Build the image; what the tool prints goes where ours goes. Raises: ConfigError when it cannot be run or fails."""
     if not (build.folder / _DOCKERFILE).is_file():
-        raise ConfigError(
-            f"{build.folder / _DOCKERFILE} does not exist. Restore it from version control, or create it with `ctrl upgrade`"
-        )
+        raise ConfigError(f"{build.folder / _DOCKERFILE} does not exist. Restore it from version control")
     if tool == "docker" and build.platforms and not _has_buildx():
         raise ConfigError(
             "docker requires its plugin buildx to build for a platform. Install it, or use another tool with --tool"

@@ -130,7 +130,7 @@ def test_json_that_cannot_be_read_is_a_decode_error(raw: Any, problem: str):
     ],
 )
 def test_a_tree_that_has_no_json_is_a_decode_error(tree: dict[str, Any], path: str):
-    with pytest.raises(DecodeError, match=f"^cannot read a Clock: {path} has no form in JSON: "):
+    with pytest.raises(DecodeError, match=f"^cannot read a Clock: {path} cannot be encoded as JSON: "):
         Clock.from_dict(tree)
 
 
@@ -138,7 +138,7 @@ def test_a_tree_that_holds_itself_is_a_decode_error():
     tree: dict[str, Any] = {}
     tree["x"] = tree
 
-    with pytest.raises(DecodeError, match="has no form in JSON"):
+    with pytest.raises(DecodeError, match="cannot be encoded as JSON"):
         Clock.from_dict(tree)
 
 
