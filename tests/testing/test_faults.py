@@ -478,7 +478,7 @@ async def test_nested_faults_hold_together_and_end_one_by_one(proxy, transport, 
 async def test_waiting_for_requests_that_do_not_come_says_which_did(proxy, transport, path):
     await names(transport, path)
 
-    with pytest.raises(AssertionError, match=r"0 of 1 requests.*list configmaps"):
+    with pytest.raises(AssertionError, match=r"0 of 1 expected requests.*list configmaps"):
         await proxy.wait_for(Match(verb="delete"), timeout=0.05)
     with pytest.raises(AssertionError):
         proxy.wait(Match(verb="delete"), timeout=0.05)
