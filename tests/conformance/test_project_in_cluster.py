@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from example_process import needs_kubectl
 from shop_project import Shop, shop
@@ -139,6 +140,51 @@ def test_crds_of_other_projects_are_left_alone(run, shop, server, request_, node
     finally:
         server.delete_namespace(shop.namespace)
         server.uninstall_crds([shop.crd, f"widgets.{shop.group}"])
+
+
+FOREIGN = {
+    "certificates": {"issuerRef": {"name": "ca"}, "secretName": "tls"},
+    "httproutes": {"rules": [{"backendRefs": [{"name": "web", "port": 80}]}]},
+    "issuers": {"selfSigned": {}},
+    "scaledobjects": {"scaleTargetRef": {"name": "web"}, "triggers": [{"type": "cron", "metadata": {}}]},
+    "servicemonitors": {"selector": {}, "endpoints": []},
+}
+"""The spec of an object, by the plural of its kind and the file of its CRD."""
+
+
+def test_imported_crds_of_five_projects_and_their_objects_stay_as_they_are(run, shop, server, request_, nodes):
+    shop.write()
+    names, paths = server.install_crds(THIRD_PARTY), []
+    try:
+        for plural, spec in FOREIGN.items():
+            file = THIRD_PARTY / f"{plural}.yaml"
+            crd = yaml.safe_load(file.read_text())["spec"]
+            version, kind = f"{crd['group']}/{crd['versions'][0]['name']}", crd["names"]["kind"]
+            path = f"/apis/{version}/namespaces/default/{plural}"
+            request_("POST", path, {"apiVersion": version, "kind": kind, "metadata": {"name": "theirs"}, "spec": spec})
+            paths += [f"{CRDS}/{plural}.{crd['group']}", f"{path}/theirs"]
+            assert CliRunner().invoke(ctrl, ["import", str(file), "-o", f"{shop.package}/{plural}.py"]).exit_code == 0
+        shop.source.write_text(
+            shop.source.read_text()
+            .replace("class Hooks", f"from {shop.package}.servicemonitors import ServiceMonitor\n\nclass Hooks")
+            .replace(".for_(Cart).complete(rec", ".for_(Cart).owns(ServiceMonitor).complete(rec")
+        )
+        shop.refresh()
+        before = [request_("GET", path) for path in paths]
+
+        commands = (["install"], ["uninstall", "--yes"], ["deploy", "--no-wait"], ["undeploy", "--yes"])
+        done = [run(*command) for command in commands]
+
+        assert [(each.exit_code, each.stderr) for each in done] == [(0, "")] * 4
+        assert done[0].stdout == f"installed {shop.crd}\n"
+        assert [request_("GET", path) for path in paths] == before
+        roles = yaml.safe_load(Path("config/rbac/role.yaml").read_text())["rules"]
+        assert [rule["resources"] for rule in roles if "monitoring.coreos.com" in rule["apiGroups"]] == [
+            ["servicemonitors"]
+        ]
+    finally:
+        server.delete_namespace(shop.namespace)
+        server.uninstall_crds([*names, shop.crd])
 
 
 @needs_kubectl
