@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import ipaddress
 import socket
 import ssl
+import weakref
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,8 +28,8 @@ _KEPT = 90.0
 """Seconds an idle connection is kept."""
 _RETRIES = 10
 _UNVERIFIED = "tls: failed to verify certificate: x509:"
-_FAREWELL = 0.05
-"""Seconds in which the connections of calls that were given up end: TLS waits for the other side's goodbye."""
+_CLOSING = 3
+"""Iterations of the event loop until it has closed the sockets that were shut down."""
 _CONTEXTS = 64
 _HEADERS = {
     "Accept": "application/json, */*",
@@ -86,7 +88,7 @@ class WebhookClient:
         self.find_service: Callable[[str, str], Mapping[str, Any] | None] | None = None
         """Returns a Service by namespace and name, for the error of one without an address."""
         self._session: aiohttp.ClientSession | None = None
-        self._gave_up = False
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._contexts: dict[bytes, ssl.SSLContext] = {}
 
     async def call(self, endpoint: Endpoint, body: bytes, timeout: int) -> bytes:
@@ -96,11 +98,7 @@ class WebhookClient:
             async with asyncio.timeout(timeout):
                 return await self._post(endpoint, body, f"?timeout={timeout}s")
         except TimeoutError:
-            self._gave_up = True
             raise WebhookCallError(f'Post "{shown}": context deadline exceeded') from None
-        except asyncio.CancelledError:
-            self._gave_up = True
-            raise
         except (aiohttp.ClientError, OSError) as error:
             why = await self._wrong_name(error, endpoint) or _why(error)
             raise WebhookCallError(f'Post "{shown}": {why}') from error
@@ -108,10 +106,21 @@ class WebhookClient:
     async def close(self) -> None:
         """Close the connections."""
         session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-            if self._gave_up:
-                await asyncio.sleep(_FAREWELL)
+        if session is None:
+            return
+        await session.close()
+        # aiohttp forgets the connection of an abandoned call, and TLS waits for the webhook to close it.
+        for each in list(self._sockets):
+            with contextlib.suppress(OSError):  # it is closed
+                each.shutdown(socket.SHUT_RDWR)
+        for _ in range(_CLOSING):
+            await asyncio.sleep(0)
+
+    def _new_socket(self, address: tuple[int, int, int, str, Any]) -> socket.socket:
+        family, kind, protocol, *_ = address
+        made = socket.socket(family, kind, protocol)
+        self._sockets.add(made)
+        return made
 
     async def _post(self, endpoint: Endpoint, body: bytes, query: str) -> bytes:
         session = self._opened()
@@ -133,7 +142,7 @@ class WebhookClient:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT)
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT, socket_factory=self._new_socket)
             self._session = aiohttp.ClientSession(
                 connector=connector, timeout=aiohttp.ClientTimeout(total=None), cookie_jar=aiohttp.DummyCookieJar()
             )

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import socket
+import threading
 
 import pytest
 from webhook_receiver import Raw, WebhookReceiver
@@ -26,6 +29,10 @@ async def client():
 
 def endpoint(receiver, path="/x", **changes):
     return Endpoint(**{"url": receiver.url(path), "ca": receiver.authority.pem, **changes})
+
+
+def open_sockets():
+    return {each.fileno() for each in gc.get_objects() if type(each) is socket.socket} - {-1}
 
 
 BODY = json.dumps({"kind": "K", "apiVersion": "v1", "request": {"uid": "u"}}).encode()
@@ -58,6 +65,35 @@ async def test_an_answer_that_takes_too_long_is_a_deadline(receiver, client):
         await client.call(endpoint(receiver, "/slow"), BODY, 1)
 
     assert str(raised.value) == f'Post "{receiver.url("/slow")}?timeout=1s": context deadline exceeded'
+
+
+async def test_connections_to_a_webhook_that_hangs_are_closed_with_the_client(receiver):
+    context = receiver.tls()
+    client, called, closed = WebhookClient(), asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def hang(listener: socket.socket) -> None:
+        with context.wrap_socket(listener.accept()[0], server_side=True) as accepted:
+            accepted.recv(1)
+            loop.call_soon_threadsafe(called.set)
+            closed.wait()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        before = open_sockets()
+        webhook = threading.Thread(target=hang, args=(listener,))
+        webhook.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/x"
+        call = asyncio.create_task(client.call(endpoint(receiver, url=url), BODY, 30))
+        await called.wait()
+        call.cancel()
+        await asyncio.wait([call])
+        try:
+            await client.close()
+
+            assert open_sockets() == before
+        finally:
+            closed.set()
+            webhook.join()
 
 
 async def test_a_busy_webhook_is_asked_again(receiver, client):

@@ -72,6 +72,15 @@ class WebhookReceiver:
     def client(self, path: str) -> dict[str, Any]:
         return {"url": self.url(path), "caBundle": self.ca_bundle}
 
+    def tls(self) -> ssl.SSLContext:
+        """Return the context of a server with this certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(self._pair.certificate + self._pair.key)
+            file.flush()
+            context.load_cert_chain(file.name)
+        return context
+
     def at(self, path: str) -> list[Received]:
         return [one for one in tuple(self.received) if one.path == path]
 
@@ -90,11 +99,7 @@ class WebhookReceiver:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(self._pair.certificate + self._pair.key)
-            file.flush()
-            context.load_cert_chain(file.name)
+        context = self.tls()
         runner = web.ServerRunner(web.Server(self._handle, handler_cancellation=True), shutdown_timeout=0.2)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import yaml
+from unfinished import abort
 
 SENTINEL = "zz-end"
 LABELS = ({}, {"shade": "dark"}, {"shade": "light"}, {"shade": "dark", "size": "big"})
@@ -66,6 +67,7 @@ class Watcher:
                 assert frame["type"] != "ERROR", frame
                 self.frames.append(frame)
                 if frame["type"] == "ADDED" and frame["object"]["metadata"]["name"] == SENTINEL:
+                    abort(response)
                     return
 
     def replayed(self, until: int | None = None) -> dict[str, dict[str, Any]]:

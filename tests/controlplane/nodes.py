@@ -24,6 +24,7 @@ from typing import Any, Self
 
 import aiohttp
 import yaml
+from unfinished import abort
 
 from ctrlruntime.apiserver.controllers import NODES, build
 from ctrlruntime.apiserver.controllers.nodes import NODE_NAME
@@ -145,7 +146,6 @@ class RemoteAPI:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         assert self._session is not None
         await self._session.close()
-        await asyncio.sleep(0.05)  # closed TLS connections end in the loop's next turns; there is nothing to await
 
     def get(self, group: str, resource: str, namespace: str, name: str) -> Document | None:
         return self._mirror(group, resource).objects.get((namespace, name))
@@ -214,10 +214,13 @@ class RemoteAPI:
         async with self._open().get(self._connection.url + path, headers=self._connection.headers) as answer:
             if answer.status >= 400:
                 raise APIStatusError.from_response(answer.status, await answer.read())
-            async for chunk in answer.content.iter_any():
-                *whole, rest = (rest + chunk).split(b"\n")
-                for line in whole:
-                    yield line
+            try:
+                async for chunk in answer.content.iter_any():
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    for line in whole:
+                        yield line
+            finally:
+                abort(answer)
 
     def _open(self) -> aiohttp.ClientSession:
         assert self._session is not None, "use `async with`"

@@ -21,6 +21,7 @@ from typing import Any, Self
 
 import aiohttp
 import yaml
+from unfinished import abort
 from yarl import URL
 
 from scenario.definitions import whole
@@ -481,7 +482,7 @@ class _Watch:
     async def close(self) -> None:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        self._response.close()
+        abort(self._response)
 
 
 def _is_periodic(frame: Mapping[str, Any]) -> bool:

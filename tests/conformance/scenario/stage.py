@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 import os
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import aiohttp
 import yaml
+from nodes import NodeSimulator
 
 from ctrlruntime.testing.connection import Connection
 from ctrlruntime.testing.controlplane import ControlPlane, Programs, find_programs
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ctrlruntime.apiserver import ServerThread
 
 Backend = Literal["embedded", "real"]
-_CONTROL_PLANE = str(Path(__file__).resolve().parents[2] / "controlplane")
 _SCENARIOS_A_SERVER = 300
 AGENT = "scenario/1 (conformance)"
 _ADMIN_TOKEN = "administrator-of-scenarios"
@@ -165,9 +164,6 @@ class Stages:
             stage = Stage(self.backend, server, config)
             with contextlib.ExitStack() as stack:
                 if name == "nodes" and self.backend == "real":
-                    sys.path.append(_CONTROL_PLANE)
-                    from nodes import NodeSimulator
-
                     simulator = NodeSimulator(json.dumps(config))
                     await asyncio.to_thread(simulator.start)
                     stack.callback(simulator.stop)
