@@ -16,8 +16,9 @@ import click
 from ctrlruntime.cli.connection import cluster_options, configuration, project_here, with_client
 from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError, CtrlError
+from ctrlruntime.manager.flags import DEBUG_ADDRESS_FILE
 from ctrlruntime.project.package import with_source
-from ctrlruntime.project.running import Operator, install_definitions, source_folder
+from ctrlruntime.project.running import Operator, debug_address_file, install_definitions, source_folder
 from ctrlruntime.project.settings import Settings
 
 __all__ = ["run"]
@@ -87,6 +88,7 @@ def run(
         environ = os.environ | {"PYTHONUNBUFFERED": "1"} | ({"KUBECONFIG": kubeconfig} if kubeconfig else {})
         if settings is not None:
             environ = with_source(environ, folder, settings)
+            environ[DEBUG_ADDRESS_FILE] = str(stack.enter_context(debug_address_file(folder)))
         flags = ["--context", context] if context else []
         installs = [*flags, *(["--include-external"] if embedded else [])]  # no other project is on that server
         more = _webhook_flags(settings, webhooks, environ, embedded=embedded)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
@@ -12,9 +13,11 @@ import click
 import msgspec
 
 from ctrlruntime.cli.output import say
-from ctrlruntime.errors import CtrlError
+from ctrlruntime.errors import ConfigError, CtrlError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.text import lines
+from ctrlruntime.project.running import DEBUG_ADDRESS
+from ctrlruntime.project.settings import find_project
 
 __all__ = ["AnswerError", "why"]
 
@@ -26,27 +29,36 @@ class AnswerError(CtrlError):
     """The operator could not be asked, or refused to answer; the message says what to do."""
 
 
-@click.command()
+_HELP = """Explain why an object was reconciled, or why not.
+
+    Prints the last reconciles of the object in a running operator: trigger, outcome and requests to the API server. It also prints the line
+    at which a running reconcile waits, and the time of the next reconcile. For a kind that is only watched, it prints the reconciles that its
+    events triggered.
+
+    Without --address, it finds the operator that `ctrl run` runs in this project. Any other operator must run with --debug-bind-address.
+
+    \b
+    Examples:
+      ctrl why Cart shop/mine
+      ctrl why deploy shop/web --address 127.0.0.1:8082
+    """
+
+
+@click.command(help=_HELP)
 @click.argument("kind")
 @click.argument("name", metavar="[NAMESPACE/]NAME")
 @click.option(
     "--address",
     metavar="HOST:PORT",
-    required=True,
-    help="Debug address of the operator, as in its flag --debug-bind-address.",
+    help="Debug address of the operator, as in its flag --debug-bind-address.  [default: of `ctrl run` in this project]",
 )
 @click.option("--controller", metavar="NAME", default="", help="Print only this controller.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -> None:
-    """Explain why an object was reconciled, or why not.
-
-    Prints the last reconciles of the object in a running operator: trigger, outcome and requests to the API server. It also prints the line
-    at which a running reconcile waits, and the time of the next reconcile. For a kind that is only watched, it prints the reconciles that its
-    events triggered. The operator must run with --debug-bind-address.
-    """
+def why(*, kind: str, name: str, address: str | None, controller: str, as_json: bool) -> None:
     namespace, _, last = name.rpartition("/")
     if not last:
         raise click.BadParameter(f"expected NAMESPACE/NAME or NAME, got {name!r}", param_hint="[NAMESPACE/]NAME")
+    address = address or _address_here()
     query = {"kind": kind, "namespace": namespace, "name": last, "controller": controller}
     body = fetch(address, f"/debug/ctrlruntime/why?{urlencode(query)}")
     if as_json:
@@ -60,6 +72,20 @@ def why(*, kind: str, name: str, address: str, controller: str, as_json: bool) -
         ) from error
     for line in lines(answer):
         say(line)
+
+
+def _address_here() -> str:
+    """Return the debug address of the operator that `ctrl run` runs in this project. Raises: ConfigError, AnswerError."""
+    file = find_project(Path.cwd()) / DEBUG_ADDRESS
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        raise AnswerError(
+            "the operator of this project does not run here. Start it with `ctrl run`, or pass --address. In a cluster, set "
+            "--debug-bind-address and forward the port: kubectl port-forward deployment/NAME PORT"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.unreadable(str(file), error) from error
 
 
 def fetch(address: str, path: str) -> bytes:

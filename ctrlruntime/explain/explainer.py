@@ -34,6 +34,7 @@ from ctrlruntime.explain.records import (
 )
 from ctrlruntime.journal import Journal
 from ctrlruntime.reconcile import Request
+from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.workqueue import Pending
 
 AnyController: TypeAlias = "Controller[Any]"
@@ -148,7 +149,7 @@ class Explainer:
         found = [
             recent_of(controller, kinds.get(controller, ""), key, run)
             for controller, key, runs in islice(self._journal.latest(), MAX_KEYS)
-            for run in runs[-2:]
+            for run in runs
         ]
         return sorted(found, key=lambda recent: -recent.started)[:MAX_KEYS]
 
@@ -157,12 +158,18 @@ class Explainer:
     def why(self, kind: str, namespace: str, name: str, controller: str = "") -> facts.Why:
         """Return the facts about an object's reconciles, and about those it triggered.
 
+        `kind` may be a short name. Without `namespace`, a namespaced kind is searched in the namespace of the configuration.
+
         Raises: QuestionError.
         """
         if not name:
             raise QuestionError("name the object: kind=…&namespace=…&name=…")
+        kind = self._full_name(kind)
         asked = self._asked(kind, controller)
-        keys = [(each, key) for each in asked for key in self._keys(each, namespace, name)]
+        keys = self._keys_of(asked, namespace, name)
+        if not keys and not namespace and self._is_namespaced(kind):
+            namespace = self._clusters()[0].config.namespace
+            keys = self._keys_of(asked, namespace, name)
         led_to = self._led_to(kind, namespace, name)
         answers = [self._answer(each, key) for each, key in keys]
         if not answers and not led_to:
@@ -198,8 +205,30 @@ class Explainer:
         known = [each.kind for each in controllers if each.kind] + [each for each, _ in self._watched_kinds()]
         raise QuestionError(f"no controller reconciles or watches the kind {kind!r}" + nearest(kind, known))
 
+    def _full_name(self, kind: str) -> str:
+        """Return the kind with this short name, as discovery has it; else the text itself."""
+        name, dot, rest = kind.lower().partition(".")
+        known = {(each.kind, each.group) for each in self._controllers()} | set(self._watched_kinds())
+        if not any(is_kind(kind, *each) for each in known):
+            for each in self._resources():
+                if name in each.short_names and rest in {"", each.group} and (each.kind, each.group) in known:
+                    return each.kind + dot + rest
+        return kind
+
+    def _is_namespaced(self, kind: str) -> bool:
+        return any(each.namespaced for each in self._resources() if is_kind(kind, each.kind, each.group))
+
+    def _resources(self) -> Iterator[APIResource]:
+        for cluster in self._clusters():
+            yield from cluster.mapper.loaded()
+
     def _watched_kinds(self) -> list[tuple[str, str]]:
         return [(gvk.kind, gvk.group) for cluster in self._clusters() for gvk in cluster.cache.informers()]
+
+    def _keys_of(
+        self, controllers: Sequence[AnyController], namespace: str, name: str
+    ) -> list[tuple[AnyController, Hashable]]:
+        return [(each, key) for each in controllers for key in self._keys(each, namespace, name)]
 
     def _keys(self, controller: AnyController, namespace: str, name: str) -> Iterator[Hashable]:
         """Find the requests that mean this object: those the journal, the queue or the cache knows."""

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ctrlruntime import log
 from ctrlruntime.errors import ConfigError
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ctrlruntime.metrics import SecureMetrics
     from ctrlruntime.rest.config import Config
     from ctrlruntime.webhook.server import WebhookOptions
+
+DEBUG_ADDRESS_FILE: Final = "CTRLRUNTIME_DEBUG_ADDRESS_FILE"
+"""Environment variable of `ctrl run`: serve the debug pages, and write their address into this file for `ctrl why`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,9 @@ class Flags:
     log: log.Options
     environ: Mapping[str, str]
     debug_bind_address: str = ""
+    debug_address_file: str = ""
+    """The file for the actual address of the debug pages; `ctrl run` sets it."""
+
     webhook_cert_path: str = ""
     """The folder of the webhook server's certificate; empty: as set in code."""
 
@@ -227,6 +233,7 @@ def parse_flags(
     args = parser.parse_args(argv)
     options = log.Options.from_args(args)
     log.setup(options)
+    address_file = environ.get(DEBUG_ADDRESS_FILE, "")
     return Flags(
         args=args,
         kubeconfig=args.kubeconfig,
@@ -237,7 +244,8 @@ def parse_flags(
         leader_election_namespace=args.leader_election_namespace,
         log=options,
         environ=environ,
-        debug_bind_address=args.debug_bind_address,
+        debug_bind_address=args.debug_bind_address or ("127.0.0.1:0" if address_file else ""),
+        debug_address_file=address_file,
         webhook_cert_path=args.webhook_cert_path,
         webhook_cert_name=args.webhook_cert_name,
         webhook_cert_key=args.webhook_cert_key,

@@ -20,6 +20,8 @@ import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import anyio
+
 from ctrlruntime import healthz, log
 from ctrlruntime.cache.cache import Cache
 from ctrlruntime.cache.options import CacheOptions
@@ -95,6 +97,7 @@ class Manager:
         webhook: WebhookOptions | None = None,
         watchdog: Watchdog | None = USUAL,
         debug_bind_address: str = "",
+        debug_address_file: str = "",
         tracing: Tracing | None = None,
         secure_metrics: SecureMetrics | None = None,
         server_limits: ServerLimits = DEFAULT_LIMITS,
@@ -139,6 +142,7 @@ class Manager:
         self._metrics_server: HTTPServer | None = None
         self._health_server: HTTPServer | None = None
         self._debug_address = debug_bind_address
+        self._debug_address_file = anyio.Path(debug_address_file) if debug_address_file else None
         self._debug_server: HTTPServer | None = None
         self._side = SideLoop()
         self._main: asyncio.AbstractEventLoop | None = None
@@ -456,6 +460,14 @@ class Manager:
         for server in (self._metrics_server, self._health_server, self._debug_server):
             if server is not None:
                 await self._side.run(server.start)
+        if self._debug_address_file is not None and self.debug_address is not None:
+            await self._write_debug_address(self._debug_address_file, self.debug_address)
+
+    async def _write_debug_address(self, file: anyio.Path, address: Address) -> None:
+        try:
+            await file.write_text(f"{address}\n")
+        except OSError as error:
+            self._log.warning("address of the debug pages not written", file=str(file), error=str(error))
 
     def _metrics_transport(self) -> Transport | None:
         """Return a transport of the metrics server's own, for the second loop: who may scrape is asked however busy the main one is."""
@@ -690,6 +702,8 @@ class Manager:
             if server is not None:
                 await self._attempt(self._side.run(server.stop))
         self._metrics_server = self._health_server = self._debug_server = None
+        if self._debug_address_file is not None:
+            await self._attempt(self._debug_address_file.unlink(missing_ok=True))
         if election is not None:
             await self._release_lease(election, grace)
         for last in (recorders, watching):
@@ -808,6 +822,7 @@ def new_manager(
         webhook=webhook,
         watchdog=watchdog,
         debug_bind_address=debug_bind_address or "",
+        debug_address_file="" if flags is None else flags.debug_address_file,
         tracing=tracing,
         secure_metrics=secure_metrics,
         server_limits=server_limits,

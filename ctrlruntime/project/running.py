@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -16,7 +16,10 @@ from typing import Final
 from ctrlruntime.errors import ConfigError, CtrlError
 from ctrlruntime.signals import handled
 
-__all__ = ["Operator", "install_definitions", "source_folder"]
+__all__ = ["DEBUG_ADDRESS", "Operator", "debug_address_file", "install_definitions", "source_folder"]
+
+DEBUG_ADDRESS: Final = ".ctrlruntime/debug-address"
+"""The file of a project that has the address of the debug pages, while `ctrl run` runs its operator."""
 
 _POLL: Final = 0.2  # seconds between looks at the child and at the files
 _GRACE: Final = 40.0  # seconds for a child to end before it is killed; a manager gives up by itself after 30
@@ -36,6 +39,19 @@ def source_folder(package: str) -> Path:
     if not Path(folders[0], "__main__.py").is_file():
         raise ConfigError(f"cannot run {package}: it has no __main__.py")
     return Path(folders[0])
+
+
+@contextlib.contextmanager
+def debug_address_file(folder: Path) -> Iterator[Path]:
+    """Yield the absolute path of the project's file for the address of the debug pages, and remove the file at the end."""
+    file = folder.absolute() / DEBUG_ADDRESS
+    with contextlib.suppress(OSError):  # a folder that cannot be written: the operator logs it
+        file.parent.mkdir(exist_ok=True)
+    try:
+        yield file
+    finally:
+        with contextlib.suppress(OSError):
+            file.unlink(missing_ok=True)  # an operator that was killed leaves it
 
 
 def install_definitions(package: str, flags: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> str:

@@ -116,6 +116,19 @@ class RESTMapper:
         """Return whether a kind is namespaced. Raises: as `resource_for`."""
         return (await self.resource_for(gvk)).namespaced
 
+    def loaded(self) -> list[APIResource]:
+        """Return the loaded resources. Sends no request.
+
+        Those in the preferred version of a group come before the same in other versions.
+        """
+        known = self._known
+        if known is None:
+            return []
+        served = (
+            known.served.get((group, version)) for group, versions in known.versions.items() for version in versions
+        )
+        return [resource for each in served if each is not None for resource in each.by_plural.values()]
+
     async def ask_again(self, gvk: GroupVersionKind) -> APIResource:
         """Return the resource of a kind, read from the server again.
 

@@ -8,6 +8,8 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from typing_extensions import override
+
 from ctrlruntime import log
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.metrics.server import ServerMetrics
@@ -35,6 +37,10 @@ class Address(NamedTuple):
 
     host: str
     port: int
+
+    @override
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def parse_address(text: str, flag: str) -> Address | None:
@@ -147,7 +153,7 @@ class HTTPServer:
         self._log.info(
             "serving",
             server=self._name,
-            address=_show(self._address),
+            address=str(self._address),
             paths=sorted(self._handlers),
             **({} if self._certificate is None else {"secure": True}),
         )
@@ -207,13 +213,9 @@ class HTTPServer:
             return socket.create_server(("", port), backlog=128)
         except OSError as error:
             raise ConfigError(
-                f"the {self._name} server cannot listen on {_show(self._wanted)} ({error.strerror or error}): another process may use the "
+                f"the {self._name} server cannot listen on {self._wanted} ({error.strerror or error}): another process may use the "
                 f'port. Give a free address with {self._flag}, or "0" to turn the server off'
             ) from error
-
-
-def _show(address: Address) -> str:
-    return f"[{address.host}]:{address.port}" if ":" in address.host else f"{address.host}:{address.port}"
 
 
 async def _forbid_guessing(_request: web.Request, response: web.StreamResponse) -> None:

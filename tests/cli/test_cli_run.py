@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from shop_project import shop
 
 from ctrlruntime.cli import ctrl
+from ctrlruntime.project.running import DEBUG_ADDRESS
 from ctrlruntime.testing import Environment
 
 __all__ = ["shop"]
@@ -34,6 +35,29 @@ SAYS_ITS_ARGUMENTS = """
     import os, sys
     print(os.environ.get("ENABLE_WEBHOOKS"), os.environ["KUBECONFIG"], *sys.argv[1:], file=open("said", "w"))
     sys.exit(4)
+"""
+ASKS_WHY = """
+    import asyncio, subprocess, sys
+    import ctrlruntime as ctrl
+    from {package}.operator import Cart
+
+    async def main():
+        flags = ctrl.parse_flags()
+        mgr = ctrl.new_manager(flags.get_config(), flags=flags, scheme=ctrl.Scheme(Cart))
+        reconciled = asyncio.Event()
+
+        async def reconcile(request):
+            reconciled.set()
+
+        ctrl.new_controller_managed_by(mgr).for_(Cart).complete(reconcile)
+        async with ctrl.running(mgr):
+            await reconciled.wait()
+            command = [sys.executable, "-m", "ctrlruntime", "why", "carts", "cart-sample"]
+            with open("said", "w") as out:
+                process = await asyncio.create_subprocess_exec(*command, stdout=out, stderr=subprocess.STDOUT)
+                await process.wait()
+
+    asyncio.run(main())
 """
 
 
@@ -65,6 +89,17 @@ def test_embedded_it_has_the_definitions_and_the_samples_and_ends_with_the_opera
     assert "kubectl --kubeconfig kubeconfig get carts" in done.stderr
     assert Path("said").read_text() == "None --flag x\n"
     assert Path("kubeconfig").stat().st_mode & 0o077 == 0
+
+
+def test_ctrl_why_finds_it(shop):
+    shop.write()
+    shop.main(ASKS_WHY.format(package=shop.package))
+
+    done = run("--embedded")
+
+    assert done.exit_code == 0, done.output
+    assert Path("said").read_text().startswith("Cart default/cart-sample  (controller cart"), Path("said").read_text()
+    assert not Path(DEBUG_ADDRESS).exists()
 
 
 def test_a_package_in_the_src_layout_runs_in_the_project_s_folder(shop):

@@ -12,9 +12,13 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 from click.testing import CliRunner
+from shop_project import shop
 
 from ctrlruntime.cli import ctrl
 from ctrlruntime.explain import facts
+from ctrlruntime.project.running import DEBUG_ADDRESS
+
+__all__ = ["shop"]
 
 ANSWER = facts.Why(
     now=1000.0,
@@ -183,8 +187,29 @@ def test_a_question_without_a_name_is_wrong_usage(arguments):
     assert why(*arguments, address="127.0.0.1:1")[0] == 2
 
 
-def test_the_address_must_be_given():
+def test_without_an_address_it_finds_the_operator_of_ctrl_run(operator, shop, monkeypatch):
+    shop.write()
+    file = shop.folder / DEBUG_ADDRESS
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"{operator.address}\n")
+    monkeypatch.chdir(shop.folder / "config")
+
     done = CliRunner().invoke(ctrl, ["why", "Web", "ns/a"])
 
-    assert done.exit_code == 2
-    assert "--address" in done.stderr
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert len(operator.asked) == 1
+
+
+def test_without_an_address_and_an_operator_here_it_says_how_to_start_one(shop, tmp_path, monkeypatch):
+    shop.write()
+
+    nothing_runs = CliRunner().invoke(ctrl, ["why", "Web", "ns/a"])
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (shop.folder / "pyproject.toml").unlink()
+    no_project = CliRunner().invoke(ctrl, ["why", "Web", "ns/a"])
+
+    assert (nothing_runs.exit_code, no_project.exit_code) == (1, 1)
+    assert "Start it with `ctrl run`, or pass --address" in nothing_runs.stderr
+    assert "is not in a project" in no_project.stderr
+    assert len((nothing_runs.stderr + no_project.stderr).splitlines()) == 2

@@ -61,7 +61,16 @@ class Cache:
         return self._informers
 
 
+class Mapper:
+    """Discovery that nobody has loaded."""
+
+    def loaded(self):
+        return []
+
+
 class Cluster:
+    mapper = Mapper()
+
     def __init__(self, name="", **informers):
         self.name = name
         self.cache = Cache(**informers)

@@ -8,6 +8,7 @@ import json
 import threading
 import urllib.error
 import urllib.request
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -112,6 +113,25 @@ async def test_the_flag_turns_them_on_and_the_argument_wins(config):
     assert parse_flags([], environ={}).debug_bind_address == ""
 
 
+@pytest.mark.usefixtures("sets_up_log")
+async def test_ctrl_run_turns_them_on_and_finds_their_address_in_a_file(config, tmp_path):
+    file = tmp_path / "address"
+    environ = {"CTRLRUNTIME_DEBUG_ADDRESS_FILE": str(file)}
+    mgr = ctrl.new_manager(config, flags=parse_flags([], environ=environ))
+    async with running(mgr):
+        assert file.read_text() == f"127.0.0.1:{mgr.debug_address.port}\n"
+    assert not file.exists()
+
+    off = ctrl.new_manager(config, flags=parse_flags(["--debug-bind-address", "0"], environ=environ))
+    async with running(off):
+        assert (off.debug_address, file.exists()) == (None, False)
+
+    environ = {"CTRLRUNTIME_DEBUG_ADDRESS_FILE": str(tmp_path / "missing" / "address")}
+    mgr = ctrl.new_manager(config, flags=parse_flags([], environ=environ))
+    async with running(mgr):
+        assert mgr.debug_address is not None
+
+
 async def test_an_address_that_is_none_ends_the_start(make):
     with pytest.raises(ConfigError, match="--debug-bind-address"):
         await make(debug_bind_address="nowhere").start()
@@ -172,6 +192,24 @@ async def test_watches_have_an_age_of_their_last_activity(operator, namespace):
     assert (watch["kind"], watch["scope"], watch["is_synced"], watch["trouble"]) == ("ConfigMap", namespace, True, "")
     assert 0 <= watch["alive"] < 60
     assert watch["lists"] >= 1
+
+
+async def test_short_names_and_the_default_namespace_are_as_in_kubectl(config, namespace):
+    mgr = ctrl.new_manager(replace(config, namespace=namespace), metrics_bind_address="0", debug_bind_address=LOCAL)
+
+    async def reconcile(request):
+        return None
+
+    ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(reconcile)
+    async with running(mgr):
+        await create(mgr, namespace, "short")
+        key = ctrl.Request(namespace, "short")
+        await eventually(lambda: mgr.journal.history("configmap", key).runs, timeout=SOON)
+        answers = [await get_json(mgr, f"why?kind={kind}&name=short") for kind in ("cm", "ConfigMap", "configmaps")]
+
+    assert [(status, why["namespace"], why["answers"][0]["request"]) for status, why in answers] == [
+        (200, namespace, f"{namespace}/short")
+    ] * 3
 
 
 async def test_questions_that_cannot_be_answered_are_404_with_the_reason(operator):
