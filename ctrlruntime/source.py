@@ -14,7 +14,7 @@ import inspect
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Generic, Protocol, cast
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 from typing_extensions import TypeVar
@@ -43,6 +43,9 @@ T = TypeVar("T", default=Any)
 R = TypeVar("R", default=Request)
 R_co = TypeVar("R_co", covariant=True, default=Request)
 R_contra = TypeVar("R_contra", contravariant=True, default=Request)
+
+Reason: TypeAlias = Literal["for", "owns", "watches"]
+"""Why a controller watches a kind: it reconciles it, it owns it, or it only watches it."""
 
 LOW_PRIORITY = -100
 """The priority of objects from start-up and resync; live changes overtake them."""
@@ -115,7 +118,7 @@ class Informers(Protocol):
 class Kind(Generic[T, R]):
     """Watches a kind through a cache.
 
-    Events pass `predicates` in order, then `handler`. Raises: TypeError for a missing part.
+    Events pass `predicates` in order, then `handler`. `reason` is shown on the debug pages. Raises: TypeError for a missing part.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class Kind(Generic[T, R]):
         *,
         predicates: Sequence[PredicateLike[T]] = (),
         name: str = "",
+        reason: Reason = "watches",
         cluster: str = "",
         retry_delays: tuple[float, float] = RETRY_DELAYS,
         handler_timeout: float = HANDLER_TIMEOUT,
@@ -136,6 +140,7 @@ class Kind(Generic[T, R]):
             raise TypeError(f"source.Kind needs the class of a kind, got {kind!r}")
         self.kind = kind
         self.name = f"kind {kind.__name__}"
+        self.reason: Final = reason
         self._subscriber = name or kind.__name__
         self._informers = informers
         self._dispatcher: _Dispatcher[T, R] = _Dispatcher(

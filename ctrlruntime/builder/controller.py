@@ -25,7 +25,7 @@ from ctrlruntime.metrics import Metrics
 from ctrlruntime.predicate import Predicate, PredicateLike, predicate_of
 from ctrlruntime.reconcile import Reconciler, Request
 from ctrlruntime.scheme import Scheme
-from ctrlruntime.source import Informers, Kind, Source
+from ctrlruntime.source import Informers, Kind, Reason, Source
 from ctrlruntime.tracing import Tracing
 
 T = TypeVar("T", bound=Object)
@@ -78,6 +78,7 @@ class _Watched(Generic[R]):
     kind: type[Object]
     handler: EventHandler[R, Any]
     predicates: tuple[Predicate[Any], ...]
+    reason: Reason = "watches"
 
 
 @overload
@@ -129,7 +130,7 @@ class Builder(Generic[R]):
                 f"for_({_name(kind)}): a controller has one root kind, and this one has {_name(self._for.kind)}. "
                 "Use watches() for other kinds, or build a second controller"
             )
-        self._for = _Watched(_watched_kind(kind, "for_", only_metadata), _for_object(), _predicates(predicates))
+        self._for = _Watched(_watched_kind(kind, "for_", only_metadata), _for_object(), _predicates(predicates), "for")
         return self
 
     def owns(
@@ -238,10 +239,12 @@ class Builder(Generic[R]):
             group=group,
             kind=kind,
         )
-        for source in self._all_sources(name):
+        sources = self._all_sources(name)
+        for source in sources:
             controller.watch(source)
         self._manager.add(controller)
-        self._manager.declarations.watches += self._declared(name)
+        kinds = [source for source in sources if isinstance(source, Kind)]
+        self._manager.declarations.watches += [Watch(name, each.kind, each.reason) for each in kinds]
         self._is_built = True
         return controller
 
@@ -275,16 +278,17 @@ class Builder(Generic[R]):
         for each in watched:
             self._manager.scheme.info_for(each.kind)
         kinds: list[Source[R]] = [
-            Kind(self._manager.cache, each.kind, each.handler, predicates=(*self._filters, *each.predicates), name=name)
+            Kind(
+                self._manager.cache,
+                each.kind,
+                each.handler,
+                predicates=(*self._filters, *each.predicates),
+                name=name,
+                reason=each.reason,
+            )
             for each in watched
         ]
         return [*kinds, *self._sources]
-
-    def _declared(self, name: str) -> list[Watch]:
-        said = [] if self._for is None else [Watch(name, self._for.kind, "for")]
-        said += [Watch(name, kind, "owns") for kind, *_ in self._owned]
-        said += [Watch(name, watched.kind, "watches") for watched in self._watched]
-        return said + [Watch(name, source.kind, "watches") for source in self._sources if isinstance(source, Kind)]
 
     def _children_of(self, owner: type[Object]) -> list[_Watched[R]]:
         ask_scope: Callable[[], Awaitable[bool]] | None = None
@@ -302,6 +306,7 @@ class Builder(Generic[R]):
                     ),
                 ),
                 predicates,
+                "owns",
             )
             for kind, match_every_owner, predicates in self._owned
         ]

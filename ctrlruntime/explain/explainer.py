@@ -20,7 +20,7 @@ from ctrlruntime.controller.controller import Controller
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.loops import WriteLoop, WriteLoops
-from ctrlruntime.explain.naming import is_event_of, is_kind, is_write_of, kind_and_group, nearest
+from ctrlruntime.explain.naming import is_event_of, is_kind, is_write_of, kind_and_group, nearest, without_metadata
 from ctrlruntime.explain.records import (
     calls_of,
     led_to_of,
@@ -35,6 +35,7 @@ from ctrlruntime.explain.records import (
 from ctrlruntime.journal import Journal
 from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.mapper import APIResource
+from ctrlruntime.source import Kind
 from ctrlruntime.workqueue import Pending
 
 AnyController: TypeAlias = "Controller[Any]"
@@ -108,7 +109,7 @@ class Explainer:
             kind=controller.kind,
             is_started=controller.is_started,
             workers=controller.options.max_concurrent_reconciles,
-            sources=[facts.Source(name=repr(w.source), is_synced=w.is_synced) for w in controller.watches],
+            sources=[facts.Source(name=_source_name(w.source), is_synced=w.is_synced) for w in controller.watches],
             running=[self._running(controller.name, reconcile) for reconcile in controller.reconciles()],
         )
 
@@ -259,7 +260,7 @@ class Explainer:
             is_started=controller.is_started,
             cached_version=self._cached(controller, request),
             unseen=self._unseen(controller, request),
-            unsynced=[repr(watch.source) for watch in controller.watches if not watch.is_synced],
+            unsynced=[_source_name(watch.source) for watch in controller.watches if not watch.is_synced],
             loops=self._loops_of(controller, request, history),
             running=None if running is None else self._running(controller.name, running),
             queued=None if pending is None or pending.ready_in is None else queued_of(pending),
@@ -374,3 +375,11 @@ class Explainer:
                 hint += f"; the watch of {watch.kind} is not synced: {watch.trouble or watch.state}"
         who = "its controllers" if len(asked) != 1 else f"the controller {asked[0].name}"
         return f"{text} was never seen by {who}: not in the cache, not in the queue, not reconciled lately{hint}"
+
+
+def _source_name(source: object) -> str:
+    if not isinstance(source, Kind):
+        return repr(source)
+    name = source.kind.__name__
+    kind = without_metadata(name)
+    return f"{source.reason} {kind}" + (" (metadata)" if kind != name else "")

@@ -1,6 +1,6 @@
 """The HTML page: controllers, queues, watches and recent reconciles.
 
-It loads nothing, runs no script, and escapes all text.
+It loads nothing and escapes all text. Its only script loads the page again, unless you type, select text or unfold something.
 """
 
 from __future__ import annotations
@@ -18,20 +18,45 @@ REFRESH: Final = 5
 
 _NO_QUERY: Final[Mapping[str, str]] = {}
 
+SCRIPT: Final = f"""
+setInterval(() => {{
+  const busy = document.querySelector("details[open], input:focus") || String(getSelection());
+  if (!busy && document.visibilityState === "visible") location.reload();
+}}, {REFRESH * 1000});
+"""
+"""Loads the page again."""
+
+_LONG: Final = 100
+"""Characters of a text that is shown whole."""
+
+_TRIGGERS: Final = 3
+"""Triggers of a reconcile that are shown; the others are folded."""
+
 _STYLE: Final = """
-:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); --bad: #c62828; --good: #2e7d32; }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; --good: #81c784; } }
-body { font: 14px/1.45 system-ui, sans-serif; margin: 1.5rem auto; max-width: 80rem; padding: 0 1rem; }
-h1 { font-size: 1.3rem; margin: 0; } h2 { font-size: 1.05rem; margin: 1.6rem 0 .4rem; }
-header { display: flex; gap: 1rem; align-items: baseline; flex-wrap: wrap; }
-nav a, header a { margin-right: .8rem; }
+:root { color-scheme: light dark; --page: #f6f7f9; --card: #fff; --line: #dfe3e8; --dim: #5f6b7a; --link: #0b57d0;
+  --bad: #b3261e; --good: #1b6e3c; --bad-back: #fbe9e7; --good-back: #e6f4ea; }
+@media (prefers-color-scheme: dark) { :root { --page: #14171a; --card: #1d2126; --line: #343a41; --dim: #9aa5b1; --link: #8ab4f8;
+  --bad: #ff8a80; --good: #81c995; --bad-back: #3a2422; --good-back: #1e3527; } }
+body { font: 14px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 84rem; padding: 1rem; background: var(--page); }
+h1 { font-size: 1.25rem; margin: 0; } h2 { font-size: 1rem; margin: 0 0 .5rem; }
+a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
+header, nav, form { display: flex; gap: .4rem 1rem; align-items: baseline; flex-wrap: wrap; } header { margin-bottom: .6rem; }
+form { margin-left: auto; gap: .4rem; }
+input, button { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--line); border-radius: 6px; }
+input, button { padding: .2rem .5rem; }
+input { width: 11rem; } button { cursor: pointer; }
+section, pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem; margin: .9rem 0; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { font-weight: 600; white-space: nowrap; } td.n, th.n { text-align: right; white-space: nowrap; }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+tr:last-child td { border-bottom: 0; }
+th { font-weight: 600; font-size: .85em; color: var(--dim); white-space: nowrap; } td.n, th.n { text-align: right; white-space: nowrap; }
 td.n + td, th.n + th { padding-left: .6rem; }
-code, pre { font: 12.5px/1.5 ui-monospace, monospace; } pre { overflow-x: auto; }
-.bad { color: var(--bad); } .good { color: var(--good); } .dim { opacity: .65; }
+code, pre { font: 12.5px/1.5 ui-monospace, monospace; } pre { overflow-x: auto; } code { overflow-wrap: anywhere; }
+summary { cursor: pointer; }
+.mark { border-radius: 99px; padding: 0 .55em; white-space: nowrap; }
+.bad { color: var(--bad); } .good { color: var(--good); } .dim { color: var(--dim); }
+.mark.bad { background: var(--bad-back); } .mark.good { background: var(--good-back); }
 """
 
 
@@ -40,6 +65,7 @@ def overview_page(seen: facts.Overview, query: Mapping[str, str] = _NO_QUERY) ->
 
     `query` is the query of the request; `refresh=0` turns off the reload.
     """
+    kinds = {each.kind for each in seen.controllers} | {each.kind.partition(".")[0] for each in seen.watches}
     return _page(
         "ctrlruntime",
         [
@@ -51,6 +77,7 @@ def overview_page(seen: facts.Overview, query: Mapping[str, str] = _NO_QUERY) ->
             _section("Latest reconciles", _recent(seen.recent, seen.now)),
         ],
         query,
+        kinds=sorted(kinds - {""}),
     )
 
 
@@ -71,24 +98,37 @@ def object_link(kind: str, namespace: str, name: str, controller: str, text: str
     return f'<a href="object?{escape(query)}">{escape(text)}</a>'
 
 
-def _page(title: str, parts: Iterable[str], query: Mapping[str, str]) -> str:
-    stands_still = query.get("refresh") == "0"
-    meta = "" if stands_still else f'<meta http-equiv="refresh" content="{REFRESH}">'
+def _page(title: str, parts: Iterable[str], query: Mapping[str, str], *, kinds: Sequence[str] = ()) -> str:
+    is_still = query.get("refresh") == "0"
     others = {name: value for name, value in query.items() if name != "refresh"}
-    link = urlencode(others if stands_still else {**others, "refresh": "0"})
+    link = urlencode(others if is_still else {**others, "refresh": "0"})
     switch = (
-        f'<a href="?{escape(link)}">load again every {REFRESH} s</a>'
-        if stands_still
-        else f'loads itself again every {REFRESH} s · <a href="?{escape(link)}">stop</a>'
+        f'<a href="?{escape(link)}">reload every {REFRESH} s</a>'
+        if is_still
+        else f'reloads every {REFRESH} s · <a href="?{escape(link)}">stop</a>'
     )
+    script = "" if is_still else f"<script>{SCRIPT}</script>"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"{meta}<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
-        f'<header><h1>{escape(title)}</h1><span class="dim">{switch}</span></header>'
-        '<nav><a href="./">all</a><a href="controllers">controllers</a><a href="queues">queues</a>'
-        '<a href="watches">watches</a><span class="dim">(the last three as JSON)</span></nav>'
-        f"<main>{''.join(parts)}</main></body></html>"
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
+        f'<header><h1>{escape(title)}</h1><span class="dim">{switch}</span>{_search(others, kinds)}</header>'
+        '<nav><a href="./">all</a><span class="dim">as JSON:</span><a href="controllers">controllers</a>'
+        '<a href="queues">queues</a><a href="watches">watches</a></nav>'
+        f"<main>{''.join(parts)}</main>{script}</body></html>"
+    )
+
+
+def _search(query: Mapping[str, str], kinds: Sequence[str]) -> str:
+    """Return the form that leads to the page of an object."""
+    kind = escape(query.get("kind", ""))
+    options = "".join(f'<option value="{escape(each)}"></option>' for each in kinds)
+    return (
+        '<form action="object" role="search">'
+        f'<input name="kind" aria-label="kind" placeholder="kind" list="kinds" required value="{kind}">'
+        f'<datalist id="kinds">{options}</datalist>'
+        '<input name="name" aria-label="name" placeholder="namespace/name" required>'
+        "<button>why?</button></form>"
     )
 
 
@@ -173,14 +213,14 @@ def _watches(watches: Sequence[facts.Watch]) -> str:
             escape(each.state) if each.is_synced else _mark(f"{each.state}, not synced", is_good=False),
             _mark("never", is_good=False) if each.alive is None else f"{ago(each.alive)} ago",
             str(each.objects),
-            f"{each.size_bytes / 1024:.0f} KiB",
+            _size(each.size_bytes),
             str(each.watches),
             str(each.lists),
             f'<span class="bad">{escape(each.trouble)}</span>',
         )
         for each in watches
     ]
-    heads = ("kind", "scope", "state", "last activity#", "objects#", "bytes#", "watches#", "lists#", "trouble")
+    heads = ("kind", "scope", "state", "last activity#", "objects#", "size#", "watches#", "lists#", "trouble")
     return _table(heads, rows, "none")
 
 
@@ -205,8 +245,23 @@ def _recent(recent: Sequence[facts.Recent], now: float) -> str:
 
 
 def _outcome(recent: facts.Recent) -> str:
-    text = f"<br><code>{escape(recent.error or recent.reason)}</code>" if recent.error or recent.reason else ""
-    return _mark(recent.outcome, is_good=not recent.error) + text
+    return _mark(recent.outcome, is_good=not recent.error) + _folded(recent.error or recent.reason)
+
+
+def _folded(text: str) -> str:
+    """Return text as code on lines of its own; the rest of a long one is folded."""
+    first = text.partition("\n")[0][:_LONG]
+    if not text or first == text:
+        return f"<br><code>{escape(text)}</code>" if text else ""
+    return f"<details><summary><code>{escape(first)}…</code></summary><code>{escape(text)}</code></details>"
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:.3g} GiB"
 
 
 def _request(kind: str, request: str, controller: str) -> str:
@@ -220,8 +275,14 @@ def _triggers(triggers: Sequence[facts.Trigger], omitted: int, attempts: int) ->
         *([f"and {omitted} more"] if omitted else []),
         *([f"again, after {attempts} failures"] if attempts else []),
     ]
-    return "<br>".join(escape(text) for text in texts) or '<span class="dim">requeue_after, or no reason given</span>'
+    if not texts:
+        return '<span class="dim">requeue_after, or no reason given</span>'
+    first, rest = texts[:_TRIGGERS], texts[_TRIGGERS:]
+    shown = "<br>".join(escape(text) for text in first)
+    if not rest:
+        return shown
+    return f"{shown}<details><summary>{len(rest)} more</summary>{'<br>'.join(escape(text) for text in rest)}</details>"
 
 
 def _mark(text: str, *, is_good: bool) -> str:
-    return f'<span class="{"good" if is_good else "bad"}">{escape(text)}</span>'
+    return f'<span class="mark {"good" if is_good else "bad"}">{escape(text)}</span>'

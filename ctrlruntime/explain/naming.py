@@ -26,9 +26,12 @@ def is_event_of(trigger: object, kind: str, namespace: str, name: str) -> bool:
     """Return whether a trigger is an event of this object."""
     if not isinstance(trigger, record.Trigger) or (trigger.namespace, trigger.name) != (namespace, name):
         return False
-    # A kind of which only the metadata is watched has a class of that name.
-    source = trigger.source.removeprefix("PartialObjectMetadata[").removesuffix("]")
-    return is_kind(kind.partition(".")[0], source, "")
+    return is_kind(kind.partition(".")[0], without_metadata(trigger.source), "")
+
+
+def without_metadata(name: str) -> str:
+    """Return the kind in the name of a class; the class of a kind of which only the metadata is watched has a longer name."""
+    return name.removeprefix("PartialObjectMetadata[").removesuffix("]")
 
 
 def is_kind(asked: str, kind: str, group: str) -> bool:

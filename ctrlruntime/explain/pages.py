@@ -19,9 +19,10 @@ def pages(explainer: Explainer) -> dict[str, Page]:
 
     def why(query: Mapping[str, str]) -> facts.Why | facts.Refusal:
         try:
-            return explainer.why(
-                query.get("kind", ""), query.get("namespace", ""), query.get("name", ""), query.get("controller", "")
-            )
+            # The search of the page has one field for namespace/name.
+            namespace, _, name = query.get("name", "").strip().rpartition("/")
+            namespace = query.get("namespace", "") or namespace
+            return explainer.why(query.get("kind", "").strip(), namespace, name, query.get("controller", ""))
         except QuestionError as error:
             return facts.Refusal(error=str(error))
 

@@ -7,15 +7,13 @@ controller that was created without one only the watches are known: they need re
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from ctrlruntime.api.object import Object
 from ctrlruntime.controller.controller import Controller
-from ctrlruntime.source import Kind
+from ctrlruntime.source import Kind, Reason
 
-__all__ = ["Declarations", "Reason", "Watch"]
-
-Reason: TypeAlias = Literal["for", "owns", "watches"]
+__all__ = ["Declarations", "Watch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class Declarations:
         """Return what the controllers watch that were made without a builder, those watches that were added after `mgr.add` too."""
         built = {watch.controller for watch in self.watches}
         return [
-            Watch(controller.name, watch.source.kind, "watches")
+            Watch(controller.name, watch.source.kind, watch.source.reason)
             for controller in self._controllers
             if controller.name not in built
             for watch in controller.watches

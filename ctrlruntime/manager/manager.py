@@ -479,6 +479,7 @@ class Manager:
         if self._debug_address in {"", "0"}:
             return None
         from ctrlruntime.explain.explainer import Explainer
+        from ctrlruntime.explain.html import SCRIPT
         from ctrlruntime.explain.pages import pages
         from ctrlruntime.serving.debug import debug_server
 
@@ -490,6 +491,7 @@ class Manager:
             self._debug_address,
             pages(explainer),
             ask=self.run_on_main_loop,
+            script=SCRIPT,
             stack=stack,
             metrics=self.metrics.server("debug"),
             limits=self._server_limits,

@@ -6,6 +6,8 @@ the line at which it is blocked.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import ipaddress
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,11 +25,10 @@ if TYPE_CHECKING:
 
 DEBUG_FLAG: Final = "--debug-bind-address"
 
-_HEADERS: Final = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-}
+_HEADERS: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+_POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
 
 
 class Shown(NamedTuple):
@@ -76,6 +77,7 @@ def debug_server(
     pages: Mapping[str, Page],
     *,
     ask: Ask,
+    script: str = "",
     stack: Callable[[], list[str]] = list,
     metrics: ServerMetrics | None = None,
     limits: ServerLimits = DEFAULT_LIMITS,
@@ -83,6 +85,7 @@ def debug_server(
     """Return the server of the debug pages, by path; None if the address turns it off.
 
     ask: runs code on the main event loop.
+    script: the only script that the pages may run.
     stack: returns the stack of a blocked main loop; safe in any thread.
 
     Raises: ConfigError for an address that is invalid or not on loopback.
@@ -90,11 +93,13 @@ def debug_server(
     where = parse_debug_address(address)
     if where is None:
         return None
-    handlers = {path: _handler(page, ask, stack) for path, page in pages.items()}
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    headers = {**_HEADERS, "Content-Security-Policy": f"{_POLICY}; script-src 'sha256-{digest}'"}
+    handlers = {path: _handler(page, ask, stack, headers) for path, page in pages.items()}
     return HTTPServer(where, handlers, name="debug", flag=DEBUG_FLAG, metrics=metrics, limits=limits)
 
 
-def _handler(page: Page, ask: Ask, stack: Callable[[], list[str]]) -> Handler:
+def _handler(page: Page, ask: Ask, stack: Callable[[], list[str]], headers: Mapping[str, str]) -> Handler:
     from aiohttp import web
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -114,7 +119,7 @@ def _handler(page: Page, ask: Ask, stack: Callable[[], list[str]]) -> Handler:
             log.get_logger("serving").error("debug page failed", path=request.path, exc_info=error)
             shown = Shown(f"this page failed: {error!r}\n".encode(), "text/plain", 500)
         return web.Response(
-            body=shown.body, status=shown.status, content_type=shown.content_type, charset="utf-8", headers=_HEADERS
+            body=shown.body, status=shown.status, content_type=shown.content_type, charset="utf-8", headers=headers
         )
 
     return answer

@@ -109,7 +109,7 @@ async def test_a_request_leads_to_the_page_of_its_object(operator, browser):
     await expect(page.locator("pre")).to_contain_text(re.compile(r"now +runs for .*, waits at"))
     await expect(page.locator("pre")).to_contain_text(f"triggers       create ConfigMap {namespace}/hangs@")
     await page.get_by_role("link", name="stop").click()
-    await expect(page.get_by_role("link", name="load again")).to_be_visible()
+    await expect(page.get_by_role("link", name="reload every")).to_be_visible()
     await expect(page.locator("h1")).to_have_text(f"ConfigMap {namespace}/hangs")
 
 
@@ -120,6 +120,25 @@ async def test_the_page_loads_itself_again(operator, browser):
     await mgr.client.create(core.ConfigMap(metadata=meta.ObjectMeta(name="later", namespace=namespace)))
 
     await expect(page.locator("#latest-reconciles")).to_contain_text(f"{namespace}/later", timeout=SOON * 1000)
+
+
+async def test_it_does_not_load_itself_while_you_type_or_read(operator, browser):
+    _, namespace, url = operator
+    page = await browser.new_page()
+    await page.clock.install()
+    await page.goto(url)
+    await page.evaluate("window.isTheSame = true")
+    await page.get_by_label("kind").fill("cm")
+    await page.clock.run_for(20_000)
+    assert await page.evaluate("window.isTheSame")
+
+    await page.get_by_label("name").fill(f"{namespace}/hangs")
+    await page.get_by_role("button", name="why?").click()
+    await expect(page.locator("h1")).to_have_text(f"ConfigMap {namespace}/hangs")
+
+    await page.evaluate("window.isTheSame = true")
+    await page.clock.run_for(20_000)
+    await page.wait_for_function("!window.isTheSame")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
