@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePath
@@ -23,6 +24,9 @@ Part: TypeAlias = Literal["api", "controller", "webhook"]
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _LICENSE: Final = "LICENSE"
+_TAG: Final = re.compile(r"(:[^:/@]+)?(@.*)?$")
+"""The tag and the digest of an image."""
+
 _NEEDS: Final = ">=0.1,<1"
 """The versions of ctrlruntime a project runs with."""
 
@@ -59,8 +63,9 @@ def _project(settings: Settings) -> Iterator[tuple[str, str]]:
         "tests/test_manifests.py": "test_manifests.py",
         "tests/test_operator.py": "test_operator.py",
     }
+    words = {"election": _election(settings), "needs": _NEEDS, "image_base": _TAG.sub("", settings.image)}
     for path, template in texts.items():
-        yield path, _text(path, f"project/{template}", settings, election=_election(settings), needs=_NEEDS)
+        yield path, _text(path, f"project/{template}", settings, **words)
     for folder in ("", "api/", "controllers/", "webhooks/"):
         yield f"{package}/{folder}__init__.py", ""
     if settings.license == "apache2":
