@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 import click
@@ -12,6 +11,7 @@ from typing_extensions import override
 
 from ctrlruntime.cli.lazy import Command, LazyGroup
 from ctrlruntime.cli.output import say
+from ctrlruntime.cli.version import installed
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.terminal import escaped
 
@@ -42,6 +42,7 @@ _COMMANDS: Final = {
     "uninstall": Command("ctrlruntime.cli.install", "uninstall", "Delete the CRDs of your kinds, and all their objects."),
     "upgrade": Command("ctrlruntime.cli.upgrade", "upgrade", "Upgrade the files of a project to this version."),
     "validate": Command("ctrlruntime.cli.validate", "validate", "Validate manifests without a cluster."),
+    "version": Command("ctrlruntime.cli.version", "version", "Print the versions of ctrlruntime, Python and Kubernetes."),
     "why": Command("ctrlruntime.cli.why", "why", "Explain why an object was reconciled, or why not."),
 }  # fmt: skip
 
@@ -65,16 +66,9 @@ class _Program(LazyGroup):
             raise
 
 
-def _version() -> str:
-    try:
-        return version("ctrlruntime")
-    except PackageNotFoundError:
-        return "unknown"
-
-
 @click.group(cls=_Program, lazy=_COMMANDS, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--traceback", is_flag=True, help="Print the Python traceback of an error.")
-@click.version_option(_version(), message="%(prog)s %(version)s")
+@click.version_option(installed(), message="%(prog)s %(version)s")
 def ctrl(*, traceback: bool) -> None:
     """Create, run and deploy Kubernetes operators in Python.
 
