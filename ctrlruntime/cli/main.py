@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 from typing_extensions import override
 
+from ctrlruntime.cli.elsewhere import elsewhere
 from ctrlruntime.cli.lazy import Command, LazyGroup
 from ctrlruntime.cli.output import say
 from ctrlruntime.cli.version import installed
@@ -51,6 +52,15 @@ _EPILOG: Final = """Exit codes: 0 success, 1 failed, rejected or (with --check) 
 
 class _Program(LazyGroup):
     """Turns errors into one line."""
+
+    @override
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not ctx.resilient_parsing and (instead := elsewhere(args)):
+            say(f"error: {instead}", err=True)
+            ctx.exit(2)
+        return super().resolve_command(ctx, args)
 
     @override
     def invoke(self, ctx: click.Context) -> Any:
