@@ -24,6 +24,7 @@ _COMMANDS: Final = {
     "completion": Command("ctrlruntime.cli.completion", "completion", "Print a shell completion script."),
     "crd": Command("ctrlruntime.cli.crd", "crd", "Compare CRDs."),
     "create": Command("ctrlruntime.cli.create", "create", "Add a kind, its controller or its webhooks to the project."),
+    "delete": Command("ctrlruntime.cli.delete", "delete", "Delete a kind or its webhooks from the project."),
     "deploy": Command("ctrlruntime.cli.deploy", "deploy", "Deploy the project to a cluster."),
     "doctor": Command("ctrlruntime.cli.doctor", "doctor", "Check the project and its deployment."),
     "edit": Command("ctrlruntime.cli.edit", "edit", "Change the settings of the project."),

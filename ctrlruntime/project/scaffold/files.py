@@ -17,7 +17,7 @@ from ctrlruntime.project.settings import PYPROJECT, Resource, Settings
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Part", "kind_files", "scaffold_files"]
+__all__ = ["Part", "kind_files", "parts_of", "scaffold_files", "with_packages"]
 
 Part: TypeAlias = Literal["api", "controller", "webhook"]
 """What a kind can have in a project."""
@@ -40,7 +40,7 @@ def scaffold_files(settings: Settings) -> dict[str, str]:
     _refuse_other_source(settings)
     files = dict(_project(settings))
     for resource in settings.resources:
-        files.update(kind_files(settings, resource, _parts(resource)))
+        files.update(kind_files(settings, resource, parts_of(resource)))
     return dict(sorted(files.items()))
 
 
@@ -99,7 +99,8 @@ def _refuse_other_source(settings: Settings) -> None:
         )
 
 
-def _parts(resource: Resource) -> list[Part]:
+def parts_of(resource: Resource) -> list[Part]:
+    """Return the parts that a version of a kind has in the project."""
     there: dict[Part, bool] = {
         "api": not resource.is_external,
         "controller": resource.controller,
