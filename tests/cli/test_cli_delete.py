@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -147,6 +149,18 @@ def test_modules_of_the_user_keep_their_package(cart):
     assert run(f"delete api {CART}").exit_code == 0
 
     assert sorted(path.name for path in package.iterdir()) == ["__init__.py", "__pycache__", "mine.py"]
+
+
+def test_a_class_that_ctrl_did_not_create_stays(cart):
+    run(f"import {ISSUERS} -o shop/issuer.py")
+    create = f"create api {ISSUER} --external --external-api-path shop.issuer"
+    # In a process of its own, because it imports the package.
+    subprocess.run([sys.executable, "-m", "ctrlruntime", *create.split()], stdout=subprocess.DEVNULL, check=True)
+
+    assert run(f"delete api {ISSUER} --external --yes").exit_code == 0
+
+    assert (cart / "shop/issuer.py").exists()
+    assert not (cart / "shop/controllers/issuer.py").exists()
 
 
 def test_compiled_files_go_with_their_package(cart):

@@ -203,8 +203,8 @@ def planned_deletion(folder: Path, removal: Removal) -> Deletion:
         )
     given = read_text(folder / RECORD) if (folder / RECORD).is_file() else ""
     was = recorded(given) if given else {}
-    before = _files(removal.before, removal.resource)
-    after = _files(settings, removal.resource) | scaffold_files(replace(settings, resources=()))
+    before = _files(removal.before, removal.resource, was)
+    after = _files(settings, removal.resource, was) | scaffold_files(replace(settings, resources=()))
     there = {path: _text(folder, path) for path in before if os.path.lexists(folder / path)}
     gone = _without_used_packages(folder, [path for path in there if path not in after], was)
     again = [path for path in there if path in after and after[path] != before[path]]
@@ -224,13 +224,14 @@ def planned_deletion(folder: Path, removal: Removal) -> Deletion:
     )
 
 
-def _files(settings: Settings, of: Resource) -> dict[str, str]:
-    """Return the files of all versions of a kind. The module of an imported class is among them, with an empty text."""
+def _files(settings: Settings, of: Resource, was: Collection[str]) -> dict[str, str]:
+    """Return the files of all versions of a kind. A generated module of an imported class is among them, with an empty text."""
     files: dict[str, str] = {}
     for each in _versions(settings, of):
         files |= kind_files(settings, each, parts_of(each))
-        if each.python_class:
-            files |= with_packages({f"{each.python_class.rpartition('.')[0].replace('.', '/')}.py": ""})
+        module = f"{each.python_class.rpartition('.')[0].replace('.', '/')}.py"
+        if module in was:
+            files |= with_packages({module: ""})
     return files | {f"{CONFIG}/{path}": text for path, text in first_files(settings).items()}
 
 
