@@ -27,7 +27,7 @@ from ctrlruntime.project.scaffold import (
 )
 from ctrlruntime.project.settings import Resource, Settings, find_project, read_settings
 
-__all__ = ["create"]
+__all__ = ["create", "kind_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,9 +65,9 @@ def create() -> None:
     """Add a kind, its controller or its webhooks to the project."""
 
 
-def _kind(command: F) -> F:
+def kind_options(command: F) -> F:
+    """Add the options that name a version of a kind."""
     for option in (
-        click.option("--force", is_flag=True, help="Overwrite existing files."),
         click.option("--kind", required=True, metavar="KIND", help="Kind in PascalCase, like Guestbook."),
         click.option("--version", required=True, metavar="VERSION", help="API version, like v1, v1alpha1 or v2beta3."),
         click.option("--group", required=True, metavar="GROUP", help="API group, without the project's domain."),
@@ -76,8 +76,12 @@ def _kind(command: F) -> F:
     return command
 
 
+_force = click.option("--force", is_flag=True, help="Overwrite existing files.")
+
+
 @create.command(cls=GoFlagsCommand, help=_API_HELP)
-@_kind
+@kind_options
+@_force
 @click.option(
     "--plural", default="", metavar="NAME", help="Plural name of the resource.  [default: derived from the kind]"
 )
@@ -176,7 +180,8 @@ def api(
 
 
 @create.command(cls=GoFlagsCommand, help=_WEBHOOK_HELP)
-@_kind
+@kind_options
+@_force
 @click.option("--defaulting", is_flag=True, help="Create a defaulting webhook.")
 @click.option(
     "--programmatic-validation", "--validation", "validation", is_flag=True, help="Create a validating webhook."

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from ctrlruntime.cli.go_flags import GoFlagsCommand
 from ctrlruntime.cli.output import say
 
 __all__ = ["edit"]
@@ -26,7 +27,7 @@ _HELP = """Change settings of the project: [tool.ctrlruntime] of pyproject.toml,
 _FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")
 
 
-@click.command(help=_HELP)
+@click.command(cls=GoFlagsCommand, help=_HELP)
 @click.option("--image", metavar="IMAGE", help="Image of the Deployment.")
 @click.option(
     "--namespaced/--no-namespaced", default=None,

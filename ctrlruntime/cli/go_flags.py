@@ -20,8 +20,14 @@ _INSTEAD: Final = {
     "--make": "nothing is generated with make. `ctrl create` updates config/ itself",
     "--skip-go-version-check": "no Go is needed",
     "--external-api-module": "it is the path of a Go module. Pass the module with the class in --external-api-path",
+    "--license": "it is set by `ctrl init`. Change the file LICENSE, and license in [tool.ctrlruntime] of pyproject.toml",
+    "--owner": "it is set by `ctrl init`. Change owner in [tool.ctrlruntime] of pyproject.toml",
+    "--force": "generated files are always updated, and your files are never overwritten",
+    "--legacy-path": "webhooks have one place, PACKAGE/webhooks",
+    "--defaulting-path": "the path follows from the kind. For another one, use `path=` of with_defaulter in PACKAGE/webhooks",
+    "--validation-path": "the path follows from the kind. For another one, use `path=` of with_validator in PACKAGE/webhooks",
 }
-"""Flags of kubebuilder without a counterpart, and what to use instead."""
+"""Flags of kubebuilder without a counterpart in a command, and what to use instead."""
 
 
 class GoFlagsCommand(click.Command):
@@ -33,22 +39,17 @@ class GoFlagsCommand(click.Command):
         return super().parse_args(ctx, [*self._rewritten(ctx, args[:end]), *args[end:]])
 
     def _rewritten(self, ctx: click.Context, args: list[str]) -> list[str]:
-        switches = {
-            name: option
-            for option in self.get_params(ctx)
-            if isinstance(option, click.Option) and option.is_flag
-            for name in option.opts
-        }
+        options = {name: each for each in self.get_params(ctx) if isinstance(each, click.Option) for name in each.opts}
         rewritten: list[str] = []
         for argument in args:
             name, sign, value = argument.partition("=")
-            if name in _INSTEAD:
+            option = options.get(name)
+            if option is None and name in _INSTEAD:
                 raise click.UsageError(f"{name} is a flag of kubebuilder: {_INSTEAD[name]}", ctx)
-            switch = switches.get(name) if sign else None
-            if switch is None or value not in _TRUE | _FALSE:
+            if option is None or not option.is_flag or not sign or value not in _TRUE | _FALSE:
                 rewritten.append(argument)
             elif value in _TRUE:
                 rewritten.append(name)
             else:
-                rewritten += switch.secondary_opts[:1]
+                rewritten += option.secondary_opts[:1]
         return rewritten

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 import click
 from typing_extensions import override
 
+from ctrlruntime.cli.elsewhere import elsewhere
 from ctrlruntime.cli.lazy import Command, LazyGroup
 from ctrlruntime.cli.output import say
+from ctrlruntime.cli.version import installed
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.terminal import escaped
 
@@ -23,6 +24,7 @@ _COMMANDS: Final = {
     "completion": Command("ctrlruntime.cli.completion", "completion", "Print a shell completion script."),
     "crd": Command("ctrlruntime.cli.crd", "crd", "Compare CRDs."),
     "create": Command("ctrlruntime.cli.create", "create", "Add a kind, its controller or its webhooks to the project."),
+    "delete": Command("ctrlruntime.cli.delete", "delete", "Delete a kind or its webhooks from the project."),
     "deploy": Command("ctrlruntime.cli.deploy", "deploy", "Deploy the project to a cluster."),
     "doctor": Command("ctrlruntime.cli.doctor", "doctor", "Check the project and its deployment."),
     "edit": Command("ctrlruntime.cli.edit", "edit", "Change the settings of the project."),
@@ -42,6 +44,7 @@ _COMMANDS: Final = {
     "uninstall": Command("ctrlruntime.cli.install", "uninstall", "Delete the CRDs of your kinds, and all their objects."),
     "upgrade": Command("ctrlruntime.cli.upgrade", "upgrade", "Upgrade the files of a project to this version."),
     "validate": Command("ctrlruntime.cli.validate", "validate", "Validate manifests without a cluster."),
+    "version": Command("ctrlruntime.cli.version", "version", "Print the versions of ctrlruntime, Python and Kubernetes."),
     "why": Command("ctrlruntime.cli.why", "why", "Explain why an object was reconciled, or why not."),
 }  # fmt: skip
 
@@ -50,6 +53,15 @@ _EPILOG: Final = """Exit codes: 0 success, 1 failed, rejected or (with --check) 
 
 class _Program(LazyGroup):
     """Turns errors into one line."""
+
+    @override
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not ctx.resilient_parsing and (instead := elsewhere(args)):
+            say(f"error: {instead}", err=True)
+            ctx.exit(2)
+        return super().resolve_command(ctx, args)
 
     @override
     def invoke(self, ctx: click.Context) -> Any:
@@ -65,16 +77,9 @@ class _Program(LazyGroup):
             raise
 
 
-def _version() -> str:
-    try:
-        return version("ctrlruntime")
-    except PackageNotFoundError:
-        return "unknown"
-
-
 @click.group(cls=_Program, lazy=_COMMANDS, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--traceback", is_flag=True, help="Print the Python traceback of an error.")
-@click.version_option(_version(), message="%(prog)s %(version)s")
+@click.version_option(installed(), message="%(prog)s %(version)s")
 def ctrl(*, traceback: bool) -> None:
     """Create, run and deploy Kubernetes operators in Python.
 

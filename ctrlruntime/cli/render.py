@@ -26,13 +26,14 @@ _HELP = """Print the objects of a kustomization: what `kubectl kustomize FOLDER`
     \b
     Examples:
       ctrl render
-      ctrl render config/overlays/test -o dist/install.yaml
+      ctrl render config/overlays/test --image registry.example.com/shop:v1 -o dist/install.yaml
       kubectl kustomize config/default | ctrl render --compare -
     """
 
 
 @click.command(help=_HELP)
 @click.argument("folder", default="config/default", metavar="[FOLDER]", type=click.Path(path_type=Path))
+@click.option("--image", metavar="IMAGE", help="Image of the operator.  [default: the image in FOLDER]")
 @click.option(
     "-o", "--output", metavar="FILE|DIR",
     help="File for all objects, or a folder (existing, or ending with /) with one file for each object.",
@@ -42,10 +43,14 @@ _HELP = """Print the objects of a kustomization: what `kubectl kustomize FOLDER`
     "--compare", "other", metavar="FILE|-",
     help="Print only a diff with the objects in FILE (- reads from standard input), and exit with 1 if they differ.",
 )  # fmt: skip
-def render(*, folder: Path, output: str | None, as_json: bool, other: str | None) -> None:
+def render(*, folder: Path, image: str | None, output: str | None, as_json: bool, other: str | None) -> None:
     if other is not None and (output is not None or as_json):
         raise click.UsageError("--compare cannot be used with --output or --json, because it writes nothing")
     objects = rendered(folder)
+    if image is not None:
+        from ctrlruntime.project.deployment import with_image
+
+        objects = with_image(objects, image)
     if other is not None:
         _compare(objects, other)
     elif output is None:

@@ -150,10 +150,18 @@ class Settings:
 
     def with_resource(self, resource: Resource) -> Settings:
         """Return the settings with a resource added, or put in the place of that of its group, version and kind."""
-        key = (resource.group, resource.version, resource.kind)
-        others = tuple(each for each in self.resources if (each.group, each.version, each.kind) != key)
-        ordered = sorted((*others, resource), key=lambda each: (each.group, each.kind, each.version))
+        ordered = sorted(
+            (*self.without_resource(resource).resources, resource),
+            key=lambda each: (each.group, each.kind, each.version),
+        )
         return replace(self, resources=tuple(ordered))
+
+    def without_resource(self, resource: Resource) -> Settings:
+        """Return the settings without the resource of this group, version and kind."""
+        key = (resource.group, resource.version, resource.kind)
+        return replace(
+            self, resources=tuple(each for each in self.resources if (each.group, each.version, each.kind) != key)
+        )
 
 
 def find_project(start: Path) -> Path:
@@ -237,12 +245,7 @@ def write_settings(text: str, settings: Settings) -> str:
         tool["ctrlruntime"] = tomlkit.table()
     _set_keys(tool["ctrlruntime"], settings)
     result = tomlkit.dumps(document)
-    # Where tables came or moved there is no empty line between two of them, or there are several.
-    return (
-        text
-        if result == text
-        else re.sub(r"(?m)^([^#\n].*\n)\n*(?=\[\[tool\.ctrlruntime\.resources\]\])", r"\1\n", result)
-    )
+    return text if result == text else _spaced(result, ends_with_space=text.endswith("\n\n"))
 
 
 # Reading
@@ -306,6 +309,14 @@ def _value(wanted: Any, value: Any, where: str) -> Any:
 
 
 # Writing
+
+
+def _spaced(text: str, *, ends_with_space: bool) -> str:
+    """Return a text with one empty line around each of our resources: where tables came, moved or went, there is none or several."""
+    before = r"(?m)^([^#\n].*\n)\n*(?=\[\[tool\.ctrlruntime\.resources\]\])"
+    after = r"(?m)(^\[\[tool\.ctrlruntime\.resources\]\]\n(?:[^\[#\n].*\n)+)(?=\[)"
+    text = re.sub(after, r"\1\n", re.sub(before, r"\1\n", text))
+    return text if ends_with_space else re.sub(r"\n+\Z", "\n", text)
 
 
 def _set_keys(table: Any, values: Features | Resource | Settings) -> None:

@@ -22,10 +22,11 @@ def write(files: Mapping[Path, str]) -> None:
 
 
 @contextlib.contextmanager
-def staged(files: Mapping[Path, str]) -> Generator[set[Path]]:
-    """Write these texts and yield the files that are new. When the block raises, all are as they were before.
+def staged(files: Mapping[Path, str | None]) -> Generator[set[Path]]:
+    """Write these texts, delete the files whose text is None, and yield the files that are new.
 
-    A file that was there keeps its mode, and a symbolic link its target. Raises: ConfigError for a file that cannot be written.
+    When the block raises, all are as they were before. A file that was there keeps its mode, and a symbolic link its target.
+    Raises: ConfigError for a file that cannot be written or deleted.
     """
     staging = _Staging()
     try:
@@ -53,10 +54,13 @@ class _Staging:
         self._kept: dict[Path, Path] = {}
         self._moved: list[Path] = []
 
-    def prepare(self, path: Path, text: str) -> None:
+    def prepare(self, path: Path, text: str | None) -> None:
         target = _target(path)
         if target.is_dir():
             raise ConfigError(f"cannot write {path}: it is a folder")
+        if text is None:
+            self._kept[path] = _keep(target)
+            return
         self._make(target.parent)
         beside = self._texts[path] = _beside(target)
         with beside.open("xb") as file:
@@ -68,7 +72,10 @@ class _Staging:
             self.new.add(path)
 
     def move(self, path: Path) -> None:
-        self._texts[path].replace(_target(path))
+        if path in self._texts:
+            self._texts[path].replace(_target(path))
+        else:
+            _target(path).unlink()
         self._moved.append(path)
 
     def take_back(self) -> None:

@@ -15,7 +15,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.metadata import version
@@ -26,7 +26,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.settings import PYPROJECT, Settings, write_settings
 from ctrlruntime.project.staging import write
 
-__all__ = ["RECORD", "Outcome", "Step", "Upgrade", "apply", "check_work_tree", "plan", "record"]
+__all__ = ["RECORD", "Outcome", "Step", "Upgrade", "apply", "check_work_tree", "plan", "record", "recorded"]
 
 RECORD: Final = ".ctrlruntime/scaffold.json"
 """The record of the scaffold's files, relative to the project."""
@@ -77,13 +77,22 @@ class Upgrade:
         return [step for step in self.steps if step.outcome is Outcome.CONFLICT]
 
 
-def record(settings: Settings, files: Mapping[str, str], *, earlier: str = "") -> str:
+def record(
+    settings: Settings, files: Mapping[str, str], *, earlier: str = "", without: Collection[str] = frozenset()
+) -> str:
     """Return the text of `RECORD` for files that were just scaffolded (path below the project's folder -> text).
 
-    `earlier` is the text it has: what is said there of other files stays. Raises: ConfigError when that is not a record.
+    `earlier` is the text it has: what is said there of other files stays, except of those in `without`. Raises: ConfigError when that is
+    not a record.
     """
-    known = _texts(earlier, RECORD) if earlier else {}
-    return _record(settings.scaffold_version or version("ctrlruntime"), {**known, **files})
+    known = recorded(earlier) if earlier else {}
+    texts = {path: text for path, text in {**known, **files}.items() if path not in without}
+    return _record(settings.scaffold_version or version("ctrlruntime"), texts)
+
+
+def recorded(text: str) -> dict[str, str]:
+    """Return the originally generated text of each file, by its path, from the text of `RECORD`. Raises: ConfigError for another text."""
+    return _texts(text, RECORD)
 
 
 def plan(folder: Path, settings: Settings, files: Mapping[str, str], to: str) -> Upgrade:

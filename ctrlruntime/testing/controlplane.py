@@ -23,13 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from ctrlruntime.certificates import Authority, KeyPair, make_authority
+from ctrlruntime.data import KUBERNETES_VERSION
 from ctrlruntime.errors import APIStatusError, ConfigError, TransportError
 from ctrlruntime.testing.connection import Connection
 
 __all__ = ["KUBERNETES_VERSION", "ControlPlane", "Programs", "credential", "find_programs"]
-
-KUBERNETES_VERSION = "v1.36.1"
-"""The version that `tests/controlplane/build` builds, and the name of its cache folder."""
 
 _DEFAULT_FOLDER = Path("/usr/local/kubebuilder/bin")  # where Kubernetes' own tools put them
 _HOW_TO_GET = (

@@ -113,6 +113,11 @@ def test_a_group_is_one_of_the_project_unless_the_kind_is_external(shop):
         ("init", "--plugins=go/v4", "`ctrl helm`"),
         ("create api", "--make=false", "updates config/ itself"),
         ("create api", "--external-api-module=example.com/x", "--external-api-path"),
+        ("create webhook", "--defaulting-path=/x", "`path=` of with_defaulter"),
+        ("edit", "--plugins=helm/v2-alpha", "`ctrl helm`"),
+        ("edit", "--license=apache2", "Change the file LICENSE"),
+        ("edit", "--owner=Ada", "Change owner in [tool.ctrlruntime]"),
+        ("edit", "--force", "generated files are always updated"),
     ],
 )
 def test_flags_of_kubebuilder_without_a_counterpart_say_what_to_use(command, flag, instead):

@@ -82,6 +82,17 @@ def test_and_back(project):
     assert texts(project / "config") == before
 
 
+def test_a_switch_takes_the_values_of_go(project):
+    assert run("edit", "--namespaced=true", "--metrics=false").exit_code == 0
+    between = read_settings(project)
+
+    assert run("edit", "--namespaced=false", "--metrics=t").exit_code == 0
+
+    after = read_settings(project)
+    assert (between.namespaced, between.features.metrics) == (True, False)
+    assert (after.namespaced, after.features.metrics) == (False, True)
+
+
 def test_the_image_is_what_the_deployment_runs(project):
     assert run("edit", "--image", "registry.example.com/game:v1").exit_code == 0
 

@@ -66,6 +66,28 @@ def test_a_file_for_each_object_is_written(folder, tmp_path, flags, ending):
     ]
 
 
+def test_the_image_is_set_in_what_is_printed_written_and_compared(folder, tmp_path):
+    deployment = """\
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {containers: [
+  {name: manager, image: old}, {name: proxy, image: proxy}]}}}}
+"""
+    (folder / "a.yaml").write_text(deployment)
+
+    printed = run(folder, "--image", "registry.example.com/shop:v1", "-o", tmp_path / "dist/install.yaml")
+
+    text = (tmp_path / "dist/install.yaml").read_text()
+    assert (printed.exit_code, text.count("image: registry.example.com/shop:v1\n"), "old" in text) == (0, 1, False)
+    assert run(folder, "--image", "registry.example.com/shop:v1").stdout == text
+    assert run(folder, "--image=registry.example.com/shop:v1", "--compare", tmp_path / "dist/install.yaml").output == ""
+
+
+def test_an_image_without_a_deployment_is_refused(folder):
+    refused = run(folder, "--image", "shop:v1")
+
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr == "error: cannot set the image: no Deployment has a container 'manager'\n"
+
+
 def test_equal_objects_in_any_order_compare_silently(folder):
     compared = run(folder, "--compare", "-", given=f"{MAP}---\n{ACCOUNT}")
 

@@ -179,6 +179,17 @@ def test_comments_stay_with_their_resource_and_one_empty_line_is_between():
     )
 
 
+@pytest.mark.parametrize("rest", ["", "\n# the end\n", "\n[tool.ruff]\nline-length = 90\n"])
+@pytest.mark.parametrize("before", [SHOP, SHOP.with_resource(POD)])
+def test_a_resource_that_goes_again_leaves_no_trace(before, rest):
+    text = write_settings("", before) + rest
+
+    added = write_settings(text, before.with_resource(CART))
+
+    assert added != text
+    assert write_settings(added, before.with_resource(CART).without_resource(CART)) == text
+
+
 def test_a_text_that_is_no_toml_is_not_written_over():
     with pytest.raises(ConfigError, match="is not TOML"):
         write_settings("[project", SHOP)

@@ -56,6 +56,23 @@ def test_all_are_written_and_nothing_else_stays(folder, files):
     }
 
 
+def test_a_file_without_a_text_is_deleted_and_comes_back_when_the_block_fails(folder):
+    def fail() -> None:
+        with staged({folder / "a": None, folder / "b": "new b\n"}):
+            assert not (folder / "a").exists()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    after_failure = everything(folder)
+
+    with staged({folder / "a": None}) as new:
+        assert new == set()
+
+    assert after_failure == {"a": "old a\n", "b": "old b\n"}
+    assert everything(folder) == {"b": "old b\n"}
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("method", ["open", "replace"])
 def test_a_full_disk_leaves_all_as_it_was(folder, files, monkeypatch, method, number):

@@ -19,6 +19,7 @@ from ctrlruntime.apiserver.controllers.objects import (
 )
 from ctrlruntime.apiserver.controllers.placement import is_chosen, tolerates, why_not
 from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.data import KUBERNETES_VERSION
 
 NODE_NAME: Final = "node-1"
 NODE_ADDRESS: Final = "10.0.1.1"
@@ -76,7 +77,7 @@ class Nodes:
                 "kernelVersion": "simulated",
                 "osImage": "simulated",
                 "containerRuntimeVersion": "simulated://1",
-                "kubeletVersion": "v1.36.1",
+                "kubeletVersion": KUBERNETES_VERSION,
                 "kubeProxyVersion": "",
                 "operatingSystem": "linux",
                 "architecture": "amd64",

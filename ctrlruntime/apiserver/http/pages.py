@@ -16,6 +16,7 @@ from ctrlruntime.apiserver.http.health import health
 from ctrlruntime.apiserver.http.negotiation import negotiate
 from ctrlruntime.apiserver.http.tokens import CONFIGURATION_PATH, KEYS_PATH, Tokens
 from ctrlruntime.apiserver.registry import Registry
+from ctrlruntime.data import KUBERNETES_VERSION
 from ctrlruntime.errors import NotAcceptable
 
 _YEAR = 365 * 86400.0
@@ -28,7 +29,7 @@ VERSION = {
     "emulationMinor": "36",
     "minCompatibilityMajor": "1",
     "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.1",
+    "gitVersion": KUBERNETES_VERSION,
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",

@@ -4,6 +4,7 @@ from ctrlruntime.project.scaffold.adding import Added, add, begin
 from ctrlruntime.project.scaffold.files import scaffold_files
 from ctrlruntime.project.scaffold.imported import from_file, from_module
 from ctrlruntime.project.scaffold.lookup import Addition, is_builtin
+from ctrlruntime.project.scaffold.removing import Deletion, Removal, planned_deletion, without_api, without_webhook
 from ctrlruntime.project.scaffold.resources import LICENSES, Container, new_project, with_api
 from ctrlruntime.project.scaffold.webhooks import with_webhook
 
@@ -12,13 +13,18 @@ __all__ = [
     "Added",
     "Addition",
     "Container",
+    "Deletion",
+    "Removal",
     "add",
     "begin",
     "from_file",
     "from_module",
     "is_builtin",
     "new_project",
+    "planned_deletion",
     "scaffold_files",
     "with_api",
     "with_webhook",
+    "without_api",
+    "without_webhook",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePath
@@ -16,13 +17,16 @@ from ctrlruntime.project.settings import PYPROJECT, Resource, Settings
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Part", "kind_files", "scaffold_files"]
+__all__ = ["Part", "kind_files", "parts_of", "scaffold_files", "with_packages"]
 
 Part: TypeAlias = Literal["api", "controller", "webhook"]
 """What a kind can have in a project."""
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _LICENSE: Final = "LICENSE"
+_TAG: Final = re.compile(r"(:[^:/@]+)?(@.*)?$")
+"""The tag and the digest of an image."""
+
 _NEEDS: Final = ">=0.1,<1"
 """The versions of ctrlruntime a project runs with."""
 
@@ -36,7 +40,7 @@ def scaffold_files(settings: Settings) -> dict[str, str]:
     _refuse_other_source(settings)
     files = dict(_project(settings))
     for resource in settings.resources:
-        files.update(kind_files(settings, resource, _parts(resource)))
+        files.update(kind_files(settings, resource, parts_of(resource)))
     return dict(sorted(files.items()))
 
 
@@ -59,8 +63,9 @@ def _project(settings: Settings) -> Iterator[tuple[str, str]]:
         "tests/test_manifests.py": "test_manifests.py",
         "tests/test_operator.py": "test_operator.py",
     }
+    words = {"election": _election(settings), "needs": _NEEDS, "image_base": _TAG.sub("", settings.image)}
     for path, template in texts.items():
-        yield path, _text(path, f"project/{template}", settings, election=_election(settings), needs=_NEEDS)
+        yield path, _text(path, f"project/{template}", settings, **words)
     for folder in ("", "api/", "controllers/", "webhooks/"):
         yield f"{package}/{folder}__init__.py", ""
     if settings.license == "apache2":
@@ -94,7 +99,8 @@ def _refuse_other_source(settings: Settings) -> None:
         )
 
 
-def _parts(resource: Resource) -> list[Part]:
+def parts_of(resource: Resource) -> list[Part]:
+    """Return the parts that a version of a kind has in the project."""
     there: dict[Part, bool] = {
         "api": not resource.is_external,
         "controller": resource.controller,
