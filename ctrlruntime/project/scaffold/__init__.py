@@ -5,6 +5,7 @@ from ctrlruntime.project.scaffold.files import scaffold_files
 from ctrlruntime.project.scaffold.imported import from_file, from_module
 from ctrlruntime.project.scaffold.lookup import Addition, is_builtin
 from ctrlruntime.project.scaffold.resources import LICENSES, Container, new_project, with_api
+from ctrlruntime.project.scaffold.takeover import Takeover, take_over
 from ctrlruntime.project.scaffold.webhooks import with_webhook
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Added",
     "Addition",
     "Container",
+    "Takeover",
     "add",
     "begin",
     "from_file",
@@ -19,6 +21,7 @@ __all__ = [
     "is_builtin",
     "new_project",
     "scaffold_files",
+    "take_over",
     "with_api",
     "with_webhook",
 ]

@@ -96,7 +96,7 @@ def _refuse_other_source(settings: Settings) -> None:
 
 def _parts(resource: Resource) -> list[Part]:
     there: dict[Part, bool] = {
-        "api": not resource.is_external,
+        "api": not resource.is_external and not resource.python_class,
         "controller": resource.controller,
         "webhook": resource.has_webhook,
     }
