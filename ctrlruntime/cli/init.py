@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import Final
 
 import click
 
 from ctrlruntime.cli.go_flags import GoFlagsCommand
 from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.project.scaffold import LICENSES, Added, begin, new_project
+from ctrlruntime.project.project_file import ProjectFile, read_project_file
+from ctrlruntime.project.scaffold import LICENSES, Added, Takeover, begin, new_project, take_over
+from ctrlruntime.project.settings import Settings, in_go
 
 __all__ = ["init", "show", "warn"]
 
@@ -18,16 +22,30 @@ _HELP = """Create a project in FOLDER (default: the current one) with a package,
     The package can be imported and its tests pass. Add kinds with `ctrl create api`. The options are saved in [tool.ctrlruntime] of
     pyproject.toml.
 
+    With --from, the project takes over a kubebuilder project in Go, which does not change: the names and the domain of its PROJECT file,
+    classes from the CRDs in config/crd/bases, and new files for its controllers and webhooks, in which you write their code. Other options
+    replace the settings of PROJECT. Run `make manifests` in the Go project first.
+
     \b
     Examples:
       ctrl init --domain example.com
       ctrl init shop --domain example.com --license apache2 --owner "The Shop Authors"
+      ctrl init shop --from ../shop-in-go
     """
+_NEW: Final = "  ctrl create api --group webapp --version v1 --kind Guestbook\n"
+_DOMAIN: Final = "my.domain"
 
 
 @click.command(cls=GoFlagsCommand, help=_HELP)
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
-@click.option("--domain", default="my.domain", show_default=True, metavar="DOMAIN", help="Domain of your API groups.")
+@click.option(
+    "--from",
+    "source",
+    metavar="GO_PROJECT",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of a kubebuilder project to take over.",
+)
+@click.option("--domain", default="", metavar="DOMAIN", help=f"Domain of your API groups.  [default: {_DOMAIN}]")
 @click.option(
     "--project-name",
     default="",
@@ -57,6 +75,7 @@ _HELP = """Create a project in FOLDER (default: the current one) with a package,
 def init(
     *,
     folder: Path,
+    source: Path | None,
     domain: str,
     project_name: str,
     package: str,
@@ -70,24 +89,44 @@ def init(
 ) -> None:
     if license_file is not None and license != "none":
         raise click.UsageError("use --license or --license-file, not both")
+    if error := in_go(folder):
+        raise error
+    project = ProjectFile() if source is None else read_project_file(source)
+    if source is not None and not (domain or project.domain):
+        raise ConfigError(f"the file PROJECT in {source} has no domain. Add --domain, such as --domain example.com")
     settings = new_project(
         folder,
-        domain=domain,
-        project_name=project_name,
+        domain=domain or project.domain or _DOMAIN,
+        project_name=project_name or project.project_name,
         package=package,
         image=image,
         owner=owner,
         license="file" if license_file else license,
-        namespaced=namespaced,
-        multigroup=multigroup,
+        namespaced=namespaced or project.namespaced,
+        multigroup=multigroup or project.multigroup,
     )
-    show(begin(folder, settings, warn=warn, license_text=_text(license_file), force=force), folder)
+    text = _text(license_file)
+    notes: list[str] = []
+    try:
+        taken = Takeover(settings) if source is None else take_over(source, project, settings, warn=notes.append)
+        added = begin(folder, taken.settings, warn=warn, license_text=text, modules=taken.modules, force=force)
+        show(added, folder)
+    finally:  # below the list of files, where they are seen
+        for note in notes:
+            warn(note)
     enter = "" if folder.absolute() == Path.cwd() else f"  cd {folder}\n"
     say(
         f"\nThe project {settings.project_name} is ready. Next:\n{enter}"
         "  python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[dev]'\n"
-        "  ctrl create api --group webapp --version v1 --kind Guestbook\n"
+        f"{_NEW if source is None else _taken_over(source, settings)}"
         "  pytest"
+    )
+
+
+def _taken_over(source: Path, settings: Settings) -> str:
+    return (
+        f"  ctrl crd diff {shlex.quote(str(source.resolve() / 'config/crd/bases'))} config/crd/bases\n"
+        f"  write the code of {settings.package}/controllers and {settings.package}/webhooks, as in Go\n"
     )
 
 

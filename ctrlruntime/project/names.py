@@ -8,11 +8,23 @@ from __future__ import annotations
 import keyword
 import re
 import sys
+from collections.abc import Iterable
 from typing import Final
 
 from ctrlruntime.errors import ConfigError
 
-__all__ = ["domain", "group", "is_subdomain", "kind", "label", "package", "plural", "project_name", "version"]
+__all__ = [
+    "domain",
+    "group",
+    "is_subdomain",
+    "kind",
+    "label",
+    "package",
+    "plural",
+    "project_name",
+    "resource",
+    "version",
+]
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
@@ -102,6 +114,16 @@ def plural(name: str) -> str:
     if not _LABEL.fullmatch(name) or not name[0].isalpha() or len(name) > _LABEL_LENGTH:
         raise ConfigError(f"the plural {name!r} is not a DNS label in lower case, like carts")
     return name
+
+
+def resource(full_group: str, versions: Iterable[str], its_kind: str, its_plural: str) -> None:
+    """Check all names of a kind; the core group is empty."""
+    if full_group:
+        group(full_group)
+    for each in versions:
+        version(each)
+    kind(its_kind)
+    plural(its_plural)
 
 
 def is_subdomain(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The settings of a project: `[tool.ctrlruntime]` of its pyproject.toml, or what a kubebuilder PROJECT file says.
+"""The settings of a project: `[tool.ctrlruntime]` of its pyproject.toml.
 
 They record what cannot be read from the user's classes: names, switches, and which kinds, controllers and webhooks were scaffolded. A
 pyproject.toml is edited in place: what a person wrote around our table, comments too, stays as it is.
@@ -7,7 +7,9 @@ pyproject.toml is edited in place: what a person wrote around our table, comment
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -16,21 +18,24 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project import names
-from ctrlruntime.project.project_file import PROJECT, table_of
 
 __all__ = [
+    "PROJECT",
     "PYPROJECT",
     "Features",
     "Resource",
     "Settings",
     "find_project",
     "has_table",
-    "is_project",
+    "in_go",
     "read_settings",
     "write_settings",
 ]
 
 PYPROJECT: Final = "pyproject.toml"
+
+PROJECT: Final = "PROJECT"
+"""The file that kubebuilder keeps its settings in."""
 
 _SHOWN: Final = frozenset({"image", "namespaced", "multigroup", "scaffold_version"})
 """Fields of the settings that are written even when they hold the default: a person finds the switches there, and all features."""
@@ -67,7 +72,10 @@ class Resource:
     """The kind is not defined in the project (apps/v1 Deployment), so it has no scaffolded class."""
 
     python_class: str = ""
-    """The dotted name of the class of an external kind that is not built in: `shop.api.v1.certificate.Certificate`."""
+    """The dotted name of a class that was generated from a CRD: `shop.api.v1.certificate.Certificate`.
+
+    It is that of an external kind that is not built in, or of a kind that was taken over from a project in Go.
+    """
 
     storage: bool = False
     """Its objects are stored in this version: the first one that was scaffolded."""
@@ -75,6 +83,10 @@ class Resource:
     controller: bool = False
     defaulting: bool = False
     validation: bool = False
+    defaulting_path: str = ""
+    """The path of the defaulting webhook; empty: kubebuilder's default. The next field is the same for the validating one."""
+
+    validation_path: str = ""
     spokes: tuple[str, ...] = ()
     """With conversion: the versions that are converted through this one, the hub."""
 
@@ -165,19 +177,17 @@ class Settings:
 
 
 def find_project(start: Path) -> Path:
-    """Return the nearest folder, from `start` upwards, that is a project. Raises: ConfigError that says to run `ctrl init`."""
+    """Return the nearest folder, from `start` upwards, that is a project, also one in Go.
+
+    Raises: ConfigError that says to run `ctrl init`.
+    """
     start = start.absolute()
     for folder in (start, *start.parents):
-        if is_project(folder):
+        if has_table(folder) or (folder / PROJECT).is_file():
             return folder
     raise ConfigError(
         f"{start} is not in a project: it has no pyproject.toml with a table [tool.ctrlruntime], here or above. Create one with `ctrl init`"
     )
-
-
-def is_project(folder: Path) -> bool:
-    """Return whether a folder has settings. Raises: ConfigError for a pyproject.toml that cannot be read."""
-    return has_table(folder) or (folder / PROJECT).is_file()
 
 
 def has_table(folder: Path) -> bool:
@@ -186,18 +196,16 @@ def has_table(folder: Path) -> bool:
 
 
 def read_settings(folder: Path) -> Settings:
-    """Return the settings of the project in `folder`; without a table in pyproject.toml, a PROJECT file (version 3) is read.
+    """Return the settings of the project in `folder`.
 
-    Raises: ConfigError, of one line, with the name of a key that is missing, unknown or of the wrong type.
+    Raises: ConfigError, of one line, with the name of a key that is missing, unknown or of the wrong type; for a kubebuilder project in Go
+    it has the command that takes this over.
     """
     table, where = _table(folder), f"{folder / PYPROJECT}: [tool.ctrlruntime]"
     if table is None:
-        where = str(folder / PROJECT)
-        if not (folder / PROJECT).is_file():
-            raise ConfigError(
-                f"{folder} is not a project: its pyproject.toml has no table [tool.ctrlruntime]. Create one with `ctrl init`"
-            )
-        table = table_of(_text(folder / PROJECT), where)
+        raise in_go(folder) or ConfigError(
+            f"{folder} is not a project: its pyproject.toml has no table [tool.ctrlruntime]. Create one with `ctrl init`"
+        )
     settings: Settings = _made(Settings, table, where)
     try:
         names.project_name(settings.project_name)
@@ -215,14 +223,21 @@ def read_settings(folder: Path) -> Settings:
     return replace(settings, image=settings.image or f"{settings.project_name}:latest")
 
 
+def in_go(folder: Path) -> ConfigError | None:
+    """Return the error that names the command for a kubebuilder project in Go; None if `folder` has no file PROJECT, or has our table."""
+    is_there = os.path.isfile(folder / PROJECT)  # noqa: PTH113 - False for a folder that no file system can have, too
+    if not is_there or has_table(folder):
+        return None
+    here = folder.resolve()
+    return ConfigError(
+        f"{here} is a kubebuilder project in Go, whose files are not overwritten. Take it over into a new folder: "
+        f"`ctrl init {shlex.quote(f'{here}-python')} --from {shlex.quote(str(here))}`"
+    )
+
+
 def _check_resource(resource: Resource) -> None:
     """Check what paths, modules and objects are named after. Raises: ConfigError."""
-    if resource.group:
-        names.group(resource.group)
-    for version in (resource.version, *resource.spokes):
-        names.version(version)
-    names.kind(resource.kind)
-    names.plural(resource.plural)
+    names.resource(resource.group, (resource.version, *resource.spokes), resource.kind, resource.plural)
     if resource.python_class and not all(part.isidentifier() for part in resource.python_class.split(".")):
         raise ConfigError(f"python-class {resource.python_class!r} is not the dotted name of a class")
 

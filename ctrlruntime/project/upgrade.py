@@ -26,7 +26,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.settings import PYPROJECT, Settings, write_settings
 from ctrlruntime.project.staging import write
 
-__all__ = ["RECORD", "Outcome", "Step", "Upgrade", "apply", "check_work_tree", "plan", "record", "recorded"]
+__all__ = ["RECORD", "Outcome", "Step", "Upgrade", "apply", "check_work_tree", "order", "plan", "record", "recorded"]
 
 RECORD: Final = ".ctrlruntime/scaffold.json"
 """The record of the scaffold's files, relative to the project."""
@@ -101,7 +101,7 @@ def plan(folder: Path, settings: Settings, files: Mapping[str, str], to: str) ->
     Raises: ConfigError for a project without a record, of a newer version, or with a file that cannot be read.
     """
     was = settings.scaffold_version or _recorded_version(folder)
-    if _order(was) > _order(to):
+    if order(was) > order(to):
         raise ConfigError(
             f"cannot upgrade: the project was created by ctrlruntime {was}, which is newer than {to}. Install {was} or newer"
         )
@@ -242,7 +242,8 @@ def _recorded_version(folder: Path) -> str:
     return str(_recorded(text, str(folder / RECORD)).get("version") or "") if text is not None else ""
 
 
-def _order(version: str) -> tuple[int, ...]:
+def order(version: str) -> tuple[int, ...]:
+    """Return a version as numbers, to compare it with others."""
     return tuple(int(part) for part in re.findall(r"\d+", re.split(r"[^0-9.]", version, maxsplit=1)[0]))
 
 

@@ -13,7 +13,7 @@ from ctrlruntime.api.yaml_text import read_documents
 from ctrlruntime.apiserver.yaml_reader import YAMLProblem, read_yaml
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.documents import read_documents as read_files
-from ctrlruntime.project.project_file import table_of
+from ctrlruntime.project.project_file import project_file
 from ctrlruntime.rest import kubeconfig
 
 SMALL = Bounds(size=2_000, depth=10, values=50)
@@ -69,7 +69,7 @@ def test_a_bomb_as_a_body_a_kubeconfig_or_a_project_file_is_refused(tmp_path, te
     with pytest.raises(ConfigError, match=rf"^kubeconfig .* is not YAML: .*{says}"):
         kubeconfig.load([str(file)])
     with pytest.raises(ConfigError, match=says):
-        table_of(text, "PROJECT")
+        project_file(text, "PROJECT")
 
 
 @pytest.mark.parametrize(

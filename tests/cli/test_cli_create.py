@@ -288,17 +288,6 @@ def test_further_webhooks_of_a_version_go_by_hand_or_by_force(shop):
     assert "CartValidator" in text
 
 
-def test_a_kubebuilder_project_is_read_and_not_written_to(tmp_path, monkeypatch):
-    (tmp_path / "PROJECT").write_text('version: "3"\nprojectName: shop\ndomain: x.io\n')
-    monkeypatch.chdir(tmp_path)
-
-    failed = create("api", *CART)
-
-    assert failed.exit_code == 1
-    assert "kubebuilder's PROJECT file cannot be changed. Create pyproject.toml with `ctrl edit`" in failed.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["PROJECT"]
-
-
 @pytest.mark.parametrize("command", ["api", "webhook"])
 def test_help_has_examples(command):
     done = create(command, "--help")

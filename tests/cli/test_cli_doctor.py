@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,42 @@ def test_a_healthy_project_is_ok_line_by_line(shop, source):
 
     assert done.exit_code == 0, done.stdout
     lines = done.stdout.splitlines()
-    assert [line[:5] for line in lines] == ["ok   "] * 5
+    assert [line[:5] for line in lines] == ["ok   "] * 6
     assert "ok   manifests: up to date with the code" in lines
     memory = next(line for line in lines if line.startswith("ok   memory: "))
     assert memory.endswith("MiB for an idle operator, before caches; the limit is 256 MiB")
+
+
+@pytest.mark.parametrize(
+    ("gone", "text"),
+    [
+        ("__main__.py", "has no __main__.py, which `ctrl run` and the image start. Restore it, or copy that of a new"),
+        (".", "does not exist. Set package and source-dir in [tool.ctrlruntime], or restore the folder"),
+    ],
+)
+def test_a_project_that_cannot_be_started_fails(shop, gone, text):
+    shop.write()
+    path = shop.source.parent / gone
+    shutil.rmtree(path) if gone == "." else path.unlink()
+    shop.forget()
+
+    done = doctor("--local")
+
+    assert done.exit_code == 1
+    assert text in next(line for line in done.stdout.splitlines() if line.startswith("fail package: "))
+
+
+@pytest.mark.parametrize(
+    ("made_by", "advice"), [("0.0.1", "Run `ctrl upgrade`"), ("999.0.0", "Install ctrlruntime 999.0.0 or later")]
+)
+def test_another_version_has_the_advice_that_helps(shop, made_by, advice):
+    shop.write()
+    text = Path("pyproject.toml").read_text()
+    Path("pyproject.toml").write_text(text.replace('scaffold-version = ""', f'scaffold-version = "{made_by}"'))
+
+    done = doctor("--local")
+
+    assert f"but the project was created by {made_by}. {advice}\n" in done.stdout
 
 
 def test_stale_manifests_and_a_small_limit_are_warnings(shop):

@@ -33,6 +33,8 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.text import dump, dump_all
 from ctrlruntime.olm.bundle import read_bundle
 from ctrlruntime.olm.catalog import render as catalog_of
+from ctrlruntime.project.project_file import read_project_file
+from ctrlruntime.project.scaffold import new_project, scaffold_files, take_over
 from ctrlruntime.project.settings import read_settings
 from ctrlruntime.rest.config import get_config
 
@@ -525,7 +527,9 @@ def pyproject(folder: Path, table: Any) -> None:
 
 def project_file(folder: Path, tree: Any) -> None:
     (folder / "PROJECT").write_bytes(text_of(tree).encode(errors="surrogatepass"))
-    used(folder)
+    with contextlib.suppress(ConfigError):
+        settings = new_project(folder, domain="x.io", project_name="shop")
+        scaffold_files(take_over(folder, read_project_file(folder), settings, warn=lambda _text: None).settings)
 
 
 COMMANDS = itertools.cycle(
@@ -596,7 +600,7 @@ ELSEWHERE = {
     ("users", 0, "user", "as-user-extra", "a", 0),
 }
 """Places of a kubeconfig where a wrong value still ends in an error of Python's: rest.config and rest.tls read them unchecked."""
-DEAR = {"kustomize", "bundle", "pyproject", "PROJECT"}
+DEAR = {"kustomize", "bundle", "pyproject"}
 """What takes a tenth of a second a document and more: without `--all` each place meets one of the values, in turn."""
 
 
@@ -714,4 +718,4 @@ def test_the_good_documents_are_good(inside: Path) -> None:
     (folder / "config").write_text(dump(KUBECONFIG))
     assert get_config(str(folder / "config"))
     (folder / "PROJECT").write_text(dump(PROJECT))
-    assert read_settings(folder)
+    assert read_project_file(folder).resources

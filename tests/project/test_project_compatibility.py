@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctrlruntime.generate.builtin import LOOSE_QUANTITY, QUANTITY
 from ctrlruntime.generate.definitions import read_definitions
 from ctrlruntime.project.compatibility import (
     RULES,
@@ -238,6 +239,15 @@ def test_every_code_has_a_meaning_and_a_pair():
 )  # fmt: skip
 def test_what_takes_fewer_values_is_tighter(old, new, code):
     assert [one.code for one in compare(definition(version(field=old)), definition(version(field=new)))] == [code]
+
+
+def test_the_quantities_of_controller_gen_lose_only_what_no_client_can_read():
+    loose = {**QUANTITY, "pattern": LOOSE_QUANTITY}
+
+    assert compare(definition(version(field=loose)), definition(version(field=QUANTITY))) == []
+    assert [one.code for one in compare(definition(version(field=QUANTITY)), definition(version(field=loose)))] == [
+        Code.PATTERN_CHANGED
+    ]
 
 
 def test_changes_below_lists_and_maps_name_their_place():

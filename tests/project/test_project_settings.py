@@ -1,4 +1,4 @@
-"""`[tool.ctrlruntime]` read and written, a PROJECT file read, and the rules for names."""
+"""`[tool.ctrlruntime]` read and written, and the rules for names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ctrlruntime.project.settings import (
     Resource,
     Settings,
     find_project,
-    is_project,
     read_settings,
     write_settings,
 )
@@ -197,67 +196,19 @@ def test_a_text_that_is_no_toml_is_not_written_over():
 
 # kubebuilder's PROJECT
 
-PROJECT = """\
-version: "3"
-domain: x.io
-projectName: go-shop
-multigroup: true
-layout: [go.kubebuilder.io/v4]
-resources:
-- {group: webapp, domain: x.io, version: v1, kind: Cart, controller: true, api: {crdVersion: v1, namespaced: true},
-   webhooks: {webhookVersion: v1, defaulting: true, conversion: true, spoke: [v1alpha1]}}
-- {group: crew, domain: x.io, version: v1, kind: Captain, plural: captains, api: {crdVersion: v1}}
-- {group: core, version: v1, kind: Pod, core: true, webhooks: {validation: true}}
-- {group: apps, version: v1, kind: Deployment, core: true, controllers: [{name: watcher}]}
-"""
 
-
-def test_a_project_file_is_read_where_there_is_no_table(tmp_path):
-    (tmp_path / "PROJECT").write_text(PROJECT)
-
-    settings = read_settings(project(tmp_path, "[project]\nname = 'x'"))
-
-    assert is_project(tmp_path)
-    assert find_project(tmp_path) == tmp_path
-    assert (settings.project_name, settings.package, settings.domain) == ("go-shop", "go_shop", "x.io")
-    assert (settings.multigroup, settings.namespaced) == (True, False)
-    assert settings.features == Features(network_policy=False)
-    assert settings.resources == (
-        Resource(
-            group="webapp.x.io",
-            version="v1",
-            kind="Cart",
-            plural="carts",
-            controller=True,
-            defaulting=True,
-            spokes=("v1alpha1",),
-        ),
-        Resource(group="crew.x.io", version="v1", kind="Captain", plural="captains", namespaced=False),
-        Resource(group="", version="v1", kind="Pod", plural="pods", is_external=True, validation=True),
-        Resource(
-            group="apps", version="v1", kind="Deployment", plural="deployments", is_external=True, controller=True
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("version: '2'", "is not a PROJECT file of version 3"),
-        ("[", "is not YAML"),
-        ("version: '3'\nprojectName: shop\nresources: 1", "resources must be a list"),
-        ("version: '3'\nprojectName: shop\nresources: [{kind: Cart}]", "resources[0] requires a version and a kind"),
-        ("version: '3'", "is not a DNS label"),
-    ],
-)
-def test_a_project_file_that_cannot_be_used_is_one_line(tmp_path, text, message):
-    (tmp_path / "PROJECT").write_text(text)
+def test_a_project_in_go_is_not_read_and_the_message_has_the_command(tmp_path):
+    folder = tmp_path / "my shop"
+    folder.mkdir()
+    (folder / "PROJECT").write_text("version: '3'")
+    project(folder, "[project]\nname = 'x'")
 
     with pytest.raises(ConfigError) as failed:
-        read_settings(tmp_path)
+        read_settings(folder)
 
-    assert message in str(failed.value)
-    assert "\n" not in str(failed.value)
+    assert find_project(folder) == folder
+    assert f"Take it over into a new folder: `ctrl init '{folder}-python' --from '{folder}'`" in str(failed.value)
+    assert read_settings(project(folder, TABLE)).domain == "x.io"
 
 
 # Names

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
+from ctrlruntime.generate.builtin import LOOSE_QUANTITY, QUANTITY
 from ctrlruntime.project.compatibility.finding import Code, Finding
 
 __all__ = ["compare_schemas"]
@@ -173,6 +174,8 @@ class _Place:
         yield self._found(code, None if was is None else f"{word} {was}", None if now is None else f"{word} {now}")
 
     def _pattern(self) -> Iterator[Finding]:
+        if (self._old.get("pattern"), self._new.get("pattern")) == (LOOSE_QUANTITY, QUANTITY["pattern"]):
+            return  # only what no client can read is rejected now
         yield from self._changed(
             "pattern", Code.PATTERN_REMOVED if "pattern" not in self._new else Code.PATTERN_CHANGED
         )

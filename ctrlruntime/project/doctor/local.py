@@ -13,6 +13,7 @@ from ctrlruntime.errors import CtrlError
 from ctrlruntime.field import Quantity
 from ctrlruntime.project.doctor.check import Check, Subject, failed, fine, warned
 from ctrlruntime.project.package import with_source
+from ctrlruntime.project.upgrade import order
 
 __all__ = ["bytes_of", "local_checks", "mebibytes"]
 
@@ -25,6 +26,7 @@ def local_checks(subject: Subject) -> Iterator[Check]:
     """Yield the checks, one as soon as it is done."""
     yield _python()
     yield _library(subject)
+    yield _package(subject)
     yield _manifests(subject)
     yield _memory(subject)
 
@@ -43,10 +45,22 @@ def _library(subject: Subject) -> Check:
         return warned("ctrlruntime", "the version is unknown", "Install ctrlruntime with pip")
     made_by = subject.settings.scaffold_version
     if made_by and made_by != here:
-        return warned(
-            "ctrlruntime", f"{here} is installed, but the project was created by {made_by}", "Run `ctrl upgrade`"
-        )
+        is_newer = order(made_by) > order(here)
+        advice = f"Install ctrlruntime {made_by} or later" if is_newer else "Run `ctrl upgrade`"
+        return warned("ctrlruntime", f"{here} is installed, but the project was created by {made_by}", advice)
     return fine("ctrlruntime", here)
+
+
+def _package(subject: Subject) -> Check:
+    name = subject.settings.package
+    folder = subject.settings.source_in(subject.folder).joinpath(*name.split("."))
+    if not folder.is_dir():
+        text = f"the folder of the package {name} does not exist"
+        return failed("package", text, "Set package and source-dir in [tool.ctrlruntime], or restore the folder")
+    if not (folder / "__main__.py").is_file():
+        text = f"{name} has no __main__.py, which `ctrl run` and the image start"
+        return failed("package", text, "Restore it, or copy that of a new project (`ctrl init`)")
+    return fine("package", f"{name} can be started")
 
 
 def _manifests(subject: Subject) -> Check:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ctrlruntime.project.importing.definitions import chosen, importable
+from ctrlruntime.project.importing.definitions import check, chosen, importable
 from ctrlruntime.project.importing.meaning import differences
 from ctrlruntime.project.importing.source import source_of
 
-__all__ = ["chosen", "differences", "importable", "source_of"]
+__all__ = ["check", "chosen", "differences", "importable", "source_of"]

@@ -12,7 +12,7 @@ from ctrlruntime.generate.definitions import definitions_in
 from ctrlruntime.generate.documents import read_documents
 from ctrlruntime.generate.options import Document
 
-__all__ = ["children", "chosen", "importable", "name_of"]
+__all__ = ["check", "children", "chosen", "importable", "name_of"]
 
 _TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "object"})
 _REFUSED: Final = (
@@ -41,7 +41,7 @@ def importable(text: str, where: str) -> list[Document]:
             f"Pass the file of a CRD, such as the output of `kubectl get crd NAME -o yaml`"
         )
     for definition in definitions:
-        _check(definition, where)
+        check(definition, where)
     return definitions
 
 
@@ -59,8 +59,8 @@ def name_of(definition: Mapping[str, Any]) -> str:
     return f"{definition['spec']['names']['plural']}.{definition['spec']['group']}"
 
 
-def _check(definition: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError for a CRD without a schema, or with one that is not structural."""
+def check(definition: Mapping[str, Any], where: str) -> None:
+    """Check that classes can be generated. Raises: ConfigError for a CRD without a schema, or with one that is not structural."""
     named = definition["metadata"]["name"]
     if wrong := next(_wrong_names(definition["spec"]), ""):
         raise ConfigError(f"{where}: {named}: {wrong}")

@@ -26,39 +26,53 @@ _API: Final = ("core", "meta")
 
 
 def source_of(
-    definitions: Sequence[Document], *, class_prefix: str = "", external: bool = False, warn: Warn = warn
+    definitions: Sequence[Document],
+    *,
+    class_prefix: str = "",
+    external: bool = False,
+    version: str = "",
+    warn: Warn = warn,
 ) -> str:
     """Return a Python module with the classes of definitions, formatted.
 
     The module is read as data, its definitions are compared with the given ones; `warn` takes a line for each place that differs. The
     CRDs must be valid (checked by `importable`). `class_prefix` is added to the name of each class. `external` marks the kinds as those of
-    another project.
+    another project. With `version`, the module has the classes of this version only.
     """
-    written = _Module(class_prefix, external=external)
+    written = _Module(class_prefix, external=external, version=version)
     for definition in definitions:
         written.learn(definition)
     kinds = [part for definition in definitions for part in written.reserve(definition)]
-    for definition, version, owner in kinds:
-        written.write(definition, version, owner)
+    for part in kinds:
+        written.write(*part)
     source = written.source(definitions)
-    for line in lost(source, definitions):
+    for line in lost(source, [_only(definition, version) for definition in definitions] if version else definitions):
         warn(line)
     return source
 
 
+def _only(definition: Document, version: str) -> Document:
+    """Return a CRD as the class of one version alone says it: stored, and with labels and annotations if it is stored there."""
+    spec: Document = definition["spec"]
+    (one,) = [each for each in spec["versions"] if each["name"] == version]
+    metadata = definition["metadata"] if one.get("storage") else {"name": name_of(definition)}
+    return {**definition, "metadata": metadata, "spec": {**spec, "versions": [{**one, "storage": True}]}}
+
+
 class _Module:
-    def __init__(self, class_prefix: str, *, external: bool) -> None:
+    def __init__(self, class_prefix: str, *, external: bool, version: str) -> None:
         self._external = external
+        self._version = version
         self._names = ClassNames(class_prefix)
         self._types = Types(self._names)
 
     def learn(self, definition: Document) -> None:
-        for version in definition["spec"]["versions"]:
+        for version in self._versions(definition):
             self._types.learn(version["schema"]["openAPIV3Schema"])
 
     def reserve(self, definition: Document) -> Iterator[tuple[Document, Document, Owner]]:
         """Each version with the name of its class: the kind for the version that is stored, the kind and version for another."""
-        versions: list[Document] = definition["spec"]["versions"]
+        versions = self._versions(definition)
         kind: str = definition["spec"]["names"]["kind"]
         group: str = definition["spec"]["group"]
         for version in sorted(versions, key=lambda one: not one.get("storage")):
@@ -66,6 +80,10 @@ class _Module:
             name = name if version.get("storage") or len(versions) == 1 else f"{name}{pascal(version['name'])}"
             taken = self._names.take(name, f"{pascal(group.partition('.')[0])}{name}")
             yield definition, version, Owner(taken, version["name"])
+
+    def _versions(self, definition: Document) -> list[Document]:
+        versions: list[Document] = definition["spec"]["versions"]
+        return [each for each in versions if self._version in {"", each["name"]}]
 
     def write(self, definition: Document, version: Document, owner: Owner) -> None:
         schema: Document = version["schema"]["openAPIV3Schema"]

@@ -6,6 +6,7 @@ from ctrlruntime.project.scaffold.imported import from_file, from_module
 from ctrlruntime.project.scaffold.lookup import Addition, is_builtin
 from ctrlruntime.project.scaffold.removing import Deletion, Removal, planned_deletion, without_api, without_webhook
 from ctrlruntime.project.scaffold.resources import LICENSES, Container, new_project, with_api
+from ctrlruntime.project.scaffold.takeover import Takeover, take_over
 from ctrlruntime.project.scaffold.webhooks import with_webhook
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Container",
     "Deletion",
     "Removal",
+    "Takeover",
     "add",
     "begin",
     "from_file",
@@ -23,6 +25,7 @@ __all__ = [
     "new_project",
     "planned_deletion",
     "scaffold_files",
+    "take_over",
     "with_api",
     "with_webhook",
     "without_api",

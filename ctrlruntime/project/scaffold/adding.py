@@ -27,9 +27,15 @@ class Added:
 
 
 def begin(
-    folder: Path, settings: Settings, *, warn: Callable[[str], None], license_text: str = "", force: bool = False
+    folder: Path,
+    settings: Settings,
+    *,
+    warn: Callable[[str], None],
+    license_text: str = "",
+    modules: Mapping[str, str] | None = None,
+    force: bool = False,
 ) -> Added:
-    """Create a project in a folder, which need not exist.
+    """Create a project in a folder, which need not exist. `modules` are more modules of the package, by path.
 
     Raises: ConfigError if the folder is a project, if files would be overwritten, or if a file cannot be written.
     """
@@ -38,7 +44,7 @@ def begin(
     if folder.is_dir() and has_table(folder):
         raise ConfigError(f"{folder.absolute()} is already a project. Use `ctrl create` or `ctrl edit`")
     scaffold = scaffold_files(settings) | _config_files(settings)
-    files = dict(scaffold)
+    files = dict(sorted((with_packages(modules or {}) | scaffold).items()))
     if license_text:
         files["LICENSE"] = license_text
     files[PYPROJECT] = write_settings(files[PYPROJECT], settings)
@@ -53,11 +59,6 @@ def add(folder: Path, addition: Addition, *, warn: Callable[[str], None], force:
     Raises: ConfigError if files would be overwritten, if a file cannot be written, or if `ctrl manifests` would fail afterwards.
     """
     pyproject = folder / PYPROJECT
-    if not pyproject.is_file():
-        raise ConfigError(
-            f"{folder} has no {PYPROJECT}, and kubebuilder's PROJECT file cannot be changed. "
-            f"Create {PYPROJECT} with `ctrl edit`, such as `ctrl edit --image shop:v1`"
-        )
     settings = addition.settings
     if not folder.joinpath(*settings.package.split(".")).is_dir() and settings.source_dir == ".":
         raise ConfigError(

@@ -102,7 +102,7 @@ def _refuse_other_source(settings: Settings) -> None:
 def parts_of(resource: Resource) -> list[Part]:
     """Return the parts that a version of a kind has in the project."""
     there: dict[Part, bool] = {
-        "api": not resource.is_external,
+        "api": not resource.is_external and not resource.python_class,
         "controller": resource.controller,
         "webhook": resource.has_webhook,
     }

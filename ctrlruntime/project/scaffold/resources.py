@@ -17,7 +17,7 @@ from ctrlruntime.project import names
 from ctrlruntime.project.scaffold.lookup import Addition, addition, builtin, find, from_flag, full_group, is_builtin
 from ctrlruntime.project.settings import Resource, Settings
 
-__all__ = ["LICENSES", "Container", "new_project", "with_api"]
+__all__ = ["LICENSES", "Container", "new_project", "refuse_clash", "with_api"]
 
 LICENSES: Final = ("apache2", "none")
 
@@ -137,7 +137,7 @@ def _new(
                 f"{kind} has the plural {other.plural} in version {other.version}, and all versions must have the same. Leave out --plural"
             )
     chosen = from_flag("--plural", names.plural, plural or (others[0].plural if others else guess_plural(kind)))
-    _refuse_clash(settings, full, kind, chosen)
+    refuse_clash(settings, full, kind, chosen)
     has_controller = any(each.controller for each in others)
     if controller and has_controller:
         other = next(each for each in others if each.controller)
@@ -182,7 +182,7 @@ def _with_controller(settings: Settings, known: Resource, *, force: bool) -> Add
     return addition(settings, replace(known, controller=True), "controller")
 
 
-def _refuse_clash(settings: Settings, group: str, kind: str, plural: str) -> None:
+def refuse_clash(settings: Settings, group: str, kind: str, plural: str) -> None:
     """Refuse what two kinds cannot share: a name in one API group, or a module."""
     for each in settings.resources:
         if each.group == group and not each.is_external and each.kind != kind and plural == each.plural:
@@ -221,7 +221,7 @@ def _with_external(
     known = known or builtin(group, version, kind)
     if known.controller:
         raise ConfigError(f"{kind} already has a controller")
-    _refuse_clash(settings, known.group, kind, known.plural)
+    refuse_clash(settings, known.group, kind, known.plural)
     return addition(settings, replace(known, controller=True), "controller")
 
 

@@ -95,8 +95,15 @@ class Words:
 
     @property
     def is_imported(self) -> bool:
-        """Whether its class is in the package, but another project owns its CRD."""
+        """Whether its class is in the package, and was generated from a CRD."""
         return bool(self.resource.python_class)
+
+    @property
+    def is_scaffolded(self) -> bool:
+        """Whether the classes of all its versions are the scaffold's, so that their fields are known."""
+        key = (self.group, self.kind)
+        versions = [each for each in self.settings.resources if (each.group, each.kind) == key]
+        return not any(each.is_external or each.python_class for each in (self.resource, *versions))
 
     @property
     def in_package(self) -> bool:
@@ -182,19 +189,19 @@ class Words:
     @property
     def cls(self) -> str:
         """The class, as code names it."""
-        if not self.is_external:
-            return self.kind
         if self.resource.python_class:
             return self.resource.python_class.rpartition(".")[2]
+        if not self.is_external:
+            return self.kind
         return f"{self._builtin[0].rpartition('.')[2]}.{self.kind}"
 
     @property
     def class_import(self) -> str:
-        if not self.is_external:
-            return f"from {self.api_module} import {self.kind}"
         if self.resource.python_class:
             module, _, name = self.resource.python_class.rpartition(".")
             return f"from {module} import {name}"
+        if not self.is_external:
+            return f"from {self.api_module} import {self.kind}"
         package, version = self._builtin
         parent, _, name = package.rpartition(".")
         newest = max(each for group, each in MODULES if group == self.group)
@@ -220,6 +227,19 @@ class Words:
         return self.resource.validation
 
     @property
+    def defaulter(self) -> str:
+        """The arguments of `with_defaulter`."""
+        return self._hook("Defaulter", self.resource.defaulting_path)
+
+    @property
+    def validator(self) -> str:
+        """The arguments of `with_validator`."""
+        return self._hook("Validator", self.resource.validation_path)
+
+    def _hook(self, name: str, path: str) -> str:
+        return f"{self.kind}{name}()" + (f", path={json.dumps(path)}" if path else "")
+
+    @property
     def spokes(self) -> tuple[str, ...]:
         return self.resource.spokes
 
@@ -227,7 +247,8 @@ class Words:
     def webhook_imports(self) -> list[str]:
         if not self.spokes:
             return [self.class_import]
-        lines = [(self.api_module, f"from {self.api_module} import {self.kind}, {self.kind}Spec, {self.kind}Status")]
+        parts = f", {self.kind}Spec, {self.kind}Status" if self.is_scaffolded else ""
+        lines = [(self.api_module, f"{self.class_import}{parts}")]
         for spoke in self.spokes:
             package = self._dotted("api", self.group_package, spoke)
             lines.append((package, f"from {package} import {self.module} as {spoke}"))
