@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 from shop_project import Shop, shop
 
 from ctrlruntime.cli import ctrl
+from ctrlruntime.testing import eventually
 
 __all__ = ["shop"]
 
@@ -65,10 +67,19 @@ def test_kinds_that_the_cluster_lacks_are_named_before_anything_is_changed(run, 
     assert shop.namespace not in names
 
 
-def test_an_image_that_cannot_be_had_is_told_with_the_reason(run, shop):
+def waiting(shop, server):
+    """Return the reasons for which the containers of the operator wait."""
+    pods = server.connection.request("GET", f"/api/v1/namespaces/{shop.namespace}/pods")["items"]
+    statuses = [status for pod in pods for status in pod.get("status", {}).get("containerStatuses", [])]
+    return {status["state"].get("waiting", {}).get("reason") for status in statuses}
+
+
+def test_an_image_that_cannot_be_had_is_told_with_the_reason(run, shop, server):
     shop.write()
     simulate(shop, outcome="image-pull-error")
 
+    run("deploy", "--image", "example.com/no:v1", "--no-wait")
+    asyncio.run(eventually(lambda: "ImagePullBackOff" in waiting(shop, server)))
     failed = run("deploy", "--image", "example.com/no:v1", "--timeout", "1")
     run("undeploy", "--yes")
 
@@ -79,10 +90,12 @@ def test_an_image_that_cannot_be_had_is_told_with_the_reason(run, shop):
     assert failed.stdout.splitlines()[-1].startswith(f"waiting Deployment {shop.deployment}: 0 of 1 replicas available")
 
 
-def test_a_crash_loop_is_told_with_the_last_lines_of_the_log(run, shop):
+def test_a_crash_loop_is_told_with_the_last_lines_of_the_log(run, shop, server):
     shop.write()
     simulate(shop, outcome="crash-loop", exit_code="3", log="one\ntwo: boom")
 
+    run("deploy", "--no-wait")
+    asyncio.run(eventually(lambda: "CrashLoopBackOff" in waiting(shop, server)))
     failed = run("deploy", "--timeout", "1")
     doctor = run("doctor", "--json")
     run("undeploy", "--yes")

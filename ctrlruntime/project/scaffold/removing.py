@@ -22,7 +22,7 @@ from ctrlruntime.project.config.refresh import CONFIG
 from ctrlruntime.project.scaffold.files import kind_files, parts_of, scaffold_files, with_packages
 from ctrlruntime.project.scaffold.lookup import find
 from ctrlruntime.project.scaffold.writing import read_text, refresh
-from ctrlruntime.project.settings import PYPROJECT, Resource, Settings, has_table, write_settings
+from ctrlruntime.project.settings import PYPROJECT, Resource, Settings, write_settings
 from ctrlruntime.project.upgrade import RECORD, record, recorded
 
 __all__ = ["Deletion", "Removal", "planned_deletion", "without_api", "without_webhook"]
@@ -191,11 +191,9 @@ def _command(group: str, of: Resource) -> str:
 def planned_deletion(folder: Path, removal: Removal) -> Deletion:
     """Return what a deletion does to the files of the project in `folder`; nothing is changed.
 
-    Raises: ConfigError for a project whose files ctrl did not create, and for a file that cannot be read.
+    Raises: ConfigError for a project with code in another folder, and for a file that cannot be read.
     """
     settings = removal.after
-    if not has_table(folder):
-        raise ConfigError(f"{folder / PYPROJECT} has no table [tool.ctrlruntime]. Create it with `ctrl edit`")
     if PurePath(settings.source_dir) != PurePath():
         raise ConfigError(
             f"cannot delete files: the source-dir of this project is {settings.source_dir!r}. Delete the code by hand, remove the kind from "
