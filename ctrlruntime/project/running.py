@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -42,7 +42,7 @@ def source_folder(package: str) -> Path:
 
 
 @contextlib.contextmanager
-def debug_address_file(folder: Path) -> Iterator[Path]:
+def debug_address_file(folder: Path) -> Generator[Path]:
     """Yield the absolute path of the project's file for the address of the debug pages, and remove the file at the end."""
     file = folder.absolute() / DEBUG_ADDRESS
     with contextlib.suppress(OSError):  # a folder that cannot be written: the operator logs it

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.definitions import read_definitions
@@ -110,9 +110,9 @@ class _Taking:
                 + (f" and `ctrl create webhook {options}{more}`" if more else "")
             )
             return
-        paths = {"defaulting_path": resource.defaulting_path, "validation_path": resource.validation_path}
-        parts = {name: getattr(resource, name) for name in ("controller", "defaulting", "validation")}
-        self._add(replace(known, **parts, **paths))
+        taken = ("controller", "defaulting", "validation", "defaulting_path", "validation_path")
+        of_project: dict[str, Any] = {name: getattr(resource, name) for name in taken}
+        self._add(replace(known, **of_project))
 
     def name_others(self, project: ProjectFile) -> None:
         """Warn of the CRDs whose kinds are not in PROJECT."""
