@@ -5,10 +5,12 @@ Without `--all` a run leaves out the tests marked `thorough`: they prove recorde
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import os
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import hypothesis
 import pytest
 import structlog
 from failures import FailuresAtOnce, Rerun
+from forked import forks, manifests_in_forks
 from guard import Guard
 from process_state import ProcessState
 from scheduling import Scheduling
@@ -25,7 +28,7 @@ from usage import Measure, Table
 from ctrlruntime.log.output import sink
 from ctrlruntime.testing import eventually
 
-__all__ = ["embedded_server", "own_real_server", "real_programs", "real_server"]
+__all__ = ["embedded_server", "forks", "manifests_in_forks", "own_real_server", "real_programs", "real_server"]
 
 _numbers = itertools.count()
 
@@ -82,6 +85,12 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=left_out)
 
 
+def pytest_collection_finish():
+    """Take what was collected from the garbage collector: it stays, and each look at it took half a second."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
     """Two workers a core, as tests wait half of their time; none for the tests of one file or of a `-k`, which are few."""
@@ -113,8 +122,13 @@ def sets_up_log():
 
 @pytest.fixture
 def runs_main(sets_up_log, monkeypatch):
-    """For tests that run the `main` of a program in this process: puts back the log and `sys.path`."""
+    """For tests that run the `main` of a program in this process: puts back the log and `sys.path`, and forgets the modules of projects."""
     monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield
+    for name in sys.modules.keys() - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(tempfile.gettempdir()):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ sys.path.append(str(Path(__file__).parent.parent / "olm"))  # bundles.py: a good
 
 
 @pytest.fixture(autouse=True)
-def _runs_main(runs_main: None) -> None:
-    """`ctrl` runs in this process."""
+def _runs_main(runs_main: None, manifests_in_forks: None) -> None:
+    """`ctrl` runs in this process, and what it starts in one that is forked."""
 
 
 @pytest.fixture(scope="module")

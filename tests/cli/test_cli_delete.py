@@ -99,7 +99,8 @@ def test_each_deletion_undoes_its_creation_to_the_byte(tmp_path, monkeypatch, mu
         assert (done.exit_code, done.stderr) == (0, "")
         assert everything(shop) == wanted
 
-    assert run("manifests --check").exit_code == 0
+    done = run("manifests --check")
+    assert done.exit_code == 0, done.output
 
 
 def test_it_says_what_went_and_what_is_left(cart):

@@ -377,7 +377,7 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     try:
-        text = yaml.safe_dump_all(content) if isinstance(content, list) else yaml.safe_dump(content)
+        text = yaml.dump_all(content if isinstance(content, list) else [content], Dumper=yaml.CSafeDumper)
         text.encode()
     except (UnicodeError, yaml.YAMLError):
         return json.dumps(content)

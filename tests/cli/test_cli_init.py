@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -140,6 +141,9 @@ def test_a_project_is_not_made_twice(shop):
 
 
 def test_when_the_manifests_cannot_be_made_nothing_is_left(shop, monkeypatch):
+    monkeypatch.setattr(
+        "ctrlruntime.project.scaffold.writing.subprocess", subprocess
+    )  # a process of its own, not a fork
     monkeypatch.setattr(sys, "executable", "/bin/false")
 
     failed = init("--domain", "x.io")
