@@ -10,7 +10,6 @@ import itertools
 import logging
 import os
 import sys
-import tempfile
 import textwrap
 from pathlib import Path
 
@@ -121,13 +120,13 @@ def sets_up_log():
 
 
 @pytest.fixture
-def runs_main(sets_up_log, monkeypatch):
+def runs_main(sets_up_log, monkeypatch, tmp_path_factory):
     """For tests that run the `main` of a program in this process: puts back the log and `sys.path`, and forgets the modules of projects."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
+    before, folder = set(sys.modules), str(tmp_path_factory.getbasetemp())
     yield
     for name in sys.modules.keys() - before:
-        if (getattr(sys.modules[name], "__file__", None) or "").startswith(tempfile.gettempdir()):
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
 
 
