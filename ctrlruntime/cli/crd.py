@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import click
 
 from ctrlruntime.cli.changes import as_json as changes_as_json
 from ctrlruntime.cli.changes import breaks, known_codes, print_changes
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import read_text, say, source_name, warn
 from ctrlruntime.errors import ConfigError, GenerateError
 from ctrlruntime.generate.definitions import definitions_in, read_definitions
 from ctrlruntime.project.compatibility import Code, compare_all
@@ -72,15 +71,15 @@ def diff(*, old: str, new: str | None, module: str | None, allowed: tuple[str, .
 
 
 def _read(source: str) -> Sequence[Mapping[str, Any]]:
-    where = "the standard input" if source == "-" else source
-    found = definitions_in(sys.stdin.read(), where) if source == "-" else read_definitions(Path(source))
+    where = source_name(source)
+    found = definitions_in(read_text(source), where) if source == "-" else read_definitions(Path(source))
     if not found:
         raise ConfigError(f"no CustomResourceDefinition in {where}")
     return found
 
 
 def _generated(module: str) -> Sequence[Mapping[str, Any]]:
-    made = manifests(load(module), choice=Choice(rbac=False, webhook=False)).definitions
+    made = manifests(load(module), choice=Choice(rbac=False, webhook=False), warn=warn).definitions
     if not made:
         raise GenerateError(f"module {module} defines no kinds")
     return made

@@ -187,6 +187,7 @@ class _Samples:
         if failed is None or (failed and not is_late):
             return False
         for name, reason in failed.items():
+            # Not `warn`: after each restart it is news again.
             _say(f"warning: cannot apply {name}: {reason}")
         return True
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import read_text, say, source_name
 from ctrlruntime.errors import ConfigError
 
 __all__ = ["validate"]
@@ -57,18 +57,10 @@ def _texts(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for name in names:
         folder = Path(name)
         if name == "-" or not folder.is_dir():
-            yield _read(name)
+            yield source_name(name), read_text(name)
             continue
         inside = sorted(path for path in folder.iterdir() if path.suffix in {".yaml", ".yml", ".json"})
         inside = [path for path in inside if path.stem != "kustomization"]  # it is for kustomize, and no object
         if not inside:
             raise ConfigError(f"no YAML or JSON files in {name}")
-        yield from (_read(str(path)) for path in inside)
-
-
-def _read(name: str) -> tuple[str, str]:
-    try:
-        with click.open_file(name, encoding="utf-8") as file:
-            return "standard input" if name == "-" else name, str(file.read())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(name, error) from error
+        yield from ((str(path), read_text(str(path))) for path in inside)

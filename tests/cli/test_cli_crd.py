@@ -75,6 +75,16 @@ def test_harmless_changes_pass(released, package):
     assert (answer.exit_code, answer.stdout.splitlines()[-1]) == (0, "1 harmless")
 
 
+def test_warnings_about_a_class_are_lines_of_the_command(released, package):
+    rule = 'more: Annotated[list[dict[str, str]], ctrl.crd.CEL("self.all(a, self.all(b, a == b))")] = []'
+    module = package(api=API.format(limit=9, more=rule))
+
+    answer = run("crd", "diff", released, "--module", module)
+
+    assert answer.stderr.startswith("warning: ")
+    assert "GenerateWarning" not in answer.stderr
+
+
 def test_json_has_the_findings(released, package):
     module = package(api=API.format(limit=5, more="name: str | None = None"))
 
@@ -154,5 +164,5 @@ def test_what_is_not_there_is_named(released, package, tmp_path):
 
     assert [answer.exit_code for answer in (nothing, empty, no_kinds)] == [1, 1, 1]
     assert nothing.stderr == f"error: cannot read CRDs from {tmp_path}/nothing: no such file or folder\n"
-    assert empty.stderr == "error: no CustomResourceDefinition in the standard input\n"
+    assert empty.stderr == "error: no CustomResourceDefinition in standard input\n"
     assert no_kinds.stderr.endswith("defines no kinds\n")
