@@ -114,7 +114,7 @@ def init(
     finally:  # below the list of files, where they are seen
         for note in notes:
             warn(note)
-    enter = "" if folder.absolute() == Path.cwd() else f"  cd {folder}\n"
+    enter = "" if folder.absolute() == Path.cwd() else f"  cd {shlex.quote(str(folder))}\n"
     say(
         f"\nThe project {settings.project_name} is ready. Next:\n{enter}"
         "  python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[dev]'\n"
