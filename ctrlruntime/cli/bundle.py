@@ -171,13 +171,12 @@ def _refuse_options(context: click.Context) -> None:
 
 def _project(folder: Path | None, *, is_needed: bool) -> tuple[Path, Settings | None]:
     """Return the project's folder, relative to here as a person would name files, and its settings."""
-    from ctrlruntime.errors import ConfigError
-    from ctrlruntime.project.settings import find_project, has_table, read_settings
+    from ctrlruntime.project.settings import NoProjectError, find_project, has_table, read_settings
 
     if folder is None:
         try:
             folder = Path(os.path.relpath(find_project(Path.cwd())))
-        except ConfigError:
+        except NoProjectError:
             if is_needed:
                 raise
             return Path(), None

@@ -40,7 +40,7 @@ def test_help_shows_how_it_is_used():
 
     assert group.exit_code == command.exit_code == 0
     assert "diff" in group.stdout
-    assert "kubectl get crd websites.docs.example.com -o yaml | ctrl crd diff - --module shop" in command.stdout
+    assert "kubectl get crd websites.docs.example.com -o yaml | ctrl crd diff -\n" in command.stdout
 
 
 def test_what_did_not_change_passes(released):
@@ -142,12 +142,28 @@ def test_the_old_definition_may_come_from_the_standard_input(released):
     assert (answer.exit_code, answer.stdout) == (0, "no changes\n")
 
 
-@pytest.mark.parametrize("more", [[], ["new.yaml", "--module", "shop"]])
-def test_one_thing_is_compared_with(released, more):
-    answer = run("crd", "diff", released, *more)
+def test_one_thing_is_compared_with(released):
+    answer = run("crd", "diff", released, "new.yaml", "--module", "shop")
 
     assert answer.exit_code == 2
     assert "use NEW or --module MODULE, not both" in answer.stderr
+
+
+def test_crd_diff_compares_with_the_classes_of_the_project(released, package, in_project):
+    in_project(package(api=API.format(limit=5, more="name: str | None = None")))
+
+    answer = run("crd", "diff", released)
+
+    assert (answer.exit_code, answer.stdout.splitlines()[-1]) == (1, "1 breaking")
+
+
+def test_crd_diff_outside_a_project_says_what_to_pass(released, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    answer = run("crd", "diff", released)
+
+    assert answer.exit_code == 2
+    assert "this folder is not in a project. Pass NEW or --module MODULE" in answer.stderr
 
 
 def test_the_standard_input_can_be_read_once():
