@@ -26,7 +26,7 @@ from ctrlruntime.project.config.serving import certificate_files, monitor_files,
 from ctrlruntime.project.manifests import CRD_FOLDER, Manifests
 from ctrlruntime.project.settings import Resource, Settings
 
-__all__ = ["derived_files", "first_files", "sample_files"]
+__all__ = ["derived_files", "first_files", "sample_file", "sample_files"]
 
 _SERVICE_OF_CONVERSION: Final[Document] = {
     "nameReference": [
