@@ -125,8 +125,8 @@ def _known() -> dict[str, _Names]:
     for group, resources in (*_of_default_roles(), *_UNSERVED.items()):
         if group in found:
             for text in resources:
-                plural, _, below = text.partition("/")
-                found[group].resources.setdefault(plural, set()).update({below} - {""})
+                plural, _, subresource = text.partition("/")
+                found[group].resources.setdefault(plural, set()).update({subresource} - {""})
     return found
 
 
