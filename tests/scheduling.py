@@ -52,9 +52,8 @@ class Scheduling:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config, log):
-        config.option.loadscopereorder = (
-            False  # keep the order of the files: slow ones (conformance, faults) start early
-        )
+        # Keep the order of the files: slow ones (conformance, faults) start early.
+        config.option.loadscopereorder = False
         return ByFileAndServer(config, log, self._file)
 
 
@@ -105,9 +104,8 @@ class ByFileAndServer(LoadScopeScheduling):
             node.shutdown()
             return
         self.workqueue.move_to_end(unit, last=False)
-        with contextlib.suppress(
-            OSError
-        ):  # it has just died: xdist calls `remove_node` next, which gives its units to the others
+        # OSError: it has just died. xdist calls `remove_node` next, which gives its units to the others.
+        with contextlib.suppress(OSError):
             super()._assign_work_unit(node)
 
     def _next_unit(self, node) -> str | None:
