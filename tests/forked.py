@@ -15,9 +15,16 @@ from typing import Any, Self
 
 import pytest
 
-__all__ = ["Forks", "forks", "manifests_in_forks"]
+__all__ = ["CTRL", "Forks", "forks", "manifests_in_forks"]
 
 LONGEST_START = 120.0  # seconds
+CTRL = [
+    "ctrlruntime.__main__",
+    "ctrlruntime.cli.manifests",
+    "ctrlruntime.project.config",
+    "ctrlruntime.generate.builtin",
+]
+"""What a `ctrl` command loads."""
 _MODULE = [sys.executable, "-m", "ctrlruntime"]
 
 
@@ -84,13 +91,7 @@ class Forks:
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
     """Starts `ctrl` commands."""
-    modules = [
-        "ctrlruntime.__main__",
-        "ctrlruntime.cli.manifests",
-        "ctrlruntime.project.config",
-        "ctrlruntime.generate.builtin",
-    ]
-    with Forks(modules) as forks:
+    with Forks(CTRL) as forks:
         yield forks
 
 
