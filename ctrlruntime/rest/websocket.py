@@ -135,7 +135,8 @@ class WebSocket:
         while (frame := await self._frame()) is not None:
             match frame.opcode:
                 case Opcode.PING:
-                    self._write(encode_frame(Opcode.PONG, frame.payload, self._new_mask()))
+                    with contextlib.suppress(ExchangeError):  # lost already: what came before is still to be read
+                        self._write(encode_frame(Opcode.PONG, frame.payload, self._new_mask()))
                     continue
                 case Opcode.PONG:
                     continue

@@ -62,6 +62,20 @@ def test_messages_are_the_same_however_their_bytes_are_cut(data):
     assert sent == b"\x8a\x81\0\0\0\0!"  # the ping's answer
 
 
+async def test_receive_returns_messages_that_came_before_the_connection_was_lost():
+    chunks = iter([frame(0x89, b"!") + frame(0x82, b"a"), b""])
+
+    async def read():
+        return next(chunks)
+
+    def write(_data):
+        raise ExchangeError("lost")
+
+    socket = WebSocket(read, write)
+
+    assert [await socket.receive(), await socket.receive()] == [b"a", None]
+
+
 @pytest.mark.parametrize("size", [0, 125, 126, 65535, 65536])
 def test_encode_frame_masks_payload_and_writes_its_length(size):
     payload = bytes(range(256)) * 257
