@@ -260,7 +260,7 @@ def test_address_of_a_killed_ctrl_run_is_reported_and_the_cluster_is_next(run, s
     warning, error = done.stderr.splitlines()
     assert done.exit_code == 1
     assert warning.startswith("warning: the operator of `ctrl run` no longer runs at 127.0.0.1:")
-    assert f"there is no Deployment {shop.deployment} in the cluster" in error
+    assert f" has no Deployment {shop.deployment}. " in error
 
 
 def test_named_cluster_is_read_also_while_ctrl_run_runs(operator, run, shop):
@@ -272,7 +272,7 @@ def test_named_cluster_is_read_also_while_ctrl_run_runs(operator, run, shop):
     done = run("why", "Web", "ns/a")
 
     assert (done.exit_code, operator.asked) == (1, [])
-    assert "there is no Deployment" in done.stderr
+    assert f" has no Deployment {shop.deployment}. " in done.stderr
     assert "Deploy the operator with `ctrl deploy`, or run it here with `ctrl run`" in done.stderr
     assert done.stderr.endswith(alternative(shop))
 

@@ -49,7 +49,7 @@ async def find_pod(cluster: Cluster, deployment: NamespacedName) -> core.Pod:
         found = await cluster.api_reader.get(apps.Deployment, deployment)
     except NotFound:
         raise PodChoiceError(
-            f"there is no Deployment {deployment} in the cluster {cluster.config.host}. Deploy the operator with `ctrl deploy`, or run it "
+            f"the cluster {cluster.config.host} has no Deployment {deployment}. Deploy the operator with `ctrl deploy`, or run it "
             "here with `ctrl run`"
         ) from None
     labels = found.spec.selector.match_labels if found.spec.selector is not None else {}
