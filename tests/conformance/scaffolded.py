@@ -150,8 +150,10 @@ class InCluster:
         variables["METRICS_BIND_ADDRESS"] = "127.0.0.1:0"
         self.port = free_port()
         args = [re.sub(r"\$\((\w+)\)", lambda found: variables[found[1]], each) for each in container["args"]]
-        args = [each for each in args if not each.startswith("--health-probe-bind-address")]
-        args += ["--health-probe-bind-address=127.0.0.1:0", f"--webhook-port={self.port}"]
+        # Fixed ports are for a Pod; here, other operators have the same ones.
+        fixed = ("--health-probe-bind-address", "--debug-bind-address")
+        args = [each for each in args if not each.startswith(fixed)]
+        args += [f"{flag}=127.0.0.1:0" for flag in fixed] + [f"--webhook-port={self.port}"]
         args += [f"--leader-election-namespace={self.namespace}", f"--kubeconfig={self._identity()}"]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
