@@ -614,9 +614,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_message_complete(self) -> None:
         self._hand_over()
-        if (
-            self._is_switched and not self._is_closed
-        ):  # the parser's message is the headers; ours ends with the connection
+        # The parser's message is the headers; ours ends with the connection.
+        if self._is_switched and not self._is_closed:
             return
         if self._answer is not None and self._answer.status:
             self._keeps = self._keeps and not self._is_closed and self._parser.should_keep_alive()
