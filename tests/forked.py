@@ -1,21 +1,13 @@
-"""`python -m ctrlruntime` by a fork of a process that has the package loaded: it takes 0.1 s of the processor in place of 0.8.
-
-The command still runs in a process of its own, with its own folder, environment and modules of the project. `Forks.run` has the signature
-of `subprocess.run` as far as the scaffold calls it.
-
-Protocol, one JSON object a line: in {"arguments": […], "cwd": …, "env": {…}, "out": PATH, "err": PATH}, out {"code": 0}.
-"""
+"""Processes that start by a fork of one that has their modules loaded (`fork_server.py`)."""
 
 from __future__ import annotations
 
-import gc
-import importlib
 import json
-import os
+import queue
 import subprocess
 import sys
 import tempfile
-import traceback
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,16 +15,37 @@ from typing import Any, Self
 
 import pytest
 
-__all__ = ["forks", "manifests_in_forks"]
+__all__ = ["CTRL", "Forks", "forks", "manifests_in_forks"]
 
-MODULE = [sys.executable, "-m", "ctrlruntime"]
+LONGEST_START = 120.0  # seconds
+CTRL = [
+    "ctrlruntime.__main__",
+    "ctrlruntime.cli.manifests",
+    "ctrlruntime.project.config",
+    "ctrlruntime.generate.builtin",
+]
+"""What a `ctrl` command loads."""
+_MODULE = [sys.executable, "-m", "ctrlruntime"]
 
 
 class Forks:
+    """Starts processes that run `main` of a module. `modules` are loaded before, `python` are flags of the interpreter."""
+
+    def __init__(self, modules: list[str], python: tuple[str, ...] = (), env: dict[str, str] | None = None) -> None:
+        self._command = [sys.executable, *python, str(Path(__file__).with_name("fork_server.py")), *modules]
+        self._env = env
+        self._pids: queue.Queue[int] = queue.Queue()
+        self._lock = threading.Lock()
+        self._ended = threading.Condition()
+        self.codes: dict[int, int] = {}
+        """Exit codes of the processes that have ended."""
+
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            self._command, env=self._env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
+        self._thread = threading.Thread(target=self._read, name="forks", daemon=True)
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -40,31 +53,45 @@ class Forks:
         assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait()
+        self._thread.join()
         self._process.stdout.close()
 
-    def run(self, command: list[str], *, cwd: Path, env: dict[str, str], **_: Any) -> subprocess.CompletedProcess[str]:
-        """Run `python -m ctrlruntime …`, with empty input, and return its output."""
-        assert command[: len(MODULE)] == MODULE
-        assert self._process.stdin is not None
+    def _read(self) -> None:
         assert self._process.stdout is not None
+        for line in self._process.stdout:
+            said = json.loads(line)
+            if "code" not in said:
+                self._pids.put(said["pid"])
+                continue
+            with self._ended:
+                self.codes[said["pid"]] = said["code"]
+                self._ended.notify_all()
+
+    def start(self, module: str, arguments: list[str], *, cwd: Path, env: dict[str, str], out: Path, err: Path) -> int:
+        """Start a process and return its pid. Its output is appended to files, its input is empty."""
+        asked = {
+            "module": module, "arguments": arguments, "cwd": str(cwd.absolute()), "env": env, "out": str(out), "err": str(err),
+        }  # fmt: skip
+        assert self._process.stdin is not None
+        with self._lock:
+            self._process.stdin.write(json.dumps(asked) + "\n")
+            return self._pids.get(timeout=LONGEST_START)
+
+    def run(self, command: list[str], *, cwd: Path, env: dict[str, str], **_: Any) -> subprocess.CompletedProcess[str]:
+        """Run `python -m ctrlruntime …`, as `subprocess.run` with captured text does."""
+        assert command[: len(_MODULE)] == _MODULE
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
-            arguments = command[len(MODULE) :]
-            asked = {
-                "arguments": arguments,
-                "cwd": str(Path(cwd).absolute()),
-                "env": env,
-                "out": str(out),
-                "err": str(err),
-            }
-            self._process.stdin.write(json.dumps(asked) + "\n")
-            code = json.loads(self._process.stdout.readline())["code"]
-            return subprocess.CompletedProcess(command, code, out.read_text(), err.read_text())
+            pid = self.start("ctrlruntime.__main__", command[len(_MODULE) :], cwd=Path(cwd), env=env, out=out, err=err)
+            with self._ended:
+                self._ended.wait_for(lambda: pid in self.codes)
+            return subprocess.CompletedProcess(command, self.codes[pid], out.read_text(), err.read_text())
 
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
-    with Forks() as forks:
+    """Starts `ctrl` commands."""
+    with Forks(CTRL) as forks:
         yield forks
 
 
@@ -74,54 +101,3 @@ def manifests_in_forks(forks: Forks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "ctrlruntime.project.scaffold.writing.subprocess", SimpleNamespace(run=forks.run, DEVNULL=subprocess.DEVNULL)
     )
-
-
-def child(arguments: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> None:
-    """Become the command; never returns."""
-    for descriptor, path, flags in (
-        (0, os.devnull, os.O_RDONLY),
-        (1, out, os.O_WRONLY | os.O_CREAT),
-        (2, err, os.O_WRONLY | os.O_CREAT),
-    ):
-        os.dup2(os.open(path, flags), descriptor)
-    os.chdir(cwd)
-    os.environ.clear()
-    os.environ.update(env)
-    sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in env
-    sys.path[0] = cwd  # as `python -m` has it
-    sys.path[1:1] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
-    sys.argv = ["ctrlruntime", *arguments]
-    code = 0
-    try:
-        importlib.import_module("ctrlruntime.__main__").main()
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:  # noqa: BLE001 - as Python ends
-        traceback.print_exc()
-        code = 1
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-
-def main() -> None:
-    for name in (
-        "ctrlruntime.__main__",
-        "ctrlruntime.cli.manifests",
-        "ctrlruntime.project.config",
-        "ctrlruntime.generate.builtin",
-    ):
-        importlib.import_module(name)
-    gc.freeze()
-    for line in sys.stdin:
-        asked = json.loads(line)
-        pid = os.fork()
-        if not pid:
-            child(**asked)
-        _, status = os.waitpid(pid, 0)
-        print(json.dumps({"code": os.waitstatus_to_exitcode(status)}), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -7,6 +7,7 @@ machine is. So `ProcessState` compares after each test, puts back what it can, a
 
 from __future__ import annotations
 
+import _signal  # signal.getsignal makes an enum of each, which takes ten times as long
 import asyncio
 import contextlib
 import gc
@@ -56,19 +57,23 @@ def _write_path(value: list[str]) -> None:
     sys.path[:] = value
 
 
+_SIGNALS = tuple(map(int, signal.valid_signals()))
+
+
 def _handlers() -> dict[int, Any]:
-    return {number: signal.getsignal(number) for number in signal.valid_signals()}
+    return {number: _signal.getsignal(number) for number in _SIGNALS}
 
 
 def _write_handlers(value: dict[int, Any]) -> None:
     for number, handler in value.items():
-        if signal.getsignal(number) is not handler and handler is not None:  # None: it was not set from Python
+        if _signal.getsignal(number) is not handler and handler is not None:  # None: it was not set from Python
             signal.signal(number, handler)
 
 
 def _umask() -> int:
     # os.umask has to set one to tell it, which other threads would see.
-    return int(_status("Umask"), 8)
+    status = _text(_PROC / "status")
+    return int(status[status.index("Umask:") + len("Umask:") :].split(None, 1)[0], 8)
 
 
 def _logging() -> tuple[int, bool, int, list[logging.Handler]]:
@@ -210,8 +215,3 @@ def _text(file: Path) -> str:
         return file.read_text()
     except OSError:  # a thread or a process that has ended
         return ""
-
-
-def _status(field: str) -> str:
-    lines = dict(line.split(":", 1) for line in _text(_PROC / "status").splitlines())
-    return lines[field].strip()

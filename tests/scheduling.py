@@ -1,8 +1,10 @@
 """Which tests of a parallel run stay together in one process, and in which order they start.
 
-The first process has the real server and runs the tests that use it, so the machine carries one kube-apiserver and not one for each
-process. The other processes run what needs no real server, and the first one helps them when it is done. When they are done first, one of
-them starts a real server of its own and helps: the machine has time for it then, and two are the most that run at once.
+The first two processes have a real server each and run the tests that use it, so the machine carries two kube-apiservers and not one for
+each process: one costs little while it idles (0.03 of a core), and much while it starts. The other processes run what needs no real server,
+and the first two help them when they are done.
+
+Files with tests marked `slow` start first, so that none of them runs at the end with nothing beside it.
 
 Which tests use the real server is known by their fixtures (`uses_real_server`). Only the processes that run tests have these, and the one
 that schedules gets names alone. So they write the list to a file for it.
@@ -22,6 +24,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 _REAL = "[real]"  # ends the names of the units of work that use the real server
+_REAL_SERVERS = 2  # at once
 _FILE = "real_tests"  # in the input of a worker: the path of the list
 
 
@@ -41,6 +44,8 @@ class Scheduling:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items) -> None:
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in slow)
         if order := config.getoption("--file-order", default=""):
             items.sort(key=_place_in(order, items))
         if self._worker is None:
@@ -52,9 +57,8 @@ class Scheduling:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config, log):
-        config.option.loadscopereorder = (
-            False  # keep the order of the files: slow ones (conformance, faults) start early
-        )
+        # Keep the order of the files: slow ones (conformance, faults) start early.
+        config.option.loadscopereorder = False
         return ByFileAndServer(config, log, self._file)
 
 
@@ -82,7 +86,7 @@ class ByFileAndServer(LoadScopeScheduling):
         super().__init__(config, log)
         self._real_tests = real_tests
         self._real: frozenset[str] = frozenset()
-        self._helper: object = None
+        self._with_real_server: list[object] = []
 
     def schedule(self) -> None:
         # Without the file the collection has failed, in all processes, and there is nothing to schedule.
@@ -94,6 +98,10 @@ class ByFileAndServer(LoadScopeScheduling):
         return f"{file}{_REAL}" if nodeid in self._real else file
 
     def _reschedule(self, node) -> None:
+        # The worker that follows a dead one collects yet, and is scheduled when it has. The scheduler of xdist asks it before, when it
+        # schedules another one.
+        if node not in self.registered_collections:
+            return
         # Until it has enough or was told that there is no more: a worker keeps its last test until it gets another one.
         while not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:
             self._assign_work_unit(node)
@@ -105,32 +113,27 @@ class ByFileAndServer(LoadScopeScheduling):
             node.shutdown()
             return
         self.workqueue.move_to_end(unit, last=False)
-        with contextlib.suppress(
-            OSError
-        ):  # it has just died: xdist calls `remove_node` next, which gives its units to the others
+        # OSError: it has just died. xdist calls `remove_node` next, which gives its units to the others.
+        with contextlib.suppress(OSError):
             super()._assign_work_unit(node)
 
     def _next_unit(self, node) -> str | None:
         """Return the next unit of the kind the node starts with, then of the other kind."""
-        is_first = node is self._first
-        for is_real in (is_first, not is_first):
+        has_real_server = self._may_have_real_server(node)
+        for is_real in (True, False) if has_real_server else (False,):
             unit = next((unit for unit in self.workqueue if unit.endswith(_REAL) is is_real), None)
-            if unit is not None and (not is_real or self._may_have_real_server(node)):
+            if unit is not None:
                 return unit
         return None
 
-    @property
-    def _first(self) -> object:
-        """The node that starts with the tests of the real server. When it dies, the next one takes over."""
-        return next(node for node in self.nodes if not node.shutting_down)
-
     def _may_have_real_server(self, node) -> bool:
-        """Tell whether the node is one of two: the first, and the one that helps it at the end."""
-        if node is self._first:
-            return True
-        if self._helper not in self.nodes:
-            self._helper = node
-        return node is self._helper
+        """Tell whether the node is one of the first. When one of them dies, the next node that needs work takes over."""
+        self._with_real_server = [
+            each for each in self._with_real_server if each in self.nodes and not each.shutting_down
+        ]
+        if node not in self._with_real_server and len(self._with_real_server) < _REAL_SERVERS:
+            self._with_real_server.append(node)
+        return node in self._with_real_server
 
     def remove_node(self, node):
         """Return the test in which a worker died. It counts as done: the scheduler of xdist would run it in the next worker, and so on.

@@ -46,7 +46,7 @@ def embedded_server() -> Iterator[Environment]:
 
 @pytest.fixture(scope="session")
 def real_server(real_programs: Programs) -> Iterator[Environment]:
-    """The one real server of a run. `scheduling` gives all tests that use it to one process."""
+    """The real server of this process. `scheduling` gives the tests that use one to two processes of a run."""
     has_manager = real_programs.kube_controller_manager is not None
     with Environment(backend="real", controller_manager=has_manager, start_timeout=LONGEST_WAIT) as environment:
         yield environment

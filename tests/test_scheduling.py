@@ -113,10 +113,17 @@ def test_at_most_two_workers_run_what_uses_the_real_server(tmp_path):
     real_tests: dict[str, list[bool]] = {}
     for test, worker in workers(tmp_path).items():
         real_tests.setdefault(worker, []).append("[real]" in test or test.startswith("test_i"))
-    assert 1 <= sum(map(any, real_tests.values())) <= 2
-    # The worker that was ready first begins with them, and a second one may end with them.
-    assert sum(ran[0] for ran in real_tests.values()) == 1
-    assert all(ran == sorted(ran, reverse=ran[0]) for ran in real_tests.values())
+    assert sum(map(any, real_tests.values())) == 2
+    # They begin with them, and go on with the others.
+    assert all(ran == sorted(ran, reverse=True) for ran in real_tests.values())
+
+
+def test_files_with_slow_tests_start_first(tmp_path):
+    slow = "import pytest\ndef test_1(): pass\n@pytest.mark.slow\ndef test_2(): pass\n"
+
+    run(tmp_path, "-n", "0", "-o", "markers=slow", a="def test_1(): pass\n", b=slow)
+
+    assert list(workers(tmp_path)) == ["test_b.py::test_1", "test_b.py::test_2", "test_a.py::test_1"]
 
 
 WAITS = """
@@ -135,30 +142,29 @@ def test_3({fixture}): pass
 """Three tests: with fewer, a worker gets the next unit beforehand."""
 
 
-def test_the_worker_with_the_real_server_helps_the_others(tmp_path):
-    waits = WAITS.format(fixture="")
+def test_the_workers_with_a_real_server_help_the_others(tmp_path):
     helps = "from pathlib import Path\ndef test_1(): Path('helped').touch()\n"
+    real = "def test_1(real_server): pass\n"
 
-    done = run(tmp_path, a=waits, b="def test_1(real_server): pass\n", c=helps)
+    done = run(tmp_path, "-n", "3", a=WAITS.format(fixture=""), b=real, c=real, d=helps)
 
-    assert done.stdout.splitlines()[-1].startswith("5 passed"), done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("6 passed"), done.stdout + done.stderr
 
 
-def test_one_of_the_others_helps_the_worker_with_the_real_server(tmp_path):
-    waits = WAITS.format(fixture="real_server")
+def test_two_workers_have_a_real_server_at_once(tmp_path):
     helps = "from pathlib import Path\ndef test_1(real_server): Path('helped').touch()\n"
 
-    done = run(tmp_path, a=waits, b="def test_1(): pass\n", c=helps)
+    done = run(tmp_path, a=WAITS.format(fixture="real_server"), b="def test_1(): pass\n", c=helps)
 
     assert done.stdout.splitlines()[-1].startswith("5 passed"), done.stdout + done.stderr
 
 
-def test_when_the_worker_with_the_real_server_dies_another_one_takes_over(tmp_path):
+def test_when_a_worker_with_a_real_server_dies_another_one_takes_over(tmp_path):
     dies = "import os\ndef test_1(real_server): pass\ndef test_2(real_server): os._exit(1)\ndef test_3(real_server): pass\n"
 
-    done = run(tmp_path, a=dies, b=BOTH, c=BOTH)
+    done = run(tmp_path, a=dies, b=BOTH, c=BOTH, d=dies)
 
-    assert done.stdout.splitlines()[-1].startswith("1 failed, 10 passed"), done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("2 failed, 12 passed"), done.stdout + done.stderr
 
 
 class Node:
@@ -197,6 +203,25 @@ def test_the_units_of_a_worker_that_dies_while_it_gets_them_go_to_another_one(tm
     assert died_in == names[0]
     assert sorted(alive.tests) == list(range(1, 12))
     assert not scheduler.has_pending
+
+
+def test_a_worker_that_collects_yet_gets_nothing_while_another_one_is_scheduled(tmp_path):
+    options = SimpleNamespace(loadscopereorder=False, verbose=0)
+    config = SimpleNamespace(option=options, getvalue=lambda name: ["popen"])
+    scheduler = ByFileAndServer(config, Producer("test", enabled=False), tmp_path / "none")
+    first, collects, third = Node(), Node(), Node()
+    names = [f"test_{file}.py::test_{number}" for file in "abcdef" for number in (1, 2)]
+    scheduler.add_node(first)
+    scheduler.add_node_collection(first, names)
+    scheduler.schedule()
+    for node in (collects, third):
+        scheduler.add_node(node)
+    scheduler.add_node_collection(third, names)
+
+    scheduler.schedule()
+
+    assert third.tests
+    assert collects.tests == []
 
 
 @pytest.mark.parametrize(("order", "files"), [("reverse", "cba"), ("1", "acb"), ("2", "abc")])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import os
 import urllib.error
 import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -12,21 +14,30 @@ from urllib.parse import urlencode
 import click
 import msgspec
 
+from ctrlruntime.cli.connection import cluster_options, configuration, with_cluster
 from ctrlruntime.cli.output import say
-from ctrlruntime.errors import ConfigError, CtrlError
+from ctrlruntime.errors import ConfigError, CtrlError, NoConfigError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.text import lines
 from ctrlruntime.project.running import DEBUG_ADDRESS
 from ctrlruntime.project.settings import find_project
 
-__all__ = ["AnswerError", "why"]
+__all__ = ["AnswerError", "NotRunningError", "why"]
 
 PATIENCE: Final = 10.0
 """Seconds the operator has to answer; it says by itself, earlier, when its event loop does not."""
 
+_FORWARD: Final = (
+    "For another operator, run `kubectl port-forward deployment/NAME 8082`, and pass --address 127.0.0.1:8082"
+)
+
 
 class AnswerError(CtrlError):
     """The operator could not be asked, or refused to answer; the message says what to do."""
+
+
+class NotRunningError(AnswerError):
+    """No process listens at the address."""
 
 
 _HELP = """Explain why an object was reconciled, or why not.
@@ -35,11 +46,14 @@ _HELP = """Explain why an object was reconciled, or why not.
     at which a running reconcile waits, and the time of the next reconcile. For a kind that is only watched, it prints the reconciles that its
     events triggered.
 
-    Without --address, it finds the operator that `ctrl run` runs in this project. Any other operator must run with --debug-bind-address.
+    Without --address, it finds the operator of this project: the one that `ctrl run` runs, else its Pod in the cluster (the leader), through
+    the API server. With --kubeconfig or --context it is always the Pod. Operators serve this data with --debug-bind-address, which `ctrl run`
+    and the Deployment in config/manager set.
 
     \b
     Examples:
       ctrl why Cart shop/mine
+      ctrl why Cart shop/mine --context production
       ctrl why deploy shop/web --address 127.0.0.1:8082
     """
 
@@ -50,17 +64,31 @@ _HELP = """Explain why an object was reconciled, or why not.
 @click.option(
     "--address",
     metavar="HOST:PORT",
-    help="Debug address of the operator, as in its flag --debug-bind-address.  [default: of `ctrl run` in this project]",
+    help="Debug address of the operator, as in its flag --debug-bind-address.  [default: of this project's operator]",
 )
+@cluster_options
 @click.option("--controller", metavar="NAME", default="", help="Print only this controller.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def why(*, kind: str, name: str, address: str | None, controller: str, as_json: bool) -> None:
+def why(
+    *,
+    kind: str,
+    name: str,
+    address: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    controller: str,
+    as_json: bool,
+) -> None:
     namespace, _, last = name.rpartition("/")
     if not last:
         raise click.BadParameter(f"expected NAMESPACE/NAME or NAME, got {name!r}", param_hint="[NAMESPACE/]NAME")
-    address = address or _address_here()
+    if address and (kubeconfig or context):
+        raise click.UsageError(
+            "--address cannot be used with --kubeconfig or --context, because it is not in a cluster"
+        )
     query = {"kind": kind, "namespace": namespace, "name": last, "controller": controller}
-    body = fetch(address, f"/debug/ctrlruntime/why?{urlencode(query)}")
+    target = f"/debug/ctrlruntime/why?{urlencode(query)}"
+    origin, body = (address, fetch(address, target)) if address else _of_project(target, kubeconfig, context)
     if as_json:
         say(body.decode().rstrip("\n"))
         return
@@ -68,28 +96,75 @@ def why(*, kind: str, name: str, address: str | None, controller: str, as_json: 
         answer = msgspec.json.decode(body, type=facts.Why)
     except msgspec.DecodeError as error:
         raise AnswerError(
-            f"the response from {address} is not that of an operator of this version ({error}). Check that it is the debug address"
+            f"the response from {origin} is not that of an operator of this version ({error}). Check that it is the debug address"
         ) from error
     for line in lines(answer):
         say(line)
 
 
-def _address_here() -> str:
-    """Return the debug address of the operator that `ctrl run` runs in this project. Raises: ConfigError, AnswerError."""
-    file = find_project(Path.cwd()) / DEBUG_ADDRESS
+def _of_project(target: str, kubeconfig: str | None, context: str | None) -> tuple[str, bytes]:
+    """Return the origin and the body of a debug page of this project's operator. Raises: AnswerError, CtrlError."""
+    try:
+        folder = Path(os.path.relpath(find_project(Path.cwd())))
+    except ConfigError as error:
+        raise AnswerError(f"{error}. {_FORWARD}") from error
+    address = None if kubeconfig or context else _address_of_run(folder)
+    if address is not None:
+        try:
+            return address, fetch(address, target)
+        except NotRunningError:
+            # A process that was killed leaves its file.
+            say(f"warning: the operator of `ctrl run` no longer runs at {address}. Looking in the cluster", err=True)
+    return _of_pod(folder, target, kubeconfig, context)
+
+
+def _address_of_run(folder: Path) -> str | None:
+    """Return the debug address of the operator that `ctrl run` runs in the project, None if none runs. Raises: ConfigError."""
+    file = folder / DEBUG_ADDRESS
     try:
         return file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
-        raise AnswerError(
-            "the operator of this project does not run here. Start it with `ctrl run`, or pass --address. In a cluster, set "
-            "--debug-bind-address and forward the port: kubectl port-forward deployment/NAME PORT"
-        ) from None
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError.unreadable(str(file), error) from error
 
 
+def _of_pod(folder: Path, target: str, kubeconfig: str | None, context: str | None) -> tuple[str, bytes]:
+    """Return the origin and the body of a debug page of the project's Pod. Raises: AnswerError, ConfigError, CtrlError."""
+    from ctrlruntime.project.deployment import manager_deployment
+    from ctrlruntime.project.deployment.debugging import debug_page
+    from ctrlruntime.project.kustomize import render
+
+    try:
+        configuration(kubeconfig, context)
+    except NoConfigError as error:
+        raise AnswerError(
+            f"the operator of this project does not run here, and {error}. Start it with `ctrl run`, or pass --address"
+        ) from error
+    try:
+        deployment = manager_deployment(render(folder / "config/default"))
+    except ConfigError as error:
+        raise AnswerError(f"cannot find the Deployment of the operator: {error}. {_FORWARD}") from error
+    if deployment is None:
+        raise AnswerError(f"config/default has no Deployment with a container manager. Add it. {_FORWARD}")
+    origins: list[str] = []
+
+    def tell(pod: object) -> None:
+        origins.append(f"Pod {pod}")
+        say(f"operator: {origins[0]}", err=True)
+
+    page = with_cluster(
+        kubeconfig,
+        context,
+        lambda cluster: debug_page(cluster, deployment, target, timeout=PATIENCE, tell=tell),
+    )
+    if page.status != HTTPStatus.OK:
+        raise AnswerError(_refused(origins[0], page.status, page.body))
+    return origins[0], page.body
+
+
 def fetch(address: str, path: str) -> bytes:
-    """Return what the operator at `address` answers. Raises: AnswerError."""
+    """Return what the operator at `address` answers. Raises: AnswerError, NotRunningError."""
     url = f"http://{_host_and_port(address)}{path}"
     # No proxy: what is asked for is on this machine or behind a forwarded port.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -103,7 +178,8 @@ def fetch(address: str, path: str) -> bytes:
         raise AnswerError(f"no response from {address} within {PATIENCE:g} s. Check the log of the operator") from error
     except urllib.error.URLError as error:
         why = "timeout" if isinstance(error.reason, TimeoutError) else error.reason
-        raise AnswerError(
+        kind = NotRunningError if isinstance(error.reason, ConnectionRefusedError) else AnswerError
+        raise kind(
             f"no response from {address} ({why}). Start the operator with --debug-bind-address. In a cluster, forward the port: "
             "kubectl port-forward deployment/NAME PORT"
         ) from error

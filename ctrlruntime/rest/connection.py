@@ -34,6 +34,9 @@ _PACKED_STEP = 32 * 1024
 _UNPACKED_STEP = 512 * 1024
 """The maximum bytes of one decompression step: a few milliseconds, then the event loop runs other tasks."""
 
+_SWITCHING = 101
+"""The status of a response after which the connection carries another protocol (RFC 9110, section 15.2.2)."""
+
 _IS_PACKED = {"": False, "identity": False, "gzip": True, "x-gzip": True}
 """Content encodings (RFC 9110, section 8.4.1: case does not matter, and x-gzip is gzip)."""
 
@@ -327,10 +330,12 @@ class Connection(asyncio.BufferedProtocol):
         """What the bytes that are being parsed have of a body."""
 
         self._is_head = True
+        self._is_switch_requested = False
+        self._is_switched = False
         self._framing = 0
         """Bytes of headers, or of whatever else is not a body, since the last that were of one."""
 
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: httptools.HttpResponseParser | _NoParser = httptools.HttpResponseParser(self)
 
     # --- what its owner does ------------------------------------------------------------------------------------------
 
@@ -352,6 +357,7 @@ class Connection(asyncio.BufferedProtocol):
             raise self.failed(f"the connection to {self.peer} failed ({error})") from error
         has_room = file >= 0 and not transport.get_write_buffer_size()
         self._arrived, self._is_head, self._framing = False, True, 0
+        self._is_switch_requested = False
         answer = self._answer = Answer(self)
         sent = 0
         # A process that is frozen between the permit and the write writes when it wakes up: nothing else belongs between them.
@@ -371,6 +377,30 @@ class Connection(asyncio.BufferedProtocol):
         if sent < len(request):
             transport.write(request[sent:])
         return answer
+
+    def switch(self, request: bytes) -> Answer:
+        """Send a request for another protocol, and return the response to wait for.
+
+        If its status is 101, `read` of the response returns the data of that protocol, and `write` sends more. Raises: ExchangeError if the
+        connection is lost.
+        """
+        answer = self.send(request)
+        self._is_switch_requested = True
+        return answer
+
+    def write(self, data: bytes) -> None:
+        """Send data of the protocol that was switched to; it is kept until the socket takes it.
+
+        Raises: ExchangeError if the connection is lost.
+        """
+        if self._transport is None or self._is_closed or self._transport.is_closing():
+            raise ExchangeError(f"{self.peer} closed the connection")
+        try:
+            for session in reversed(self._sessions):
+                data = session.encrypt(data)
+        except ssl.SSLError as error:
+            raise self.failed(f"the connection to {self.peer} failed ({error})") from error
+        self._transport.write(data)
 
     @property
     def is_idle(self) -> bool:
@@ -481,6 +511,12 @@ class Connection(asyncio.BufferedProtocol):
         self._framing += len(data)
         try:
             self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as end:
+            if not self._is_switched:
+                raise
+            self._parser = _NoParser(self)
+            if rest := data[end.args[0] :]:
+                self._parser.feed_data(rest)
         finally:
             self._hand_over()
 
@@ -568,7 +604,8 @@ class Connection(asyncio.BufferedProtocol):
     def on_headers_complete(self) -> None:
         headers, self._raw_headers = self._raw_headers, []
         status = self._parser.get_status_code()
-        if self._answer is not None and status >= 200:  # those below say that the answer will come
+        self._is_switched = status == _SWITCHING and self._is_switch_requested
+        if self._answer is not None and (status >= 200 or self._is_switched):  # others say that the answer will come
             self._is_head, self._framing = False, 0
             self._answer.begin(status, Headers(headers))
 
@@ -577,10 +614,29 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_message_complete(self) -> None:
         self._hand_over()
+        # The parser's message is the headers; ours ends with the connection.
+        if self._is_switched and not self._is_closed:
+            return
         if self._answer is not None and self._answer.status:
             self._keeps = self._keeps and not self._is_closed and self._parser.should_keep_alive()
             answer, self._answer = self._answer, None
             answer.end()
+
+
+class _NoParser:
+    """Stands for the parser after a switch of protocols: everything is data."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def feed_data(self, data: bytes | memoryview) -> None:
+        self._connection.on_body(bytes(data))
+
+    def should_keep_alive(self) -> bool:
+        return False
+
+    def get_status_code(self) -> int:
+        return _SWITCHING
 
 
 def new_buffer() -> memoryview:

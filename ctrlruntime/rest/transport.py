@@ -368,6 +368,51 @@ class Transport:
                     content = await answer.whole()
         return APIStatusError.from_response(answer.status, content, retry_after=_retry_after(answer.headers))
 
+    # --- other protocols ---------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def switch(
+        self, path: str, *, params: Params = (), headers: Mapping[str, str], headers_within: float = 10.0
+    ) -> AsyncGenerator[tuple[Connection, Answer], None]:
+        """Open a GET that switches to another protocol, and yield the connection and the response with status 101.
+
+        Read its data with `read` of the response, send with `write` of the connection, and convert ExchangeError with `translating`. The
+        connection is closed at the end.
+
+        `headers`: those that name the protocol. `headers_within`: seconds until the response must start. Raises: APIStatusError,
+        TransportError.
+        """
+        pool = self._pool()
+        # The credential is not refreshed after a 401: the caller has just read an object with it.
+        request = self._request("GET", path, params, {**await self._stream_headers("*/*"), **headers})
+        with translating("GET", path):
+            connection = await pool.make()
+        try:
+            answer = await self._switch(connection, path, request, headers_within)
+            self._count(str(answer.status), "GET")
+            if answer.status < 200:
+                yield connection, answer
+            elif answer.status < 300:
+                raise TransportError(f"GET {path}: {self.host} did not switch to another protocol")
+            else:
+                raise await self._failure(answer, path, headers_within)
+        finally:
+            pool.give_back(connection)
+
+    async def _switch(self, connection: Connection, path: str, request: bytes, within: float) -> Answer:
+        try:
+            with translating("GET", path):
+                async with asyncio.timeout(within):
+                    answer = connection.switch(request)
+                    await answer.begun()
+                    return answer
+        except TimeoutError as error:
+            self._count("<error>", "GET")
+            raise RequestTimeoutError(f"GET {path}: {self.host} sent no headers within {within:g} s") from error
+        except TransportError:
+            self._count("<error>", "GET")
+            raise
+
     # --- connections -------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:

@@ -143,9 +143,8 @@ def test_a_project_is_not_made_twice(shop):
 
 
 def test_when_the_manifests_cannot_be_made_nothing_is_left(shop, monkeypatch):
-    monkeypatch.setattr(
-        "ctrlruntime.project.scaffold.writing.subprocess", subprocess
-    )  # a process of its own, not a fork
+    # A process of its own, not a fork: that needs no interpreter.
+    monkeypatch.setattr("ctrlruntime.project.scaffold.writing.subprocess", subprocess)
     monkeypatch.setattr(sys, "executable", "/bin/false")
 
     failed = init("--domain", "x.io")

@@ -1,4 +1,7 @@
-"""`ctrl why`: it asks a running operator, and says clearly what is wrong when it cannot."""
+"""`ctrl why`: it asks a running operator, and says clearly what is wrong when it cannot.
+
+That it reads an operator in a cluster is tested on the real server, in tests/conformance.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
+import yaml
 from click.testing import CliRunner
 from shop_project import shop
 
@@ -210,6 +214,183 @@ def test_without_an_address_and_an_operator_here_it_says_how_to_start_one(shop, 
     no_project = CliRunner().invoke(ctrl, ["why", "Web", "ns/a"])
 
     assert (nothing_runs.exit_code, no_project.exit_code) == (1, 1)
-    assert "Start it with `ctrl run`, or pass --address" in nothing_runs.stderr
+    assert "does not run here, and no cluster is configured" in nothing_runs.stderr
+    assert nothing_runs.stderr.endswith("Start it with `ctrl run`, or pass --address\n")
     assert "is not in a project" in no_project.stderr
+    assert no_project.stderr.endswith(FORWARD)
     assert len((nothing_runs.stderr + no_project.stderr).splitlines()) == 2
+
+
+# --- the operator in a cluster ----------------------------------------------------------------------------------------
+
+FORWARD = "run `kubectl port-forward deployment/NAME 8082`, and pass --address 127.0.0.1:8082\n"
+
+
+def alternative(shop, name=None):
+    command = f"kubectl -n {shop.namespace} port-forward {name or f'deployment/{shop.name}-controller-manager'} 8082"
+    return f", or forward the port with `{command}`, and pass --address 127.0.0.1:8082\n"
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+def pods_of(shop, server):
+    found = server.connection.request("GET", f"/api/v1/namespaces/{shop.namespace}/pods")["items"]
+    return sorted(each["metadata"]["name"] for each in found)
+
+
+def test_address_and_cluster_together_are_wrong_usage():
+    done = CliRunner().invoke(ctrl, ["why", "Web", "ns/a", "--address", "127.0.0.1:1", "--context", "test"])
+
+    assert done.exit_code == 2
+    assert "--address cannot be used with --kubeconfig or --context" in done.stderr
+
+
+def test_address_of_a_killed_ctrl_run_is_reported_and_the_cluster_is_next(run, shop, server, monkeypatch):
+    shop.write()
+    file = shop.folder / DEBUG_ADDRESS
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"127.0.0.1:{free_port()}\n")
+    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig_path))
+
+    done = CliRunner().invoke(ctrl, ["why", "Web", "ns/a"])
+
+    warning, error = done.stderr.splitlines()
+    assert done.exit_code == 1
+    assert warning.startswith("warning: the operator of `ctrl run` no longer runs at 127.0.0.1:")
+    assert f" has no Deployment {shop.deployment}. " in error
+
+
+def test_named_cluster_is_read_also_while_ctrl_run_runs(operator, run, shop):
+    shop.write()
+    file = shop.folder / DEBUG_ADDRESS
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(operator.address)
+
+    done = run("why", "Web", "ns/a")
+
+    assert (done.exit_code, operator.asked) == (1, [])
+    assert f" has no Deployment {shop.deployment}. " in done.stderr
+    assert "Deploy the operator with `ctrl deploy`, or run it here with `ctrl run`" in done.stderr
+    assert done.stderr.endswith(alternative(shop))
+
+
+def test_cluster_that_does_not_respond_is_one_line(shop, server):
+    shop.write()
+    file = shop.folder / "kubeconfig"
+    config = yaml.safe_load(server.kubeconfig)
+    config["clusters"][0]["cluster"] |= {"server": f"https://127.0.0.1:{free_port()}"}
+    file.write_text(yaml.safe_dump(config))
+
+    done = CliRunner().invoke(ctrl, ["why", "Web", "ns/a", "--kubeconfig", str(file)])
+
+    assert done.exit_code == 1
+    assert "cannot connect to https://127.0.0.1:" in done.stderr
+    assert ". Check the kubeconfig and its context, or forward the port" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_project_without_a_deployment_says_so(run, shop):
+    shop.write()
+    (shop.folder / "config/default/kustomization.yaml").write_text("resources: []\n")
+    nothing = run("why", "Web", "ns/a")
+    (shop.folder / "config/default/kustomization.yaml").unlink()
+    no_tree = run("why", "Web", "ns/a")
+
+    assert "config/default has no Deployment with a container manager. Add it." in nothing.stderr
+    assert "cannot find the Deployment of the operator: " in no_tree.stderr
+    assert [done.stderr.endswith(FORWARD) for done in (nothing, no_tree)] == [True, True]
+
+
+def test_embedded_server_runs_no_operator_and_the_message_says_what_does(run, shop, server):
+    shop.write()
+    assert run("deploy").exit_code == 0
+
+    done = run("why", "Web", "ns/a")
+
+    [pod] = pods_of(shop, server)
+    told, error = done.stderr.splitlines()
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert told == f"operator: Pod {shop.namespace}/{pod}"
+    assert error == (
+        f"error: Pod {shop.namespace}/{pod} runs no operator: the embedded API server simulates Pods and starts no containers. "
+        "Run the operator with `ctrl run`"
+    )
+
+
+def test_who_may_not_read_pods_or_forward_ports_is_told_which_permission(shop, run, server):
+    shop.write()
+    assert run("deploy").exit_code == 0
+    file = shop.folder / "kubeconfig"
+    file.write_text(server.add_user("reader"))
+    command = ["why", "Web", "ns/a", "--kubeconfig", str(file)]
+
+    nothing = CliRunner().invoke(ctrl, command)
+    server.connection.request(
+        "POST",
+        f"/apis/rbac.authorization.k8s.io/v1/namespaces/{shop.namespace}/rolebindings",
+        {
+            "metadata": {"name": "reader"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "reader"}],
+        },
+    )
+    reads = CliRunner().invoke(ctrl, command)
+
+    [pod] = pods_of(shop, server)
+    assert (nothing.exit_code, reads.exit_code) == (1, 1)
+    assert 'User "reader" cannot get resource "deployments"' in nothing.stderr
+    assert nothing.stderr.endswith(alternative(shop))
+    assert 'cannot get resource "pods/portforward"' in reads.stderr
+    assert f"Ask for the verbs get and create on pods/portforward in namespace {shop.namespace}" in reads.stderr
+    assert reads.stderr.endswith(alternative(shop, f"pod/{pod}"))
+
+
+def test_operator_without_debug_pages_says_what_to_add(run, shop):
+    shop.write()
+    manager = shop.folder / "config/manager/manager.yaml"
+    flag = "        - --debug-bind-address=127.0.0.1:8082\n"
+    assert flag in manager.read_text()
+    manager.write_text(manager.read_text().replace(flag, ""))
+    assert run("deploy").exit_code == 0
+
+    done = run("why", "Web", "ns/a")
+
+    assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.endswith(
+        "serves no debug pages. Add the argument --debug-bind-address=127.0.0.1:8082 to the container manager in "
+        "config/manager/manager.yaml, and run `ctrl deploy`\n"
+    )
+
+
+def test_several_pods_without_a_leader_are_named(run, shop, server):
+    shop.write()
+    manager = shop.folder / "config/manager/manager.yaml"
+    manager.write_text(manager.read_text().replace("replicas: 1", "replicas: 2"))
+    assert run("deploy").exit_code == 0
+
+    done = run("why", "Web", "ns/a")
+
+    assert done.exit_code == 1
+    assert f"several ready Pods ({', '.join(pods_of(shop, server))}), and none of them holds a Lease" in done.stderr
+    assert done.stderr.endswith(
+        f"Or choose one, forward the port with `kubectl -n {shop.namespace} port-forward pod/NAME 8082`, and pass "
+        "--address 127.0.0.1:8082\n"
+    )
+
+
+def test_deployment_without_ready_pods_refers_to_the_doctor(run, shop, server):
+    shop.write()
+    manager = shop.folder / "config/manager/manager.yaml"
+    manager.write_text(manager.read_text().replace("replicas: 1", "replicas: 0"))
+    assert run("deploy").exit_code == 0
+
+    done = run("why", "Web", "ns/a")
+
+    assert done.exit_code == 1
+    assert (
+        f"Deployment {shop.deployment} has no Pods. Find the reason with `ctrl doctor`{alternative(shop)}"
+        in done.stderr
+    )

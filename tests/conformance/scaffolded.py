@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from forked import CTRL, Forks
 
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.testing import Environment, eventually
@@ -36,11 +37,17 @@ def unpacked_wheel(folder: Path) -> Path:
     return folder / "site"
 
 
+def forks_of_wheel(site: Path) -> Forks:
+    """Return what starts `ctrl` of an unpacked wheel."""
+    return Forks(CTRL, env={**os.environ, "PYTHONPATH": str(site)})
+
+
 class Shell:
     """Runs commands in a folder, with the wheel and without the checkout."""
 
-    def __init__(self, folder: Path, site: Path, kubeconfig: Path) -> None:
+    def __init__(self, folder: Path, site: Path, kubeconfig: Path, forks: Forks) -> None:
         self.folder = folder
+        self.forks = forks
         self.kubeconfig = kubeconfig
         self.environ = {
             **{name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ},
@@ -49,7 +56,10 @@ class Shell:
         }
 
     def try_ctrl(self, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        return self.try_run([sys.executable, "-m", "ctrlruntime", *words], stdin=stdin)
+        command = [sys.executable, "-m", "ctrlruntime", *words]
+        if stdin is None:
+            return self.forks.run(command, cwd=self.folder, env=self.environ)
+        return self.try_run(command, stdin=stdin)
 
     def ctrl(self, *words: str, stdin: str | None = None) -> str:
         """Return what `ctrl` prints. Raises: AssertionError with all it said when it fails."""
@@ -140,8 +150,10 @@ class InCluster:
         variables["METRICS_BIND_ADDRESS"] = "127.0.0.1:0"
         self.port = free_port()
         args = [re.sub(r"\$\((\w+)\)", lambda found: variables[found[1]], each) for each in container["args"]]
-        args = [each for each in args if not each.startswith("--health-probe-bind-address")]
-        args += ["--health-probe-bind-address=127.0.0.1:0", f"--webhook-port={self.port}"]
+        # Fixed ports are for a Pod; here, other operators have the same ones.
+        fixed = ("--health-probe-bind-address", "--debug-bind-address")
+        args = [each for each in args if not each.startswith(fixed)]
+        args += [f"{flag}=127.0.0.1:0" for flag in fixed] + [f"--webhook-port={self.port}"]
         args += [f"--leader-election-namespace={self.namespace}", f"--kubeconfig={self._identity()}"]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

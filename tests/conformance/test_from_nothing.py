@@ -10,7 +10,7 @@ import json
 import pytest
 import yaml
 from example_process import ROOT, needs_kubectl
-from scaffolded import InCluster, Shell, everything_of, unpacked_wheel
+from scaffolded import InCluster, Shell, everything_of, forks_of_wheel, unpacked_wheel
 
 from ctrlruntime.testing import eventually
 
@@ -25,6 +25,12 @@ def site(tmp_path_factory):
     return unpacked_wheel(tmp_path_factory.mktemp("wheel"))
 
 
+@pytest.fixture(scope="session")
+def wheel_forks(site):
+    with forks_of_wheel(site) as forks:
+        yield forks
+
+
 @pytest.fixture(scope="module")
 def third_party(server):
     names = server.install_crds(THIRD_PARTY)
@@ -33,8 +39,8 @@ def third_party(server):
 
 
 @pytest.fixture
-def shell(server, site, tmp_path, third_party, nodes):
-    return Shell(tmp_path, site, server.kubeconfig_path)
+def shell(server, site, wheel_forks, tmp_path, third_party, nodes):
+    return Shell(tmp_path, site, server.kubeconfig_path, wheel_forks)
 
 
 @pytest.fixture

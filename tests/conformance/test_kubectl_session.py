@@ -19,7 +19,10 @@ from test_kubectl_commands import serve_trinkets
 
 from ctrlruntime.testing import Environment
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl in the PATH")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl in the PATH"),
+]
 
 FOLDER = Path(__file__).parent / "kubectl"
 NATURE = (

@@ -25,10 +25,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def scaffold(tmp_path_factory):
+def scaffold(tmp_path_factory, forks):
     """A project with every sort of webhook, made once for both servers."""
     folder = tmp_path_factory.mktemp("own-certificate")
-    shell = Shell(folder, ROOT, folder / "none")
+    shell = Shell(folder, ROOT, folder / "none", forks)
     shell.ctrl("init", "--domain", "x.io", "--project-name", "shop", "--license", "none")
     for version in ("v1", "v2"):
         shell.ctrl("create", "api", *KIND, version)
@@ -38,10 +38,10 @@ def scaffold(tmp_path_factory):
 
 
 @pytest.fixture
-def operator(server, nodes, scaffold, tmp_path):
+def operator(server, nodes, scaffold, tmp_path, forks):
     """The deployed operator, not started yet; it does not outlive the test, and neither does what it was deployed with."""
     folder = shutil.copytree(scaffold, tmp_path / "project")
-    shell = Shell(folder, ROOT, server.kubeconfig_path)
+    shell = Shell(folder, ROOT, server.kubeconfig_path, forks)
     shell.ctrl("deploy", "--no-wait")  # the webhooks are trusted once the operator runs
     running = InCluster(server, shell, "shop")
     yield running

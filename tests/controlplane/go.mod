@@ -6,6 +6,7 @@ go 1.26.0
 require (
 	go.etcd.io/etcd/server/v3 v3.6.8
 	k8s.io/component-base v0.36.1
+	k8s.io/cri-streaming v0.36.1
 	k8s.io/kubernetes v1.36.1
 )
 

@@ -51,11 +51,12 @@ def flags_of(monkeypatch):
 
 
 @pytest.mark.parametrize("example", ["memcached", "game", "sidecarset"])
-def test_a_deployed_example_elects_is_probed_and_serves_secure_metrics(flags_of, example):
+def test_deployed_example_elects_has_probes_secure_metrics_and_debug_pages(flags_of, example):
     flags = flags_of(example)
 
     assert flags.leader_elect is True
     assert flags.health_probe_bind_address == ":8081"
+    assert flags.debug_bind_address == "127.0.0.1:8082"
     assert flags.metrics_bind_address == ":8443"
     assert flags.secure_metrics(None) is not None
 

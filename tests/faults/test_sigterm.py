@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 import pytest
-from operators.process import FOLDER, ROOT, Nursery, Process
+from operators.process import FOLDER, ROOT, Operators, Process
 from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import eventually
@@ -20,7 +20,7 @@ from ctrlruntime.testing.faults import FaultProxy
 GRACE = 5.0
 RELEASE = 5.0  # seconds the release of the lease is tried for, when no answer comes
 STRICT = ("-X", "dev", "-W", "error")
-COUNT = int(os.environ.get("CTRLRUNTIME_MOMENTS", "40"))
+COUNT = int(os.environ.get("CTRLRUNTIME_MOMENTS", "20"))
 
 # Judged is what the other processes say; sockets that the proxy drops while it refuses connections are of the kit.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
@@ -38,19 +38,19 @@ def parents(server, namespace):
 
 
 @pytest.fixture(scope="module")
-def nursery():
-    with Nursery(*STRICT) as nursery:
-        yield nursery
+def operators():
+    with Operators(*STRICT) as operators:
+        yield operators
 
 
 @pytest.fixture
-def start(server, namespace, parents, tmp_path, nursery):
+def start(server, namespace, parents, tmp_path, operators):
     """Starts an operator; none outlives the test."""
     started: list[Process] = []
 
     def start(identity: str, *more: str, kubeconfig: object = None, grace: float = GRACE) -> Process:
         given = flags(kubeconfig or server.kubeconfig_path, namespace, grace)
-        started.append(nursery.start("tiny", tmp_path, *given, "--identity", identity, *more))
+        started.append(operators.start("tiny", tmp_path, *given, "--identity", identity, *more))
         return started[-1]
 
     yield start
@@ -132,9 +132,9 @@ async def run_all(
 
 
 async def test_sigterm_at_any_moment_is_a_clean_end(start):
-    early = await run_all(start, (0.02 * number for number in range(COUNT // 4)))
+    early = await run_all(start, (0.2 * number / (COUNT // 4) for number in range(COUNT // 4)))
     # From when the manager is about to start: everything it waits for lies in the second after that.
-    runs = await run_all(start, (0.025 * number for number in range(COUNT)), after="begin\n")
+    runs = await run_all(start, (1.0 * number / COUNT for number in range(COUNT)), after="begin\n")
 
     assert len(early) + len(runs) == COUNT // 4 + COUNT
     assert sum(run.was_caught for run in runs) > COUNT / 2

@@ -18,7 +18,7 @@ SOON = 20.0
 PROMPT = 5.0  # seconds in which a controller starts whose kinds can be compared
 LEASE = "takes-over"
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
 
 
 class Standby:

@@ -114,7 +114,9 @@ class InstalledOperator:
             variables["WEBHOOK_CERT_PATH"] = str(self._certificates())
         flags = [
             *arguments(self.deployment, variables),
+            # Later flags win. Fixed ports are for a Pod; here, other operators have the same ones.
             "--health-probe-bind-address=127.0.0.1:0",
+            "--debug-bind-address=127.0.0.1:0",
             f"--webhook-port={self.port}",
             f"--leader-election-namespace={self.installation.namespace}",
             f"--kubeconfig={self.kubeconfig}",

@@ -164,7 +164,7 @@ def test_values_are_those_of_the_project(project):
     )  # fmt: skip
     assert values["metrics"] == {"enabled": False, "port": 8443, "secure": True}
     assert values["manager"]["replicas"] == 2
-    assert values["manager"]["args"] == ["--mine=1"]
+    assert values["manager"]["args"] == ["--mine=1", "--debug-bind-address=127.0.0.1:8082"]
     assert values["manager"]["env"] == [{"name": "MINE", "value": "{{a}}"}]
     assert values["manager"]["image"] == {
         "repository": "ghcr.io:443/me/shop", "tag": "v1", "digest": "", "pullPolicy": "",

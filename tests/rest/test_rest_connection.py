@@ -121,6 +121,44 @@ async def test_bytes_that_nobody_asked_for_end_the_connection():
         connection.send(b"GET / HTTP/1.1\r\n\r\n")
 
 
+SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"
+
+
+@given(data=st.data())
+def test_after_a_requested_switch_every_byte_is_data_however_it_is_cut(data):
+    stream = SWITCH + PLAIN
+
+    async def exchange():
+        connection, wire = connected()
+        answer = connection.switch(b"GET / HTTP/1.1\r\n\r\n")
+        for chunk in cut(stream, data.draw(st.sets(st.integers(0, len(stream)), max_size=8))):
+            connection.received(chunk)
+        connection.write(b"more")
+        connection.connection_lost(None)
+        came = b""
+        while chunk := await answer.read():
+            came += chunk
+        return answer.status, came, wire.written, connection.is_idle
+
+    assert asyncio.run(exchange()) == (101, PLAIN, b"GET / HTTP/1.1\r\n\r\nmore", False)
+
+
+async def test_switch_that_nobody_asked_for_is_no_response():
+    connection, wire = connected()
+    refused = connection.switch(b"GET / HTTP/1.1\r\n\r\n")
+    connection.received(PLAIN)
+    assert await refused.whole() == b"hello"
+
+    answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")
+    connection.received(SWITCH)
+
+    with pytest.raises(ExchangeError, match=r"not HTTP/1\.1"):
+        await answer.whole()
+    assert wire.aborted
+    with pytest.raises(ExchangeError, match="closed the connection"):
+        connection.write(b"more")
+
+
 async def test_an_answer_without_a_length_ends_with_its_connection():
     connection, _ = connected()
     answer = connection.send(b"GET / HTTP/1.1\r\n\r\n")

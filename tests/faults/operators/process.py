@@ -4,72 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
-import queue
 import re
 import signal
-import subprocess
-import sys
-import threading
 import time
 from pathlib import Path
 from typing import Self
+
+from forked import Forks
 
 from ctrlruntime.testing import eventually
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
+LOADED = [
+    "tiny", "writer", "soaker", "aiohttp", "ctrlruntime.cache.cache", "ctrlruntime.leaderelection", "ctrlruntime.manager.manager",
+    "ctrlruntime.manager.run", "ctrlruntime.rest.transport", "ctrlruntime.serving.server", "ctrlruntime.api.events.v1",
+    "ctrlruntime.api.coordination.v1", "ctrlruntime.builder",
+]  # fmt: skip
 
 
-class Nursery:
-    """Starts operators by forking a process that has everything loaded (`nursery.py`). `python`: flags of the interpreter."""
+class Operators:
+    """Starts operators of this folder by a fork, so their moments are those of the operator. `python`: flags of the interpreter."""
 
     def __init__(self, *python: str) -> None:
-        self._python = python
-        self._pids: queue.Queue[int] = queue.Queue()
-        self._lock = threading.Lock()
-        self.codes: dict[int, int] = {}
-        """Exit codes of the processes that have ended."""
+        path = os.pathsep.join(filter(None, (str(FOLDER), str(ROOT), os.environ.get("PYTHONPATH"))))
+        self._env = {**os.environ, "PYTHONPATH": path}
+        self._forks = Forks(LOADED, python, self._env)
 
     def __enter__(self) -> Self:
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(
-            [sys.executable, *self._python, str(FOLDER / "nursery.py")],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
-        self._thread = threading.Thread(target=self._read, name="nursery", daemon=True)
-        self._thread.start()
+        self._forks.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(10)
-        self._thread.join(10)
-        self._process.stdout.close()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            said = json.loads(line)
-            if "code" in said:
-                self.codes[said["pid"]] = said["code"]
-            else:
-                self._pids.put(said["pid"])
+        self._forks.__exit__()
 
     def start(self, program: str, folder: Path, *arguments: str) -> Process:
         """Start a program of this folder; its output goes to a file in `folder`."""
         identity = arguments[arguments.index("--identity") + 1] if "--identity" in arguments else "one"
         output = folder / f"{program}-{identity}-{time.monotonic_ns()}.log"
-        assert self._process.stdin is not None
-        with self._lock:
-            asked = {"program": program, "arguments": arguments, "output": str(output)}
-            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
-            self._process.stdin.flush()
-            pid = self._pids.get(timeout=120)
-        return Process(pid, output, self.codes)
+        pid = self._forks.start(program, list(arguments), cwd=ROOT, env=self._env, out=output, err=output)
+        return Process(pid, output, self._forks.codes)
 
 
 class Process:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from operators.process import Nursery, Process
+from operators.process import Operators, Process
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
@@ -290,8 +290,8 @@ async def soak(
     namespace = await asyncio.to_thread(server.create_namespace, "soak")
     cluster = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)))
     times = ["--watch", *map(str, watch)] if watch else []
-    with short_turns(), FaultProxy(server) as proxy, Nursery() as nursery:
-        process = nursery.start(
+    with short_turns(), FaultProxy(server) as proxy, Operators() as operators:
+        process = operators.start(
             "soaker", folder, "--kubeconfig", str(proxy.kubeconfig_path), "--namespace", namespace, *times
         )
         one = Soak(proxy, process, cluster.unfenced_client(), namespace, seconds)

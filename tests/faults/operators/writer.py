@@ -22,7 +22,8 @@ from ctrlruntime.workqueue import PriorityQueue
 
 LEASE = "writer"
 WRITTEN = "written"
-PAUSE = 0.002
+PAUSE = 0.01
+"""Seconds between two writes."""
 BLOCKED_FOR = 3.0
 """Seconds the mode `blocking` stops the loop: longer than the scaled lease."""
 
@@ -73,7 +74,7 @@ class Writer:
     async def _blocking(self, request: ctrl.Request) -> ctrl.Result | None:
         """Blocks the loop again and again, and writes right after it as if nothing had happened."""
         while True:
-            for _ in range(200):
+            for _ in range(60):
                 await self.client.patch(self.key.model_copy(deep=True), self.patch())
                 await asyncio.sleep(PAUSE)
             say("blocked")
@@ -100,7 +101,7 @@ class ListResult:
             say("first-reconcile")
         await self.client.get_or_none(core.Secret, request)
         self.seen.add(request.name)
-        if len(self.seen) % 500 == 0:
+        if len(self.seen) % 100 == 0:
             say(f"reconciled-{len(self.seen)}")
         return None
 
