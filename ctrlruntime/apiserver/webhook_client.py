@@ -86,7 +86,7 @@ class WebhookClient:
     def __init__(self, services: Mapping[str, str] | None = None) -> None:
         self.services: MutableMapping[str, str] = dict(services or {})
         self.find_service: Callable[[str, str], Mapping[str, Any] | None] | None = None
-        """Returns a Service by namespace and name, for the error of one without an address."""
+        """Returns a Service by namespace and name, for the error of one that is in no table."""
         self._session: aiohttp.ClientSession | None = None
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._contexts: dict[bytes, ssl.SSLContext] = {}
@@ -155,9 +155,14 @@ class WebhookClient:
             name = rest.rpartition(":")[0]
             service = self.find_service(namespace, name) if self.find_service is not None else None
             address = ((service or {}).get("spec") or {}).get("clusterIP", "")
-            if service is not None and address in {"", "None"}:
+            if service is None:
+                raise OSError(f'service "{name}" not found')
+            if address in {"", "None"}:
                 raise OSError(f'cannot route to service with ClusterIP "{address}"')
-            raise OSError(f'service "{name}" not found')
+            raise OSError(
+                f'service "{name}" exists, but the embedded API server runs no Pods behind it. Run the operator on this machine with '
+                "`ctrl run --webhooks development`, or set clientConfig.url"
+            )
         return address
 
     async def _wrong_name(self, error: Exception, endpoint: Endpoint) -> str:

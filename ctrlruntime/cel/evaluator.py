@@ -32,6 +32,10 @@ _KINDS: Mapping[str, str] = {
 }
 
 
+_GUARDED = frozenset({"cidr", "ip", "isCIDR", "isIP", "isQuantity", "isSemver", "isURL", "quantity", "semver", "url"})
+"""Functions of Kubernetes: an overload that does not fit names what it was called with."""
+
+
 class Plan:
     """A program: call it with the variables' values in the order of `variables`."""
 
@@ -376,9 +380,15 @@ def _chosen(name: str, overloads: tuple[Overload, ...], arguments: list[Step]) -
                 return overload.call(*values)
         if name == "_[_]" and isinstance(values[0], list):
             return at_index(*values)
-        raise EvaluationError("no such overload: size" if name == "size" else "no such overload")
+        raise EvaluationError(_no_overload(name, values))
 
     return choose
+
+
+def _no_overload(name: str, values: list[Any]) -> str:
+    if name == "size":
+        return "no such overload: size"
+    return f"no such overload: {name}({', '.join(map(kind_of, values))})" if name in _GUARDED else "no such overload"
 
 
 def accepts(type: Type, value: Any) -> bool:

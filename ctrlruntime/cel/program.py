@@ -39,6 +39,23 @@ class Program:
         """The declared variables that the expression uses."""
         return frozenset(name for name in self._checked.names.values() if name in self._variables)
 
+    def untyped_arguments(self, *functions: str) -> list[tuple[str, str]]:
+        """Return the calls of one-argument functions whose argument has a type only at run time.
+
+        Each is the name of the function and the text of the argument: `self.memory`, or `…` for a longer expression.
+        """
+        return [
+            (call.function, _path(call.arguments[0]))
+            for call in self._checked.calls
+            if call.function in functions
+            and len(call.arguments) == 1
+            and self._checked.types[call.arguments[0]].kind == "dyn"
+        ]
+
+    def calls(self, function: str) -> bool:
+        """Return whether the expression calls a function."""
+        return any(call.function == function for call in self._checked.calls)
+
     def evaluate(self, /, **bindings: Any) -> Any:
         """Return the value for these variables; a missing one is null. Raises: EvaluationError."""
         return self._plan.run([bindings.get(name) for name in self._names])
@@ -46,6 +63,17 @@ class Program:
     def cost(self) -> CostRange:
         """Return the minimum and the maximum cost of the expression, in the API server's units."""
         return estimate(self._checked, self._variables)
+
+
+def _path(node: syntax.Node) -> str:
+    match node:
+        case syntax.Identifier(name=name):
+            return name.removeprefix(".")
+        case syntax.Select(operand=operand, field=field):
+            below = _path(operand)
+            return below if below == "…" else f"{below}.{field}"
+        case _:
+            return "…"
 
 
 def compile(rule: str, *, variables: Mapping[str, Type]) -> Program:  # noqa: A001 - it is what it does

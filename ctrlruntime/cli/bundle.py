@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ctrlruntime.cli.lazy import Command, LazyGroup
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import read_text, say, source_name, warn
 from ctrlruntime.cli.words import words
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def bundle(
     )
     where = folder_for("bundle", root, folder)
     material = _material(root, settings, input_dir, input_file, base)
-    plan = planned(where, material, request, environ=os.environ, warn=_warn, is_renewed=not (check or diff))
+    plan = planned(where, material, request, environ=os.environ, warn=warn, is_renewed=not (check or diff))
     if stdout:
         _print(plan)
     elif check or diff:
@@ -171,13 +171,12 @@ def _refuse_options(context: click.Context) -> None:
 
 def _project(folder: Path | None, *, is_needed: bool) -> tuple[Path, Settings | None]:
     """Return the project's folder, relative to here as a person would name files, and its settings."""
-    from ctrlruntime.errors import ConfigError
-    from ctrlruntime.project.settings import find_project, has_table, read_settings
+    from ctrlruntime.project.settings import NoProjectError, find_project, has_table, read_settings
 
     if folder is None:
         try:
             folder = Path(os.path.relpath(find_project(Path.cwd())))
-        except ConfigError:
+        except NoProjectError:
             if is_needed:
                 raise
             return Path(), None
@@ -191,25 +190,15 @@ def _material(
     from ctrlruntime.olm.making import of_folder, of_project, of_text, read_base, with_classes
 
     if settings is not None and input_dir is None and input_file is None:
-        return of_project(root, settings, warn=_warn)
+        return of_project(root, settings, warn=warn)
     start = None if base is None else read_base(base)
     origin = "" if base is None else str(base)
     if input_dir is not None:
         found = of_folder(input_dir, base=start, origin=origin)
     else:
         name = input_file or "-"
-        found = of_text(_read(name), "the standard input" if name == "-" else name, base=start, origin=origin)
+        found = of_text(read_text(name), source_name(name), base=start, origin=origin)
     return found if settings is None else with_classes(found, root, settings)
-
-
-def _read(name: str) -> str:
-    from ctrlruntime.errors import ConfigError
-
-    try:
-        with click.open_file(name, encoding="utf-8") as file:
-            return str(file.read())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable("the standard input" if name == "-" else name, error) from error
 
 
 # Telling
@@ -241,7 +230,7 @@ def _tell_current(plan: Plan) -> None:
 
 def _tell_unpinned(plan: Plan) -> None:
     if any(_DIGEST in (change.before or "") and _DIGEST not in change.after for change in plan.refresh.changes):
-        _warn(
+        warn(
             "the existing bundle pins its images to digests, but the new one does not. Add --image-digests or --use-image-digests"
         )
 
@@ -257,7 +246,7 @@ def _tell(plan: Plan, material: Material, settings: Settings | None) -> None:
     if plan.is_rewritten:
         _report([plan.refresh.tree.folder / "metadata"], "the annotations were rewritten without their comments")
     for line in _unsaid(plan, material, settings):
-        _warn(line)
+        warn(line)
 
 
 def _unsaid(plan: Plan, material: Material, settings: Settings | None) -> Iterable[str]:
@@ -272,8 +261,4 @@ def _unsaid(plan: Plan, material: Material, settings: Settings | None) -> Iterab
 
 def _report(paths: Iterable[Path], text: str) -> None:
     for path in paths:
-        _warn(f"{path}: {text}")
-
-
-def _warn(text: str) -> None:
-    say(f"warning: {text}", err=True)
+        warn(f"{path}: {text}")

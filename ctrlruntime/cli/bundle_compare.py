@@ -9,8 +9,7 @@ from typing import Final
 import click
 
 from ctrlruntime.cli.changes import as_json, breaks, known_codes, print_changes
-from ctrlruntime.cli.output import say
-from ctrlruntime.errors import ConfigError
+from ctrlruntime.cli.output import read_text, say, source_name
 from ctrlruntime.olm.bundle import read_bundle
 from ctrlruntime.olm.upgrade import Code, given_objects
 from ctrlruntime.olm.upgrade import compare as compare_bundles
@@ -63,7 +62,8 @@ def compare(
 ) -> None:
     if files.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
-    found = compare_bundles(read_bundle(old), read_bundle(new), stored=stored, objects=given_objects(map(_read, files)))
+    objects = given_objects((source_name(file), read_text(file)) for file in files)
+    found = compare_bundles(read_bundle(old), read_bundle(new), stored=stored, objects=objects)
     groups = [(each.name, each.findings) for each in found]
     if json_wanted:
         say(json.dumps(as_json(groups, allowed, name="object"), indent=2))
@@ -71,11 +71,3 @@ def compare(
         print_changes(groups, allowed)
     if breaks(groups, allowed):
         click.get_current_context().exit(1)
-
-
-def _read(name: str) -> tuple[str, str]:
-    try:
-        with click.open_file(name, encoding="utf-8") as file:
-            return "standard input" if name == "-" else name, str(file.read())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(name, error) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, Final, Literal
 import click
 from typing_extensions import override
 
-from ctrlruntime.cli.output import Coloured, say
+from ctrlruntime.cli.output import Coloured, read_text, say, source_name
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.generate.text import dump_all
@@ -93,7 +92,7 @@ def _text(blobs: Sequence[Document], output: str) -> str:
     help="Format: text lines, or a JSON object.",
 )  # fmt: skip
 def validate_(*, file: str, output: Literal["text", "json"]) -> None:
-    found = _read(file)
+    found = blobs_in([(source_name(file), read_text(file))]) if file == "-" else read_catalog(Path(file))
     findings = validate(found)
     passed = not any(each.level is Level.ERROR for each in findings)
     if output == "json":
@@ -104,12 +103,6 @@ def validate_(*, file: str, output: Literal["text", "json"]) -> None:
         say(_summary(found, findings), err=True)
     if not passed:
         click.get_current_context().exit(1)
-
-
-def _read(name: str) -> Catalog:
-    if name != "-":
-        return read_catalog(Path(name))
-    return blobs_in([("standard input", sys.stdin.read())])
 
 
 def _line(finding: Finding) -> tuple[Coloured, str]:

@@ -61,6 +61,19 @@ def with_client(kubeconfig: str | None, context: str | None, work: Callable[[Cli
     return with_cluster(kubeconfig, context, lambda cluster: work(cluster.unfenced_client()))
 
 
+def package_here() -> str | None:
+    """Return the package of the project this is called in, which can be imported from then on; None outside a project.
+
+    Raises: ConfigError for settings that cannot be read.
+    """
+    from ctrlruntime.project.settings import NoProjectError
+
+    try:
+        return project_here()[1].package
+    except NoProjectError:
+        return None
+
+
 def project_here() -> tuple[Path, Settings]:
     """Return the folder of the project this is called in, as a person would name it from here, and its settings.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ import click
 
 from ctrlruntime.cli.changes import as_json as changes_as_json
 from ctrlruntime.cli.changes import breaks, known_codes, print_changes
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.connection import package_here
+from ctrlruntime.cli.output import read_text, say, source_name, warn
 from ctrlruntime.errors import ConfigError, GenerateError
 from ctrlruntime.generate.definitions import definitions_in, read_definitions
 from ctrlruntime.project.compatibility import Code, compare_all
@@ -23,11 +23,12 @@ __all__ = ["crd"]
 
 _DIFF_HELP = """Compare CRDs, and fail on changes that break existing objects or clients.
 
-    OLD and NEW are files or folders of CustomResourceDefinitions, or - for standard input. Instead of NEW, --module MODULE reads the
-    classes of a package. If OLD comes from the cluster, its status.storedVersions is used too:
+    OLD and NEW are files or folders of CustomResourceDefinitions, or - for standard input. Without NEW, OLD is compared with the classes of
+    the project, or of --module MODULE. If OLD comes from the cluster, its status.storedVersions is used too:
 
     \b
-      kubectl get crd websites.docs.example.com -o yaml | ctrl crd diff - --module shop
+      kubectl get crd websites.docs.example.com -o yaml | ctrl crd diff -
+      ctrl crd diff released/crd --module shop
       ctrl crd diff released/crd config/crd
 
     Changes are breaking (exit code 1), risky or harmless. Allow an intended breaking change with its code:
@@ -45,7 +46,7 @@ def crd() -> None:
 @crd.command(help=_DIFF_HELP)
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="[NEW]", required=False)
-@click.option("--module", metavar="MODULE", help="Compare with the classes of this package.")
+@click.option("--module", metavar="MODULE", help="Compare with the classes of this package.  [default: the project's]")
 @click.option(
     "--allow",
     "allowed",
@@ -56,10 +57,14 @@ def crd() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def diff(*, old: str, new: str | None, module: str | None, allowed: tuple[str, ...], as_json: bool) -> None:
-    if (new is None) == (module is None):
+    if new is not None and module is not None:
         raise click.UsageError("use NEW or --module MODULE, not both")
     if old == new == "-":
         raise click.UsageError("only one of OLD and NEW can be standard input")
+    if new is None and module is None:
+        module = package_here()
+        if module is None:
+            raise click.UsageError("this folder is not in a project. Pass NEW or --module MODULE")
     before = _read(old)
     after = _read(new) if new is not None else _generated(str(module))
     groups = [(each.name, each.findings) for each in compare_all(before, after)]
@@ -72,15 +77,15 @@ def diff(*, old: str, new: str | None, module: str | None, allowed: tuple[str, .
 
 
 def _read(source: str) -> Sequence[Mapping[str, Any]]:
-    where = "the standard input" if source == "-" else source
-    found = definitions_in(sys.stdin.read(), where) if source == "-" else read_definitions(Path(source))
+    where = source_name(source)
+    found = definitions_in(read_text(source), where) if source == "-" else read_definitions(Path(source))
     if not found:
         raise ConfigError(f"no CustomResourceDefinition in {where}")
     return found
 
 
 def _generated(module: str) -> Sequence[Mapping[str, Any]]:
-    made = manifests(load(module), choice=Choice(rbac=False, webhook=False)).definitions
+    made = manifests(load(module), choice=Choice(rbac=False, webhook=False), warn=warn).definitions
     if not made:
         raise GenerateError(f"module {module} defines no kinds")
     return made

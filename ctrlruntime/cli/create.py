@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from ctrlruntime.cli.go_flags import GoFlagsCommand
-from ctrlruntime.cli.init import show, warn
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.init import show
+from ctrlruntime.cli.output import say, warn
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.package import make_importable
 from ctrlruntime.project.scaffold import (

@@ -10,8 +10,7 @@ import click
 
 from ctrlruntime.cli.create import kind_options
 from ctrlruntime.cli.go_flags import GoFlagsCommand
-from ctrlruntime.cli.init import warn
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import say, warn
 from ctrlruntime.project.scaffold import Deletion, Removal, planned_deletion, without_api, without_webhook
 from ctrlruntime.project.settings import find_project, read_settings
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ctrlruntime.cli.connection import cluster_options, project_here, with_cluster
-from ctrlruntime.cli.output import say, say_objects
+from ctrlruntime.cli.output import say, say_objects, warn
 from ctrlruntime.errors import ConfigError, CtrlError
 from ctrlruntime.project.deployment import (
     Document,
@@ -188,14 +188,14 @@ def _check_stale(folder: Path, settings: Settings, *, strict: bool) -> None:
     except CtrlError as error:
         if strict:
             raise
-        say(f"warning: cannot check whether the manifests are stale: {error}", err=True)
+        warn(f"cannot check whether the manifests are stale: {error}")
         return
     if not stale:
         return
     text = f"stale: {', '.join(str(path) for path in stale)}. Run `ctrl manifests`"
     if strict:
         raise ConfigError(f"{text}, or deploy without --strict")
-    say(f"warning: {text}", err=True)
+    warn(text)
 
 
 def _namespace(documents: Sequence[Document], settings: Settings) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from ctrlruntime.cli.go_flags import GoFlagsCommand
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import say, warn
 
 __all__ = ["edit"]
 
@@ -61,7 +61,7 @@ def edit(*, image: str | None, namespaced: bool | None, multigroup: bool | None,
     folder = Path(os.path.relpath(find_project(Path.cwd())))
     settings = read_settings(folder)
     wanted = replace(settings, features=replace(settings.features, **switches), **of_project)
-    change = edited(folder, wanted, warn=_warn)
+    change = edited(folder, wanted, warn=warn)
     change.apply()
     lines = list(change.lines())
     for line in lines or ["nothing to change: the settings already have these values"]:
@@ -70,7 +70,3 @@ def edit(*, image: str | None, namespaced: bool | None, multigroup: bool | None,
 
 def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _warn(text: str) -> None:
-    say(f"warning: {text}", err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ctrlruntime.cli.output import ask, say
+from ctrlruntime.cli.output import ask, say, warn
 from ctrlruntime.cli.words import words, words_of
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.capabilities import LEVELS
@@ -125,7 +125,7 @@ def kustomize_manifests(
     Tree(base.path.parent).write([base.change])
     say(f"{'created' if base.change.before is None else 'changed'} {base.path}")
     if base.is_rewritten:
-        say(f"warning: {base.path} was rewritten without its comments", err=True)
+        warn(f"{base.path} was rewritten without its comments")
 
 
 def _tell_of_categories(text: str) -> None:
@@ -136,7 +136,7 @@ def _tell_of_categories(text: str) -> None:
         return
     for name in words_of(text):
         if name not in CATEGORIES:
-            say(f"warning: {name!r} is not a category of OperatorHub.io{nearest(name, CATEGORIES)}", err=True)
+            warn(f"{name!r} is not a category of OperatorHub.io{nearest(name, CATEGORIES)}")
 
 
 kustomize.add_command(kustomize_manifests, "manifests")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import say, warn
 from ctrlruntime.project.helm import CHART, Plan, chart_files, planned
 from ctrlruntime.project.settings import find_project, read_settings
 from ctrlruntime.project.tree import folder_for
@@ -36,7 +36,7 @@ _HELP = """Create a Helm chart of the project: the objects of config/default, wi
 def helm(*, folder: Path, force: bool) -> None:
     project = find_project(Path.cwd())
     chart = folder_for("chart", project, folder)
-    plan = planned(chart, chart_files(project, read_settings(project), warn=_warn), once=[CHART], force=force)
+    plan = planned(chart, chart_files(project, read_settings(project), warn=warn), once=[CHART], force=force)
     plan.apply()
     _tell(plan, folder)
 
@@ -58,8 +58,4 @@ def _tell(plan: Plan, folder: Path) -> None:
 
 def _report(names: Iterable[str], folder: Path, text: str) -> None:
     for name in names:
-        _warn(f"{folder / name}: {text}")
-
-
-def _warn(text: str) -> None:
-    say(f"warning: {text}", err=True)
+        warn(f"{folder / name}: {text}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import read_text, say, source_name, warn
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.importing import chosen, importable, source_of
 from ctrlruntime.project.staging import write
@@ -52,26 +51,13 @@ def import_definitions(
         )
     if output is not None and output.exists() and not force:
         raise ConfigError(f"cannot write {output}: it exists. Use another name, or --force")
-    definitions = importable(_read(file), "standard input" if file == "-" else file)
+    definitions = importable(read_text(file), source_name(file))
     if kind:
         definitions = chosen(definitions, kind)
-    source = source_of(definitions, class_prefix=class_prefix, external=not own, warn=_warn)
+    source = source_of(definitions, class_prefix=class_prefix, external=not own, warn=warn)
     if output is None:
         say(source, nl=False)
         return
     write({output: source})
     names = ", ".join(str(definition["spec"]["names"]["kind"]) for definition in definitions)
     say(f"{output}: {names}")
-
-
-def _read(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise ConfigError(f"{file}: the file does not exist") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(file, error) from error
-
-
-def _warn(text: str) -> None:
-    say(f"warning: {text}", err=True)

@@ -9,13 +9,13 @@ from typing import Final
 import click
 
 from ctrlruntime.cli.go_flags import GoFlagsCommand
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import read_text, say, warn
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.project_file import ProjectFile, read_project_file
 from ctrlruntime.project.scaffold import LICENSES, Added, Takeover, begin, new_project, take_over
 from ctrlruntime.project.settings import Settings, in_go
 
-__all__ = ["init", "show", "warn"]
+__all__ = ["init", "show"]
 
 _HELP = """Create a project in FOLDER (default: the current one) with a package, tests, manifests, a Dockerfile and workflows.
 
@@ -114,7 +114,7 @@ def init(
     finally:  # below the list of files, where they are seen
         for note in notes:
             warn(note)
-    enter = "" if folder.absolute() == Path.cwd() else f"  cd {folder}\n"
+    enter = "" if folder.absolute() == Path.cwd() else f"  cd {shlex.quote(str(folder))}\n"
     say(
         f"\nThe project {settings.project_name} is ready. Next:\n{enter}"
         "  python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[dev]'\n"
@@ -139,17 +139,10 @@ def show(added: Added, folder: Path) -> None:
     say(f"wrote {count} file{'' if count == 1 else 's'} in {folder / 'config'}")
 
 
-def warn(text: str) -> None:
-    say(f"warning: {text}", err=True)
-
-
 def _text(path: Path | None) -> str:
     if path is None:
         return ""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
+    text = read_text(str(path))
     if not text.strip():
         raise ConfigError(f"the license file {path} is empty")
     return text

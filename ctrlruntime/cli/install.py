@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ctrlruntime.cli.connection import cluster_options, project_here, with_client
-from ctrlruntime.cli.output import say, say_objects
+from ctrlruntime.cli.output import say, say_objects, warn
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.install import install_crds, uninstall_crds
@@ -129,7 +129,7 @@ def _definitions(module: str | None, *, include_external: bool = False) -> tuple
     package = load(str(name))
     if include_external:
         return crds_for_tests(package), settings
-    definitions = manifests(package, choice=Choice(rbac=False, webhook=False)).definitions
+    definitions = manifests(package, choice=Choice(rbac=False, webhook=False), warn=warn).definitions
     if not package.kinds:
         raise GenerateError(f"module {name} defines no kinds")
     if not definitions:

@@ -10,7 +10,7 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import say, warn
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Options
 from ctrlruntime.generate.rbac import ROLE_NAME
@@ -101,18 +101,18 @@ def manifests(
     some = crd or rbac or webhook
     choice = Choice(crd=crd or not some, rbac=rbac or not some, webhook=webhook or not some)
     made = manifests_of(
-        load(module), choice=choice, role_name=role_name, options=options, namespaces=namespaces, warn=_warn
+        load(module), choice=choice, role_name=role_name, options=options, namespaces=namespaces, warn=warn
     )
     files = made.files()
     if not files:
-        _warn(f"module {module} defines no kinds, permissions or webhooks, so no manifests are generated")
+        warn(f"module {module} defines no kinds, permissions or webhooks, so no manifests are generated")
     if folder.is_file():
         raise ConfigError(f"cannot write manifests to {folder}: it is a file. Use a folder")
     tree = Tree(folder)
     changes = tree.changes(files)
     if choice.crd:
         for path in tree.leftovers(files, [CRD_FOLDER]):
-            _warn(f"{path} was not generated from {module}. Delete it if its class no longer exists")
+            warn(f"{path} was not generated from {module}. Delete it if its class no longer exists")
     if check or diff:
         _show((change.diff() for change in changes), [change.path for change in changes], fail=check)
         return
@@ -139,7 +139,7 @@ def _of_project(folder: Path | None, options: Options, *, check: bool, diff: boo
 
     # Relative to here, as a person would name the files.
     root = folder if folder is not None else Path(os.path.relpath(find_project(Path.cwd())))
-    found = refresh(root, read_settings(root), options=options, warn=_warn)
+    found = refresh(root, read_settings(root), options=options, warn=warn)
     if check or diff:
         _show(found.diffs(), found.stale, fail=check)
         return
@@ -161,7 +161,3 @@ def _show(diffs: Iterable[str], stale: Sequence[Path], *, fail: bool) -> None:
         command = click.get_current_context().command_path
         say(f"error: stale: {', '.join(map(str, stale))}. Run {command} without --check", err=True)
         click.get_current_context().exit(1)
-
-
-def _warn(text: str) -> None:
-    say(f"warning: {text}", err=True)

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from ctrlruntime.cli.output import say
-from ctrlruntime.errors import ConfigError
+from ctrlruntime.cli.output import read_text, say, source_name
 from ctrlruntime.project.kustomize import differences, read_documents, written
 from ctrlruntime.project.kustomize import render as rendered
 from ctrlruntime.project.kustomize.files import check_name
@@ -64,21 +63,13 @@ def _text(objects: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
 
 
 def _compare(objects: Sequence[Mapping[str, Any]], other: str) -> None:
-    given = [each for each in read_documents(_read(other), other) if isinstance(each, dict)]
+    given = [each for each in read_documents(read_text(other), source_name(other)) if isinstance(each, dict)]
     is_same = True
-    for line in differences(given, objects, given_name="standard input" if other == "-" else other):
+    for line in differences(given, objects, given_name=source_name(other)):
         is_same = False
         say(line, nl=False)
     if not is_same:
         click.get_current_context().exit(1)
-
-
-def _read(name: str) -> str:
-    try:
-        with click.open_file(name, encoding="utf-8") as file:
-            return str(file.read())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(name, error) from error
 
 
 def _write(objects: Sequence[Mapping[str, Any]], output: str, *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -159,7 +160,7 @@ def _server(kubeconfig_out: Path | None, settings: Settings | None) -> Generator
             raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
         shown = ",".join(dict.fromkeys(each.plural for each in settings.own_resources)) if settings is not None else ""
         _say(
-            f"embedded API server at {server.url}; list its objects with:\n  kubectl --kubeconfig {path} get {shown or 'all'}"
+            f"embedded API server at {server.url}; list its objects with:\n  kubectl --kubeconfig {shlex.quote(str(path))} get {shown or 'all'}"
         )
         yield path
 
@@ -187,6 +188,7 @@ class _Samples:
         if failed is None or (failed and not is_late):
             return False
         for name, reason in failed.items():
+            # Not `warn`: after each restart it is news again.
             _say(f"warning: cannot apply {name}: {reason}")
         return True
 

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from ctrlruntime.cli.output import say
+from ctrlruntime.cli.output import read_text, say, source_name
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.manifest_files import manifest_files
 
 __all__ = ["validate"]
 
 _HELP = """Validate manifests as kube-apiserver 1.36 would, without a cluster: fields, types, values, CEL rules.
 
-    FILE is YAML or JSON, a folder with such files, or - for standard input. An object of a custom kind is checked if its
-    CustomResourceDefinition is among the files. Otherwise it is listed as not checked. Each problem is a line with the file, the object, the
-    field and the cause. Exits with 1 if it finds a problem.
+    FILE is YAML or JSON, a folder with such files, or - for standard input. Of a folder, the subfolders are read too. Hidden files, Helm
+    charts, kustomizations and their patches are left out.
+
+    An object of a custom kind is checked if its CustomResourceDefinition is among the files. Otherwise it is listed as not checked. Each
+    problem is a line with the file, the object, the field and the cause. Exits with 1 if it finds a problem.
 
     \b
     Examples:
       ctrl render | ctrl validate -
+      ctrl validate config
       ctrl validate config/crd/bases config/samples/webapp_v1_cart.yaml
     """
 
@@ -34,7 +37,10 @@ _HELP = """Validate manifests as kube-apiserver 1.36 would, without a cluster: f
 def validate(*, files: tuple[str, ...], as_json: bool) -> None:
     from ctrlruntime.project.checking import check as check_texts  # it brings the embedded API server
 
-    found = check_texts(list(_texts(files)))
+    in_folders = _in_folders(files)
+    named = [name for name in files if name == "-" or not Path(name).is_dir()]
+    texts = [(source_name(name), read_text(name)) for name in dict.fromkeys([*named, *in_folders])]
+    found = check_texts(texts, optional=in_folders)
     if as_json:
         lists = {"problems": found.problems, "notChecked": found.skipped}
         shown = {name: [each.document() for each in several] for name, several in lists.items()}
@@ -53,22 +59,13 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _texts(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _in_folders(names: tuple[str, ...]) -> list[str]:
+    found: list[str] = []
     for name in names:
-        folder = Path(name)
-        if name == "-" or not folder.is_dir():
-            yield _read(name)
+        if name == "-" or not Path(name).is_dir():
             continue
-        inside = sorted(path for path in folder.iterdir() if path.suffix in {".yaml", ".yml", ".json"})
-        inside = [path for path in inside if path.stem != "kustomization"]  # it is for kustomize, and no object
+        inside = manifest_files(Path(name))
         if not inside:
             raise ConfigError(f"no YAML or JSON files in {name}")
-        yield from (_read(str(path)) for path in inside)
-
-
-def _read(name: str) -> tuple[str, str]:
-    try:
-        with click.open_file(name, encoding="utf-8") as file:
-            return "standard input" if name == "-" else name, str(file.read())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(name, error) from error
+        found += map(str, inside)
+    return found

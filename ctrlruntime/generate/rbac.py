@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ctrlruntime.errors import GenerateError
-from ctrlruntime.generate.options import Document
+from ctrlruntime.generate.options import Document, Warn
+from ctrlruntime.generate.rbac_names import unknown_names
 from ctrlruntime.markers import RBACRule
 
 __all__ = [
     "READ",
     "ROLE_NAME",
     "certificate_rules",
+    "check_names",
     "derived_beside",
     "election_role",
     "event_rules",
@@ -114,6 +116,19 @@ def derived_beside(said: Iterable[RBACRule], derived: Iterable[RBACRule]) -> lis
 
 def _parts(rule: RBACRule, namespace: str) -> set[tuple[str, str, str]]:
     return {(namespace, _group(group), resource) for group in rule.groups for resource in rule.resources}
+
+
+def check_names(rules: Iterable[RBACRule], warn: Warn) -> None:
+    """Check the verbs and resources of rules for built-in API groups, and warn of a resource that only other servers can have.
+
+    Raises: GenerateError for a name that is probably a typing error.
+    """
+    for rule in rules:
+        for found in unknown_names(rule):
+            text = f"{_said(rule)}: {found.text}"
+            if found.is_typo:
+                raise GenerateError(text)
+            warn(text)
 
 
 # Documents

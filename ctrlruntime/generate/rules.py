@@ -101,6 +101,7 @@ class RuleChecks:
                 raise where.error(f"the {name} {text!r} does not compile:\n{error}") from error
             if program.result_type.kind != wanted:
                 raise where.error(f"the {name} {text!r} must return a {wanted}, not {program.result_type}")
+            self._warn_of_numbers(program, f"{where}: the {name} {text!r}")
             cost = program.cost().most * (at.count if name == "rule" else 1)
             self._total += cost
             if cost > RULE_LIMIT:
@@ -116,6 +117,16 @@ class RuleChecks:
             )
         if "optionalOldSelf" in rule and not uses_old:
             raise where.error(f"the rule {rule['rule']!r} has optional_old_self, but does not use oldSelf")
+
+    def _warn_of_numbers(self, program: cel.Program, what: str) -> None:
+        """Warn of `quantity(self)` for a field that takes numbers too: it has no overload for them, so the object is rejected."""
+        if program.calls("type"):  # the rule looks which of the two it is
+            return
+        for function, argument in dict.fromkeys(program.untyped_arguments("quantity", "isQuantity")):
+            self._warn(
+                f"{what} rejects a number such as 1: {function}() takes only strings, and the field can be a number. "
+                f"Write {function}(string({argument}))"
+            )
 
 
 def has_rules(schema: Mapping[str, Any]) -> bool:

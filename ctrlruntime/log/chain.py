@@ -51,7 +51,9 @@ class Chain:
         self.threshold = options.threshold
         self._stream = stream
         self._lock = threading.RLock()  # a signal's handler may log while its thread is writing
-        encoder = options.encoder or ("console" if options.devel else "json")
+        # Once: all lines of a process have one form.
+        for_people = options.devel or _is_terminal(stream or sys.stderr)
+        encoder = options.encoder or ("console" if for_people else "json")
         self.processors: Sequence[Processor] = (
             _Level(options.threshold),
             *(() if options.devel else (_Sampler(clock),)),
@@ -307,8 +309,12 @@ _COLOURED: Final = _renderer(colours=True)
 
 
 def _wants_colours(stream: TextIO) -> bool:
+    return _is_terminal(stream) and not os.environ.get("NO_COLOR")
+
+
+def _is_terminal(stream: TextIO) -> bool:
     try:
-        return stream.isatty() and not os.environ.get("NO_COLOR")
+        return stream.isatty()
     except (AttributeError, ValueError):  # not a whole stream, or a closed one
         return False
 

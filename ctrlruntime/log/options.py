@@ -28,10 +28,11 @@ class Options:
     devel: bool = False
     """Development: console form, from debug, tracebacks from warn, no sampling.
 
-    Production: JSON, info, error, sampling.
+    Production: info, error, sampling, and JSON if the stream is not a terminal.
     """
 
     encoder: Encoder | None = None
+    """Default: console in development and on a terminal, else json."""
 
     log_level: str | int | None = None
     """"debug", "info", "warn", "error", or a verbosity above 0: lines of `v(n)` up to this n are written too."""
@@ -86,9 +87,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         const=True,
         default=False,
         metavar="true|false",
-        help="development defaults: console form, level debug, tracebacks from warn on, no sampling; else JSON, info, error, sampling",
+        help="development defaults: console form, level debug, tracebacks from warn on, no sampling; else info, error, sampling",
     )
-    group.add_argument("--zap-encoder", type=_flag(parse_encoder), metavar="json|console", help="form of the lines")
+    group.add_argument(
+        "--zap-encoder",
+        type=_flag(parse_encoder),
+        metavar="json|console",
+        help="form of the lines (default: console on a terminal, else json)",
+    )
     group.add_argument(
         "--zap-log-level",
         type=_flag(_checked_level),

@@ -223,7 +223,8 @@ def parse_flags(
     """Parse the command line, configure logging, and return the flags.
 
     parser: your own parser, with your arguments.
-    log_options: the defaults for missing --zap flags, such as `log.Options(devel=True)` for a console. Default: JSON from level info.
+    log_options: the defaults for missing --zap flags, such as `log.Options(devel=True)` for debugging. Default: from level info, for people on
+    a terminal, else JSON.
     parser_options: options for the parser (`prog`, `description`, …), if you pass none.
 
     Exits with code 2 and the usage, as argparse does, for an unknown or invalid flag.

@@ -7,8 +7,9 @@ values and CEL rules are checked, one object at a time; not what an object refer
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
 from typing import Any, Final
 
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
@@ -23,6 +24,8 @@ UNKNOWN_FIELD: Final = "unknown field"
 
 _DEFINITION: Final = "CustomResourceDefinition"
 _KUSTOMIZE: Final = "kustomize.config.k8s.io"
+_PLUGIN: Final = "builtin"
+"""The apiVersion of the transformers and generators that kustomize has built in."""
 _FOR_KUSTOMIZE: Final = "is a kustomize file. Print its objects with `ctrl render`"
 _UNKNOWN: Final = f'{UNKNOWN_FIELD} "'
 
@@ -57,22 +60,32 @@ class Checked:
     skipped: list[Problem] = field(default_factory=list[Problem])
 
 
-def check(texts: Iterable[tuple[str, str]]) -> Checked:
-    """Check manifests, given as pairs of a file's name and its text. Raises: ConfigError for a text that is not YAML."""
+def check(texts: Iterable[tuple[str, str]], *, optional: Container[str] = ()) -> Checked:
+    """Check manifests, given as pairs of a file's name and its text.
+
+    `optional`: files found in a folder, which need not be manifests. Documents in them that are not objects are skipped.
+    Raises: ConfigError for a text that is not YAML.
+    """
     registry = Registry(Store())
     registry.extensions.checks_namespaces = False
     checked = Checked()
     found = [(name, tree) for name, text in texts for tree in opened(read_documents(text, name))]
     # Definitions first: objects of their kinds may stand before them.
     found.sort(key=lambda each: _field(each[1], "kind") != _DEFINITION)
-    seen: dict[tuple[str, ...], str] = {}
+    seen: dict[tuple[str, ...], tuple[str, Any]] = {}
     for name, tree in found:
         checked.objects += 1
+        if name in optional and not _field(tree, "apiVersion") and not _field(tree, "kind"):
+            checked.objects -= 1
+            checked.skipped.append(Problem(file=name, object="", path="", text="is not an object of Kubernetes"))
+            continue
         _check(registry, name, tree, seen, checked)
     return checked
 
 
-def _check(registry: Registry, file: str, tree: Any, seen: dict[tuple[str, ...], str], checked: Checked) -> None:
+def _check(
+    registry: Registry, file: str, tree: Any, seen: dict[tuple[str, ...], tuple[str, Any]], checked: Checked
+) -> None:
     version, kind = _field(tree, "apiVersion"), _field(tree, "kind")
     metadata = tree.get("metadata") if isinstance(tree, dict) else None
     name = _field(metadata, "name")
@@ -87,19 +100,27 @@ def _check(registry: Registry, file: str, tree: Any, seen: dict[tuple[str, ...],
     group, _, bare = version.rpartition("/")
     resource = registry.find_kind(group, bare, kind)
     if resource is None:
-        if registry.has_built_in(group) or not group:
+        is_of_kustomize = group == _KUSTOMIZE or version == _PLUGIN
+        if not is_of_kustomize and (registry.has_built_in(group) or not group):
             checked.problems.append(problem(f"{version} has no kind {kind} in Kubernetes 1.36"))
         else:
             checked.objects -= 1
             why = "is unknown. Add its CRD to the files"
-            checked.skipped.append(problem(f"{version} {_FOR_KUSTOMIZE if group == _KUSTOMIZE else why}"))
+            checked.skipped.append(problem(f"{version} {_FOR_KUSTOMIZE if is_of_kustomize else why}"))
         return
     namespace = (_field(metadata, "namespace") or "default") if resource.namespaced else ""
     identity = (group, kind, namespace, name)
     if name and identity in seen:
-        checked.problems.append(problem(f"is already in {seen[identity]}"))
-        return
-    seen[identity] = file
+        first, same = seen[identity]
+        is_definition = kind == _DEFINITION
+        # Folders can be alternatives: overlays, or a bundle next to its sources. A definition is served once.
+        if PurePath(first).parent == PurePath(file).parent or (is_definition and same != tree):
+            checked.problems.append(problem(f"is already in {first}"))
+            return
+        if is_definition:
+            return
+    else:
+        seen[identity] = (file, tree)
     checked.problems.extend(problem(text, path) for path, text in _said(registry, resource, namespace, tree))
 
 

@@ -19,7 +19,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.builtin import builtin_schemas
 from ctrlruntime.generate.schema import SchemaWalker
 
-__all__ = ["Explanation", "Field", "explain", "plaintext"]
+__all__ = ["Explanation", "Field", "UnknownKindError", "explain", "plaintext"]
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -27,6 +27,10 @@ _METADATA: Final = {"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery
 _GVK: Final = "x-kubernetes-group-version-kind"
 _ENUM_LIMIT: Final = 4
 """The number of enum values next to a field in a list."""
+
+
+class UnknownKindError(ConfigError):
+    """Neither the given classes nor the built-in kinds have this kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,9 @@ def explain(what: str, kinds: Iterable[type[Object]], *, api_version: str = "", 
 
     `kinds` are the classes that are looked through, by kind, plural, singular or short name, before the built-in kinds are, by kind and
     plural. Of several versions the served one of the highest priority is taken, or that of `api_version`: `group/version`, or `version`.
-    With `recursive` the fields of fields are there, too. Raises: ConfigError for a kind or field that is not there, with near ones;
+    With `recursive` the fields of fields are there, too.
+
+    Raises: UnknownKindError, or ConfigError for a field that is not there, with near ones;
     GenerateError for a class that cannot become a definition.
     """
     name, *path = what.split(".")
@@ -100,7 +106,7 @@ def _find(name: str, kinds: Sequence[type[Object]], api_version: str) -> tuple[G
         raise ConfigError(f"{versions[0].kind} has no version {api_version!r}. Set --api-version to one of {there}")
     known = {kind_of(cls).kind for cls in kinds} | {gvk.kind for gvk, _ in _builtin_kinds()}
     own = ", ".join(sorted({kind_of(cls).kind for cls in kinds})) or "the built-in kinds"
-    raise ConfigError(f"kind {name!r} does not exist{_near(name, known) or f'. Use one of {own}'}")
+    raise UnknownKindError(f"kind {name!r} does not exist{_near(name, known) or f'. Use one of {own}'}")
 
 
 def _names(info: KindInfo) -> set[str]:

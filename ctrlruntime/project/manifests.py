@@ -25,6 +25,7 @@ from ctrlruntime.generate.rbac import (
     READ,
     ROLE_NAME,
     certificate_rules,
+    check_names,
     derived_beside,
     election_role,
     event_rules,
@@ -194,6 +195,7 @@ def _warn_of_hub(package: Package, hub: KindInfo, warn: Warn) -> None:
 
 def _roles(package: Package, manager: Manager, role_name: str, namespaces: Sequence[str], warn: Warn) -> list[Document]:
     by_hand = manager.declarations.made_by_hand()
+    check_names(package.rules, warn)
     _warn_of_writes(package, by_hand, warn)
     derived = [*_derived(manager.declarations), *_read(by_hand)]
     of_cluster = {

@@ -35,8 +35,19 @@ _DOMAIN_LENGTH: Final = 253
 _ROOM_FOR_NAMES: Final = len("-controller-manager-metrics-service")
 """The longest suffix of the project's name in a name that must be a DNS label: that of a Service."""
 
-_TAKEN: Final = frozenset({"ctrlruntime", "tests", "config", "dist"})
-"""Packages that would shadow what a project imports, or its own folders."""
+_TAKEN: Final = frozenset(
+    {"build", "bundle", "conftest", "config", "dist", "dockerfile", "license", "makefile", "test", "tests"}
+)
+"""Packages in the place of other files of a project, or that git ignores; `test` is also a module of Python that its list leaves out."""
+
+_IMPORTABLE: Final = frozenset(
+    {
+        "aiohttp", "annotated_types", "anyio", "cel_expr_python", "click", "cryptography", "ctrlruntime", "hatchling", "httptools",
+        "hypothesis", "jinja2", "kubernetes_asyncio", "msgspec", "multidict", "mypy", "opentelemetry", "prometheus_client", "pydantic",
+        "pydantic_core", "pytest", "pytest_asyncio", "re2", "ruff", "structlog", "tomlkit", "typing_extensions", "uvloop", "yaml", "yarl",
+    }
+)  # fmt: skip
+"""Packages that a project and its tests import."""
 
 _IMPORTED: Final = frozenset({"Annotated", "AsyncIterator", "Field"})
 """Classes that a module with a kind imports under these names."""
@@ -70,8 +81,12 @@ def package(name: str) -> str:
         raise ConfigError(f"the package {name!r} is not a Python identifier")
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         raise ConfigError(f"the package {name!r} is a keyword of Python")
-    if name in sys.stdlib_module_names or name in _TAKEN:
+    if name in sys.stdlib_module_names or name in _IMPORTABLE:
         raise ConfigError(f"the package {name!r} would hide a module of that name")
+    if name.lower() in _TAKEN:  # in lower case, since some file systems do not distinguish
+        raise ConfigError(
+            f"the package {name!r} would conflict with a file or folder of the project, or a module of that name"
+        )
     return name
 
 

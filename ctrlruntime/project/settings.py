@@ -23,6 +23,7 @@ __all__ = [
     "PROJECT",
     "PYPROJECT",
     "Features",
+    "NoProjectError",
     "Resource",
     "Settings",
     "find_project",
@@ -39,6 +40,10 @@ PROJECT: Final = "PROJECT"
 
 _SHOWN: Final = frozenset({"image", "namespaced", "multigroup", "scaffold_version"})
 """Fields of the settings that are written even when they hold the default: a person finds the switches there, and all features."""
+
+
+class NoProjectError(ConfigError):
+    """A folder is not in a project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,13 +184,13 @@ class Settings:
 def find_project(start: Path) -> Path:
     """Return the nearest folder, from `start` upwards, that is a project, also one in Go.
 
-    Raises: ConfigError that says to run `ctrl init`.
+    Raises: NoProjectError that says to run `ctrl init`; ConfigError for a pyproject.toml that cannot be read.
     """
     start = start.absolute()
     for folder in (start, *start.parents):
         if has_table(folder) or (folder / PROJECT).is_file():
             return folder
-    raise ConfigError(
+    raise NoProjectError(
         f"{start} is not in a project: it has no pyproject.toml with a table [tool.ctrlruntime], here or above. Create one with `ctrl init`"
     )
 

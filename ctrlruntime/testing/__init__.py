@@ -1,8 +1,9 @@
-"""Test tools for operators: an API server (`Environment`), `eventually`, and pytest fixtures."""
+"""Test tools for operators: an API server (`Environment`), `eventually`, `read_objects`, and pytest fixtures."""
 
 from __future__ import annotations
 
 from ctrlruntime.testing.environment import Backend, Environment
 from ctrlruntime.testing.eventually import eventually
+from ctrlruntime.testing.manifests import read_objects
 
-__all__ = ["Backend", "Environment", "eventually"]
+__all__ = ["Backend", "Environment", "eventually", "read_objects"]

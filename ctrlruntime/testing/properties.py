@@ -1,4 +1,4 @@
-"""Property tests for kinds, with random objects: conversions keep all fields, defaulting is idempotent.
+"""Property tests for kinds, with random objects: conversions keep all fields, defaulting is idempotent, validators do not fail.
 
 ```python
 def test_conversions_keep_all_fields():
@@ -7,6 +7,10 @@ def test_conversions_keep_all_fields():
 
 def test_defaulter_is_idempotent():
     check_defaulting(Game, GameDefaulter())
+
+
+def test_validator_accepts_or_rejects_each_object():
+    check_validation(Game, GameValidator())
 ```
 
 Objects are generated from the classes, with the type and limits of every field. It needs hypothesis, from the extra `testing`, which is
@@ -27,16 +31,25 @@ import msgspec
 from ctrlruntime.api.fields import wire_name, wire_names
 from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object, kind_of
-from ctrlruntime.errors import ConfigError, DecodeError
+from ctrlruntime.errors import APIStatusError, ConfigError, DecodeError
 from ctrlruntime.field import Duration, IntOrString, IntOrStringMarker, MicroTime, Quantity, Time
 from ctrlruntime.patch import apply_json_patch
-from ctrlruntime.webhook import AdmissionRequest, Conversion, Defaulter, defaulting
+from ctrlruntime.webhook import (
+    AdmissionRequest,
+    Conversion,
+    Defaulter,
+    Denied,
+    Operation,
+    Validator,
+    defaulting,
+    validating,
+)
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
     from pydantic.fields import FieldInfo
 
-__all__ = ["check_defaulting", "check_round_trips", "lossy_fields", "objects"]
+__all__ = ["check_defaulting", "check_round_trips", "check_validation", "lossy_fields", "objects"]
 
 T = TypeVar("T", bound=Object)
 
@@ -103,6 +116,42 @@ def check_defaulting(kind: type[T], defaulter: Defaulter[T], *, examples: int = 
             assert kind.from_dict(patched) == expected, f"the patch does not make the defaulted object of {sent}"
 
         _for_random(kind, check, examples)
+
+
+def check_validation(kind: type[T], validator: Validator[T], *, examples: int = 100) -> None:
+    """Validate random objects: the validator may reject them, but must not fail.
+
+    Each object is created, updated to itself, and deleted. `Denied` and API errors such as `invalid(…)` are rejections. For plain test
+    functions: it runs its own event loop. Raises: AssertionError with the object and the other exception.
+    """
+    handle = validating(kind, validator)
+    operations: tuple[Operation, ...] = ("CREATE", "UPDATE", "DELETE")
+    with asyncio.Runner() as runner:
+
+        def check(obj: T) -> None:
+            sent = msgspec.json.encode(obj.to_dict())
+            for operation in operations:
+                request = AdmissionRequest(
+                    operation=operation,
+                    name=obj.metadata.name,
+                    namespace=obj.metadata.namespace,
+                    object=b"" if operation == "DELETE" else sent,
+                    old_object=b"" if operation == "CREATE" else sent,
+                )
+                try:
+                    runner.run(_response(handle, request))
+                except (Denied, APIStatusError):
+                    continue
+                except Exception as error:
+                    raise AssertionError(
+                        f"the validator fails at {operation} of {sent.decode()}: {type(error).__name__}: {error}"
+                    ) from error
+
+        _for_random(kind, check, examples)
+
+
+async def _response(handle: Callable[[AdmissionRequest], Any], request: AdmissionRequest) -> None:
+    await handle(request)
 
 
 def _lost(conversion: Conversion[Any], kind: type[Object], by: type[Object], examples: int) -> set[str]:

@@ -152,6 +152,20 @@ async def test_a_service_that_is_in_no_table_is_not_found(receiver, client):
     assert str(raised.value) == 'Post "https://svc.ns.svc:443/?timeout=5s": service "svc" not found'
 
 
+async def test_a_service_that_exists_has_no_pods_behind_it(receiver, client):
+    found = endpoint_of({"service": {"namespace": "ns", "name": "svc"}, "caBundle": receiver.ca_bundle})
+    services = {("ns", "svc"): {"spec": {"clusterIP": "10.96.0.7"}}}
+    client.find_service = lambda namespace, name: services.get((namespace, name))
+
+    with pytest.raises(WebhookCallError) as raised:
+        await client.call(found, BODY, 5)
+
+    assert str(raised.value) == (
+        'Post "https://svc.ns.svc:443/?timeout=5s": service "svc" exists, but the embedded API server runs no Pods behind it. Run the '
+        "operator on this machine with `ctrl run --webhooks development`, or set clientConfig.url"
+    )
+
+
 @pytest.mark.parametrize(
     ("service", "address"),
     [("svc:443", "127.0.0.1:1"), ("ns/svc", "127.0.0.1:1"), ("ns/svc:443", "https://127.0.0.1:1")],

@@ -37,6 +37,25 @@ def test_a_program_says_what_it_gives_and_what_it_uses():
     assert program.evaluate(a=1) is False
 
 
+def test_untyped_arguments_are_those_whose_type_is_known_only_at_run_time():
+    fields = {"a": types.DYN, "b": types.STRING, "c": types.list_of(types.DYN)}
+    rule = "quantity(self.a) == quantity(self.b) && self.c.all(each, isQuantity(each)) && isQuantity(self.c[0])"
+
+    program = cel.compile(rule, variables={"self": object_of("self", fields)})
+
+    assert sorted(program.untyped_arguments("quantity", "isQuantity")) == [
+        ("isQuantity", "each"),
+        ("isQuantity", "…"),
+        ("quantity", "self.a"),
+    ]
+    assert (program.calls("quantity"), program.calls("type")) == (True, False)
+
+
+def test_functions_of_kubernetes_name_the_types_for_which_they_have_no_overload():
+    with pytest.raises(cel.EvaluationError, match=r"^no such overload: quantity\(int\)$"):
+        value_of("quantity(a)", a=1)
+
+
 def test_each_place_that_is_wrong_is_shown_in_order():
     with pytest.raises(cel.CompileError) as caught:
         cel.compile("b || a.zz", variables={"a": object_of("thing", {"x": types.INT})})

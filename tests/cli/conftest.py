@@ -32,3 +32,16 @@ def run(server):
         return CliRunner().invoke(ctrl, [*arguments, "--kubeconfig", str(server.kubeconfig_path)], **options)
 
     return command
+
+
+@pytest.fixture
+def in_project(tmp_path, monkeypatch):
+    """Makes the folder of a package a project, and a folder in it the current one."""
+
+    def enter(package: str) -> None:
+        table = f"[tool.ctrlruntime]\nproject-name = 'shop'\npackage = '{package}'\ndomain = 'example.com'\n"
+        (tmp_path / "pyproject.toml").write_text(table)
+        (tmp_path / "below").mkdir()
+        monkeypatch.chdir(tmp_path / "below")
+
+    return enter

@@ -287,7 +287,7 @@ def test_an_empty_standard_input_is_one_line(project):
 
     assert (done.exit_code, done.stderr) == (
         1,
-        "error: the standard input is empty. Add the operator's manifests\n",
+        "error: standard input is empty. Add the operator's manifests\n",
     )
 
 

@@ -40,7 +40,7 @@ def test_help_shows_how_it_is_used():
 
     assert group.exit_code == command.exit_code == 0
     assert "diff" in group.stdout
-    assert "kubectl get crd websites.docs.example.com -o yaml | ctrl crd diff - --module shop" in command.stdout
+    assert "kubectl get crd websites.docs.example.com -o yaml | ctrl crd diff -\n" in command.stdout
 
 
 def test_what_did_not_change_passes(released):
@@ -73,6 +73,16 @@ def test_harmless_changes_pass(released, package):
     answer = run("crd", "diff", released, "--module", module)
 
     assert (answer.exit_code, answer.stdout.splitlines()[-1]) == (0, "1 harmless")
+
+
+def test_warnings_about_a_class_are_lines_of_the_command(released, package):
+    rule = 'more: Annotated[list[dict[str, str]], ctrl.crd.CEL("self.all(a, self.all(b, a == b))")] = []'
+    module = package(api=API.format(limit=9, more=rule))
+
+    answer = run("crd", "diff", released, "--module", module)
+
+    assert answer.stderr.startswith("warning: ")
+    assert "GenerateWarning" not in answer.stderr
 
 
 def test_json_has_the_findings(released, package):
@@ -132,12 +142,28 @@ def test_the_old_definition_may_come_from_the_standard_input(released):
     assert (answer.exit_code, answer.stdout) == (0, "no changes\n")
 
 
-@pytest.mark.parametrize("more", [[], ["new.yaml", "--module", "shop"]])
-def test_one_thing_is_compared_with(released, more):
-    answer = run("crd", "diff", released, *more)
+def test_one_thing_is_compared_with(released):
+    answer = run("crd", "diff", released, "new.yaml", "--module", "shop")
 
     assert answer.exit_code == 2
     assert "use NEW or --module MODULE, not both" in answer.stderr
+
+
+def test_crd_diff_compares_with_the_classes_of_the_project(released, package, in_project):
+    in_project(package(api=API.format(limit=5, more="name: str | None = None")))
+
+    answer = run("crd", "diff", released)
+
+    assert (answer.exit_code, answer.stdout.splitlines()[-1]) == (1, "1 breaking")
+
+
+def test_crd_diff_outside_a_project_says_what_to_pass(released, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    answer = run("crd", "diff", released)
+
+    assert answer.exit_code == 2
+    assert "this folder is not in a project. Pass NEW or --module MODULE" in answer.stderr
 
 
 def test_the_standard_input_can_be_read_once():
@@ -154,5 +180,5 @@ def test_what_is_not_there_is_named(released, package, tmp_path):
 
     assert [answer.exit_code for answer in (nothing, empty, no_kinds)] == [1, 1, 1]
     assert nothing.stderr == f"error: cannot read CRDs from {tmp_path}/nothing: no such file or folder\n"
-    assert empty.stderr == "error: no CustomResourceDefinition in the standard input\n"
+    assert empty.stderr == "error: no CustomResourceDefinition in standard input\n"
     assert no_kinds.stderr.endswith("defines no kinds\n")

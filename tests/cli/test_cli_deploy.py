@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from shop_project import Shop, shop
 
 from ctrlruntime.cli import ctrl
+from ctrlruntime.project.deployment import applying
 from ctrlruntime.testing import eventually
 
 __all__ = ["shop"]
@@ -61,7 +62,8 @@ def test_kinds_that_the_cluster_lacks_are_named_before_anything_is_changed(run, 
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "Certificate of cert-manager.io/v1" in refused.stderr
     assert "Issuer of cert-manager.io/v1" in refused.stderr
-    assert "Install cert-manager, or disable it with `ctrl edit --no-cert-manager`" in refused.stderr
+    assert "The embedded API server runs no Pods, so neither cert-manager nor the operator can set" in refused.stderr
+    assert "Run the operator on this machine: `ctrl run --webhooks development`" in refused.stderr
     assert refused.stderr.count("\n") == 1
     names = [each["metadata"]["name"] for each in server.connection.request("GET", "/api/v1/namespaces")["items"]]
     assert shop.namespace not in names
@@ -107,9 +109,27 @@ def test_a_crash_loop_is_told_with_the_last_lines_of_the_log(run, shop, server):
     assert (checks["deployment"], checks["restarts"]) == ("fail", "warn")
 
 
-def test_webhooks_are_left_out_when_the_operator_does_not_come_up(run, shop, server):
+def test_webhooks_without_a_ca_are_an_error_at_once_where_no_pod_runs(run, shop, server):
+    shop.write(webhooks=True)
+
+    refused = run("deploy")
+
+    hook = f"MutatingWebhookConfiguration {shop.name}-mutating-webhook-configuration"
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(
+        f"error: cannot deploy {hook}: its calls would fail. The embedded API server runs no Pods"
+    )
+    assert refused.stderr.endswith("`ctrl run --webhooks development`, or deploy with --no-wait\n")
+    names = [each["metadata"]["name"] for each in server.connection.request("GET", "/api/v1/namespaces")["items"]]
+    assert shop.namespace not in names
+
+
+def test_webhooks_are_left_out_when_the_operator_does_not_come_up(run, shop, server, monkeypatch):
     shop.write(webhooks=True)
     simulate(shop, outcome="never-ready")
+    monkeypatch.setattr(
+        applying, "is_embedded", lambda _cluster: asyncio.sleep(0, result=False)
+    )  # a cluster's own Pods
 
     failed = run("deploy", "--timeout", "0.5")
     run("undeploy", "--yes")

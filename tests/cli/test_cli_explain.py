@@ -100,5 +100,33 @@ def test_what_is_not_there_is_one_line_with_near_names(game, arguments, says):
     assert (answer.exit_code, answer.stdout, answer.stderr) == (1, "", f"error: {says}\n")
 
 
+def test_explain_reads_the_classes_of_the_project(game, in_project):
+    in_project(game)
+
+    answer = run("explain", "game.spec.size")
+
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    assert "How many." in answer.stdout
+
+
+def test_explain_knows_built_in_kinds_in_a_project_that_cannot_be_imported(package, in_project):
+    in_project(package(api="import nothing_of_that_name"))
+
+    answer = run("explain", "Pod.spec")
+
+    assert answer.exit_code == 0
+    assert answer.stderr.splitlines()[0].startswith("warning: only built-in kinds are known: cannot import ")
+
+
+def test_explain_outside_a_project_says_to_pass_module(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    near, far = run("explain", "Podd"), run("explain", "Xyzzy.spec")
+
+    hint = "For a kind of your own, pass --module MODULE, or run this command in a project\n"
+    assert (near.exit_code, near.stderr) == (1, f"error: kind 'Podd' does not exist; did you mean Pod? {hint}")
+    assert far.stderr.endswith(f". {hint}")
+
+
 def test_a_form_it_does_not_have_is_wrong_usage(game):
     assert run("explain", "game", "--module", game, "--output", "yaml").exit_code == 2

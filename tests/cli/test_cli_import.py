@@ -141,5 +141,5 @@ def test_a_missing_file_and_a_wrong_prefix_are_refused(crd: Path, tmp_path: Path
     missing, prefix = run(tmp_path / "none.yaml"), run(crd, "--class-prefix", "x-")
 
     assert (missing.exit_code, prefix.exit_code) == (1, 2)
-    assert "the file does not exist" in missing.stderr
+    assert "No such file or directory" in missing.stderr
     assert "'x-' cannot start the name of a class" in prefix.stderr

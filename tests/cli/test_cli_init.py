@@ -72,7 +72,7 @@ def test_what_was_chosen_is_kept_in_another_folder(tmp_path, monkeypatch):
         "license": "file",
     }  # fmt: skip
     assert (folder / "LICENSE").read_text() == "Do as you like.\n"
-    assert "  cd My Shop" in done.stdout
+    assert "  cd 'My Shop'\n" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,8 @@ def test_what_was_chosen_is_kept_in_another_folder(tmp_path, monkeypatch):
         (["--project-name", "My Shop"], "the project name 'My Shop' is not a DNS label"),
         (["--project-name", "class"], "the package 'class' is a keyword of Python. Give another --package"),
         (["--package", "json"], "the package 'json' would hide a module of that name"),
+        (["--package", "test"], "the package 'test' would conflict with a file or folder of the project"),
+        (["--project-name", "build"], "the package 'build' would conflict with a file or folder of the project"),
         (["--package", "ctrlruntime"], "the package 'ctrlruntime' would hide a module of that name"),
         (["--image", "a b"], "the image 'a b' is not valid. Use a reference"),
         (["--license-file", "empty"], "empty is empty"),

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import ctrlruntime.cli
 from ctrlruntime.cli import ctrl, output
-from ctrlruntime.cli.output import Coloured, ask, say
+from ctrlruntime.cli.output import Coloured, ask, say, warn
 from ctrlruntime.terminal import escaped
 
 CODES = [
@@ -73,6 +73,38 @@ def test_what_is_no_terminal_gets_texts_exactly_and_no_colours(monkeypatch, name
     say(HOSTILE, Coloured("!", "red"), nl=False, err=name == "stderr")
 
     assert stream.getvalue() == f"{HOSTILE}!"
+
+
+def test_warn_prints_a_repeated_warning_once_per_command():
+    @click.group(invoke_without_command=True)
+    def outer():
+        warn("a")
+        warn("a")
+
+    @outer.command()
+    def inner():
+        warn("a")
+        warn("b")
+
+    runs = [CliRunner().invoke(outer, ["inner"]).stderr for _ in range(2)]
+
+    assert runs == ["warning: a\nwarning: b\n"] * 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["crd", "diff", "-", "."],
+        ["import", "-"],
+        ["validate", "-"],
+        ["catalog", "validate", "-"],
+        ["bundle", "--input", "-", "--package", "shop", "--version", "1.0.0"],
+    ],
+)
+def test_standard_input_that_is_no_text_is_one_line(arguments):
+    done = CliRunner().invoke(ctrl, arguments, input=b"\xff\xfe")
+
+    assert (done.exit_code, done.stderr) == (1, "error: cannot read standard input: it is not UTF-8 text\n")
 
 
 def test_a_question_is_escaped(monkeypatch):

@@ -40,6 +40,40 @@ def test_problems_are_lines_and_code_1(folder):
     assert checked.stderr == "2 objects checked, 1 problem\n"
 
 
+def test_validate_reads_subfolders_but_no_patches_charts_or_hidden_files(tmp_path):
+    files = {
+        "crd/kustomization.yaml": "resources: [all.yaml]\npatches: [{path: patches/a.yaml}]\nconfigurations: [names.yaml]",
+        "crd/all.yaml": RIGHT,
+        "crd/names.yaml": "nameReference: []",
+        "crd/patches/a.yaml": "- {op: remove, path: /a}",
+        "chart/Chart.yaml": "name: shop",
+        "chart/templates/all.yaml": "{{ if .Values }}",
+        ".github/workflows/test.yml": "on: push",
+        "deep/er/wrong.yaml": WRONG,
+        "deep/er/values.yaml": "replicas: 1",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    checked = run(tmp_path)
+
+    assert checked.stdout == f"{tmp_path}/deep/er/wrong.yaml: ConfigMap/b: dta: unknown field\n"
+    assert checked.stderr.splitlines() == [
+        f"not checked: {tmp_path}/deep/er/values.yaml: is not an object of Kubernetes",
+        "2 objects checked, 1 problem",
+    ]
+
+
+def test_validate_names_a_kustomization_that_is_not_yaml(tmp_path):
+    (tmp_path / "kustomization.yaml").write_text("a: [")
+
+    refused = run(tmp_path)
+
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(f"error: {tmp_path}/kustomization.yaml")
+
+
 def test_a_dash_is_the_standard_input():
     checked = run("-", given=f"{RIGHT}---\n{WRONG}")
 

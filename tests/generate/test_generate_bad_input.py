@@ -297,6 +297,36 @@ def test_a_rule_with_bounds_is_not_warned_of():
     assert warned(kind_with(bounded)) == []
 
 
+@pytest.mark.parametrize(
+    ("rule", "advice"),
+    [
+        ("quantity(self).isGreaterThan(quantity('0'))", "quantity(string(self))"),
+        ("isQuantity(self)", "isQuantity(string(self))"),
+        ("[self].all(each, quantity(each).isInteger())", "quantity(string(each))"),
+        ("quantity(self == 1 ? self : '2').isInteger()", "quantity(string(…))"),
+    ],
+)
+def test_quantity_of_a_field_that_can_be_a_number_is_warned_of_with_the_fix(rule, advice):
+    (text,) = warned(kind_with(Annotated[ctrl.Quantity, CEL(rule)], ctrl.Quantity(1)))
+
+    assert f"{__name__}.Bad.value: the rule {rule!r} rejects a number such as 1" in text
+    assert text.endswith(f". Write {advice}")
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [
+        (ctrl.Quantity, "quantity(string(self)).isGreaterThan(quantity('0'))"),
+        (ctrl.Quantity, "type(self) == int || quantity(self).isGreaterThan(quantity('0'))"),
+        (str, "isQuantity(self) && quantity(self).isInteger()"),
+    ],
+)
+def test_quantity_of_a_string_is_not_warned_of(value, rule):
+    bounded = Annotated[value, Field(max_length=30)] if value is str else value
+
+    assert warned(kind_with(Annotated[bounded, CEL(rule)], value("1"))) == []
+
+
 def test_a_format_the_server_does_not_know_is_warned_of():
     (text,) = warned(kind_with(Annotated[str, Format("phone")]))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +11,11 @@ import pytest
 import yaml
 from controller_gen import regenerated
 
+from ctrlruntime.data import open_data
 from ctrlruntime.errors import GenerateError
 from ctrlruntime.generate.rbac import (
     certificate_rules,
+    check_names,
     derived_beside,
     election_role,
     event_rules,
@@ -200,6 +204,80 @@ def test_a_webhook_certificate_needs_its_secret_and_what_trusts_it_by_name():
 def test_a_rule_no_server_takes_is_refused(bad, advice):
     with pytest.raises(GenerateError, match=advice):
         roles([bad])
+
+
+def of(groups, resources, verbs):
+    return RBACRule(
+        groups=tuple(groups.split(";")), resources=tuple(resources.split(";")), verbs=tuple(verbs.split(";"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (of("", "pods", "gett"), "Kubernetes has no verb 'gett'; did you mean 'get'?"),
+        (of("core", "pods", "get;List"), "Kubernetes has no verb 'List'; did you mean 'list'?"),
+        (of("", "pods", "read"), "no verb 'read'. Use get, list, watch, create, update, patch, delete or"),
+        (of("apps", "deployment", "get"), "no resource 'deployment' in the group apps; did you mean 'deployments'?"),
+        (of("apps", "Deployment", "get"), "did you mean 'deployments'?"),
+        (of("", "pvc/status", "get"), "in the core group; did you mean 'persistentvolumeclaims'?"),
+        (of("", "deployments", "*"), "no resource 'deployments' in the core group; did you mean groups=\"apps\"?"),
+        (of(";batch", "pods;cronjob", "get"), "in the core group or the group batch; did you mean 'cronjobs'?"),
+        (of("", "pods/logs", "get"), "no subresource 'pods/logs'; did you mean 'pods/log'?"),
+    ],
+)
+def test_check_names_refuses_a_typing_error_in_a_built_in_group(rule, message):
+    with pytest.raises(GenerateError) as refused:
+        check_names([rule], pytest.fail)
+
+    assert message in str(refused.value)
+    assert str(refused.value).startswith("@rbac(groups=")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        of("*", "deployment", "gett"),
+        of("apps", "*", "*"),
+        of("apps", "*/scale", "update"),
+        of(";apps", "pods;deployments/finalizers;deployments/scale", "get"),
+        of("", "nodes/stats;nodes/metrics;pods/anything", "get"),
+        of("x.example.com", "deployment", "gett"),
+        of("apps;x.example.com", "carts", "get"),
+        of("rbac.authorization.k8s.io", "clusterroles", "bind;escalate"),
+        of("", "users;groups;serviceaccounts", "impersonate"),
+        of("authentication.k8s.io", "userextras/scopes;uids", "impersonate"),
+        of("", "my-audience", "request-serviceaccounts-token-audience"),
+        of("certificates.k8s.io", "signers", "approve;sign"),
+        RBACRule(urls=("/metrics",), verbs=("head",)),
+    ],
+)
+def test_check_names_takes_wildcards_subresources_urls_and_other_groups(rule):
+    check_names([rule], pytest.fail)
+
+
+def test_check_names_warns_of_a_resource_that_another_version_can_serve():
+    lines = []
+
+    check_names([of("scheduling.k8s.io", "workloads", "get")], lines.append)
+
+    assert [line.partition(": ")[2] for line in lines] == [
+        "Kubernetes 1.36 has no resource 'workloads' in the group scheduling.k8s.io. Check the name, unless your cluster serves it"
+    ]
+
+
+def test_check_names_takes_everything_that_the_default_roles_grant():
+    recorded = json.loads(gzip.decompress(open_data("kubernetes-1.36/rbac-bootstrap.json.gz")))
+    rules = [rule for role in (*recorded["clusterroles"], *recorded["roles"]) for rule in role.get("rules") or ()]
+
+    check_names(
+        [
+            RBACRule(groups=tuple(rule["apiGroups"]), resources=tuple(rule["resources"]), verbs=tuple(rule["verbs"]))
+            for rule in rules
+            if "apiGroups" in rule
+        ],
+        pytest.fail,
+    )
 
 
 def test_the_documents_are_yaml_of_the_api():

@@ -332,6 +332,26 @@ def test_the_fields_of_a_block_stand_in_the_order_they_were_first_bound(lines):
 # --- console -------------------------------------------------------------------------------------------------------
 
 
+def test_setup_writes_console_lines_on_a_terminal_and_json_elsewhere(lines):
+    terminal = Terminal()
+
+    for stream in (terminal, lines):
+        log.setup(log.Options(), stream=stream)
+        log.get_logger("x").info("hello", a=1)
+
+    assert re.search(r"INFO .*hello .*a", terminal.getvalue())
+    assert [line["a"] for line in lines.json] == [1]
+
+
+def test_encoder_overrides_the_form_of_a_terminal():
+    terminal = Terminal()
+
+    log.setup(log.Options(encoder="json"), stream=terminal)
+    log.get_logger("x").info("hello")
+
+    assert [line["msg"] for line in terminal.json] == ["hello"]
+
+
 class Terminal(Lines):
     def isatty(self):
         return True

@@ -121,17 +121,31 @@ def test_an_object_given_twice_is_a_problem_but_not_in_two_namespaces():
     assert said(twice, twice) == ["a.yaml: ConfigMap/a: is already in a.yaml"]
 
 
+def test_an_object_given_twice_in_different_folders_is_no_problem():
+    twice = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"
+    wrong = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {}}"
+
+    found = check([("one/a.yaml", twice), ("two/a.yaml", wrong)])
+
+    assert [str(each) for each in found.problems] == ["two/a.yaml: ConfigMap/a: dta: unknown field"]
+
+
 def test_kinds_of_others_are_named_as_skipped():
     issuer = "{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: a}}"
 
     found = check(
-        [("a.yaml", issuer), ("b.yaml", "{apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization}")]
+        [
+            ("a.yaml", issuer),
+            ("b.yaml", "{apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization}"),
+            ("c.yaml", "{apiVersion: builtin, kind: PatchTransformer}"),
+        ]
     )
 
     assert (found.objects, found.problems) == (0, [])
     assert [str(each) for each in found.skipped] == [
         "a.yaml: Issuer/a: cert-manager.io/v1 is unknown. Add its CRD to the files",
         "b.yaml: Kustomization: kustomize.config.k8s.io/v1beta1 is a kustomize file. Print its objects with `ctrl render`",
+        "c.yaml: PatchTransformer: builtin is a kustomize file. Print its objects with `ctrl render`",
     ]
 
 

@@ -436,6 +436,55 @@ def test_a_package_without_kinds_has_a_tree_without_definitions_and_samples(pack
     assert not (tmp_path / "config/samples").exists()
 
 
+def in_samples(folder: Path, wanted: Settings) -> tuple[list[str], list[str]]:
+    """The files in the kustomization of the samples, and the warnings."""
+    warnings: list[str] = []
+    refresh(folder, wanted, warn=warnings.append).apply()
+    (document,) = read_documents((folder / "config/samples/kustomization.yaml").read_text(), "")
+    return document["resources"], warnings
+
+
+def test_samples_of_own_kinds_that_a_person_adds_join_the_kustomization(shop, tmp_path):
+    wanted, folder = settings(shop), tmp_path / "config/samples"
+    tree(tmp_path, wanted)
+    cart = "{{apiVersion: webapp.x.io/v1, kind: Cart, metadata: {{name: {}}}}}\n"
+    secret = "{apiVersion: v1, kind: Secret, metadata: {name: a}}\n"
+    (folder / "kept").mkdir()
+    for name, text in {
+        "big.yaml": cart.format("big") + "---\n" + cart.format("bigger"),
+        "a.json": '{"apiVersion": "webapp.x.io/v1", "kind": "Cart", "metadata": {"name": "a"}}',
+        "secret.yaml": secret,
+        "mixed.yaml": cart.format("mixed") + "---\n" + secret,
+        "commented.yaml": "# " + cart.format("commented"),
+        "patch.yaml": "- {op: remove, path: /spec}",
+        "kept/out.yaml": cart.format("out"),
+        "notes.md": "kind: Cart",
+    }.items():
+        (folder / name).write_text(text)
+
+    assert in_samples(tmp_path, wanted) == (["webapp_v1_cart.yaml", "a.json", "big.yaml"], [])
+    assert {each["metadata"]["name"] for each in render(folder)} == {"cart-sample", "a", "big", "bigger"}
+
+    (folder / "big.yaml").unlink()
+    assert in_samples(tmp_path, wanted) == (["webapp_v1_cart.yaml", "a.json"], [])
+
+
+def test_an_added_sample_that_is_no_yaml_or_has_the_name_of_another_is_left_out_with_a_warning(shop, tmp_path):
+    wanted, folder = settings(shop), tmp_path / "config/samples"
+    tree(tmp_path, wanted)
+    (folder / "a_copy.yaml").write_text((folder / "webapp_v1_cart.yaml").read_text())
+    (folder / "broken.yaml").write_text("a: [")
+
+    resources, warnings = in_samples(tmp_path, wanted)
+
+    assert resources == ["webapp_v1_cart.yaml"]
+    assert warnings == [
+        f"{folder}/a_copy.yaml is not in kustomization.yaml: webapp_v1_cart.yaml has an object of the same name. Change metadata.name",
+        warnings[1],
+    ]
+    assert warnings[1].startswith(f"{folder}/broken.yaml, line ")
+
+
 def test_samples_of_two_versions_are_two_objects():
     two = Resource(group="webapp.x.io", version="v2", kind="Cart", plural="carts")
 

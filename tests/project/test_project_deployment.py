@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.errors import ConfigError
+from ctrlruntime.errors import ConfigError, NoMatchError
 from ctrlruntime.project.deployment import manager_deployment, with_image
 from ctrlruntime.project.deployment.access import Access, Account, told
 from ctrlruntime.project.deployment.applyset import PART_OF, ApplySet, Member, Scope
 from ctrlruntime.project.deployment.objects import Named, Step, in_phases
-from ctrlruntime.project.deployment.preparing import check_certificates
+from ctrlruntime.project.deployment.preparing import check_certificates, settled
 from ctrlruntime.project.deployment.pruning import in_removal_order
 
 
@@ -83,6 +83,36 @@ def test_webhooks_get_their_ca_from_a_certificate_of_the_deployment(source, is_r
         f"cannot deploy ValidatingWebhookConfiguration v: annotation cert-manager.io/inject-ca-from is {source}, but the deployment has "
         "a/cert. Add `transformers: [../../replacements]` to the kustomization of the overlay"
     )
+
+
+class Lacks:
+    """A client of a cluster that serves no kind."""
+
+    @property
+    def mapper(self):
+        return self
+
+    async def resource_for(self, kind):
+        raise NoMatchError(str(kind))
+
+
+@pytest.mark.parametrize(
+    ("has_pods", "advice"),
+    [
+        (True, "Install cert-manager, or disable it with `ctrl edit --no-cert-manager`"),
+        (False, "The embedded API server runs no Pods, so neither cert-manager nor the operator can set the CA bundle"),
+    ],
+)
+async def test_settled_advises_on_cert_manager_by_whether_the_cluster_runs_pods(has_pods, advice):
+    certificate = {"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": {"name": "cert"}}
+
+    async def lacks_pods():
+        return not has_pods
+
+    with pytest.raises(ConfigError) as refused:
+        await settled(Lacks(), [certificate], "ns", lacks_pods=lacks_pods)
+
+    assert f"does not serve Certificate of cert-manager.io/v1. {advice}" in str(refused.value)
 
 
 def test_removal_goes_the_other_way_round():

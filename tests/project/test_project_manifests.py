@@ -154,6 +154,13 @@ def test_what_rbac_says_about_a_resource_replaces_what_is_derived(package):
     assert found == {"g.example.com/players": "get list watch"}
 
 
+def test_manifests_refuses_a_wrong_resource_in_rbac(package):
+    wrong = '    @ctrl.rbac(groups="apps", resources="deployment", verbs="get")\n    async def also(): ...\n'
+
+    with pytest.raises(GenerateError, match="did you mean 'deployments'"):
+        role(package, controller=BY_HAND + wrong)
+
+
 def test_a_recorder_needs_events(package):
     assert role(package, controller=setup('mgr.event_recorder("game")')) == {"events.k8s.io/events": "create patch"}
 

@@ -236,6 +236,7 @@ def test_good_names_are_taken(rule, good):
     [
         *((names.project_name, bad) for bad in ("", "Shop", "-a", "a_b", "2048", "a" * 29)),
         *((names.package, bad) for bad in ("", "my-shop", "1a", "class", "match", "json", "ctrlruntime", "tests", "größe")),
+        *((names.package, bad) for bad in ("test", "build", "Build", "bundle", "conftest", "makefile", "pydantic", "yaml")),
         *((names.domain, bad) for bad in ("", "localhost", "X.io", "x..io", "a." * 130 + "io")),
         *((names.group, bad) for bad in ("", "Webapp", "web_app", "a" * 64)),
         *((names.version, bad) for bad in ("", "1", "v0", "v1rc1", "v1beta", "V1", "v01")),

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
-from ctrlruntime.testing.properties import check_defaulting, check_round_trips, lossy_fields, objects
+from ctrlruntime.testing.properties import check_defaulting, check_round_trips, check_validation, lossy_fields, objects
 
 GROUP = "properties.example.com"
 
@@ -140,3 +140,29 @@ def test_a_defaulter_that_is_idempotent_passes():
 def test_a_defaulter_that_changes_again_is_found():
     with pytest.raises(AssertionError, match=r"not idempotent for .*\.spec\.replicas"):
         check_defaulting(New, Counts())
+
+
+class Strict:
+    """Rejects in both ways."""
+
+    async def validate_create(self, thing: Thing) -> None:
+        if thing.spec.size > 3:
+            raise ctrl.webhook.invalid(Thing, thing.metadata.name, [ctrl.webhook.FieldError.required("spec.text", "")])
+
+    def validate_delete(self, thing: Thing) -> None:
+        raise ctrl.webhook.Denied("never")
+
+
+class Fails:
+    def validate_update(self, old: Thing, new: Thing) -> None:
+        assert old.spec.few == new.spec.few
+        _ = new.spec.few[1]
+
+
+def test_check_validation_passes_for_a_validator_that_rejects():
+    check_validation(Thing, Strict(), examples=20)
+
+
+def test_check_validation_names_the_object_for_which_a_validator_fails():
+    with pytest.raises(AssertionError, match=r"the validator fails at UPDATE of \{.*\}: IndexError: list index"):
+        check_validation(Thing, Fails(), examples=20)

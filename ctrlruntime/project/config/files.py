@@ -26,7 +26,7 @@ from ctrlruntime.project.config.serving import certificate_files, monitor_files,
 from ctrlruntime.project.manifests import CRD_FOLDER, Manifests
 from ctrlruntime.project.settings import Resource, Settings
 
-__all__ = ["derived_files", "first_files"]
+__all__ = ["derived_files", "first_files", "sample_file", "sample_files"]
 
 _SERVICE_OF_CONVERSION: Final[Document] = {
     "nameReference": [
@@ -47,11 +47,11 @@ _SERVICE_OF_CONVERSION: Final[Document] = {
 """kustomize knows the Service of an admission webhook by itself, and that of a conversion not."""
 
 
-def derived_files(settings: Settings, made: Manifests) -> dict[str, str]:
+def derived_files(settings: Settings, made: Manifests, *, added_samples: Iterable[str] = ()) -> dict[str, str]:
     """Return the text of each file that follows from the settings and from the package's manifests.
 
     `made` names the webhook Service as `SERVICE` does, and keeps namespaced rules to `settings.namespace` when the project is
-    namespaced.
+    namespaced. `added_samples` are the names of a person's own files in `samples`.
     """
     parts = Parts(settings, made)
     files = dict(_below("default", assembly_files(parts)))
@@ -67,7 +67,7 @@ def derived_files(settings: Settings, made: Manifests) -> dict[str, str]:
         files.update(_below("prometheus", monitor_files(parts)))
     if parts.network_policy:
         files.update(_below("network-policy", network_files(parts)))
-    samples = [sample_file(each, settings) for each in settings.own_resources]
+    samples = [*sample_files(settings), *added_samples]
     if samples:
         files[f"samples/{KUSTOMIZATION}"] = derived(kustomization(resources=samples))
     files[f"manifests/{KUSTOMIZATION}"] = manifests_kustomization(settings, has_samples=bool(samples))
@@ -84,6 +84,11 @@ def first_files(settings: Settings) -> dict[str, str]:
     return files | {
         f"samples/{sample_file(each, settings)}": _sample(each, settings) for each in settings.own_resources
     }
+
+
+def sample_files(settings: Settings) -> list[str]:
+    """Return the names of the scaffolded samples in `samples`."""
+    return [sample_file(each, settings) for each in settings.own_resources]
 
 
 def sample_file(resource: Resource, settings: Settings) -> str:

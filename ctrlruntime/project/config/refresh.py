@@ -10,8 +10,9 @@ from typing import Final
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Options, Warn, warn
-from ctrlruntime.project.config.files import derived_files, first_files
+from ctrlruntime.project.config.files import derived_files, first_files, sample_files
 from ctrlruntime.project.config.layout import DERIVED_MARK, SERVICE
+from ctrlruntime.project.config.samples import SAMPLES, added_samples
 from ctrlruntime.project.config.scopes import kept_to
 from ctrlruntime.project.manifests import Manifests, manifests
 from ctrlruntime.project.package import load, make_importable
@@ -75,7 +76,8 @@ def refresh(folder: Path, settings: Settings, *, options: Options | None = None,
     """
     made = made_by(folder, settings, options=options, warn=warn)
     tree = Tree(folder / CONFIG)
-    files = derived_files(settings, made)
+    samples = added_samples(tree.folder / SAMPLES, settings, made, scaffolded=sample_files(settings), warn=warn)
+    files = derived_files(settings, made, added_samples=samples)
     firsts = first_files(settings)
     missing = {name: text for name, text in firsts.items() if not (tree.folder / name).exists()}
     return Refresh(

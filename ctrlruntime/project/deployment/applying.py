@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from ctrlruntime.api.object import Object, Unstructured
@@ -19,9 +20,12 @@ from ctrlruntime.project.deployment.ownership import OWN_MANAGERS
 from ctrlruntime.project.deployment.preparing import (
     Found,
     check_access,
+    check_authorities,
     check_certificates,
     check_owners,
     find,
+    is_embedded,
+    is_trusted,
     settled,
 )
 from ctrlruntime.project.deployment.pruning import prune
@@ -81,8 +85,13 @@ class _Deployment:
         self._found: Found = {}
 
     async def run(self, documents: Sequence[Document], tell: Tell) -> None:
-        trees = await settled(self._client, documents, self._set.parent.namespace)
+        trees = await settled(
+            self._client, documents, self._set.parent.namespace, lacks_pods=partial(is_embedded, self._cluster)
+        )
         check_certificates(trees)
+        webhooks = in_phases(trees).webhooks
+        if webhooks and self._waits and await is_embedded(self._cluster):
+            await check_authorities(self._client, webhooks)
         names = [Named.of(tree) for tree in trees]
         await check_access(self._client, [*names, self._set.parent])
         self._found = await find(self._client, names, whole=self._options.dry_run)
@@ -156,6 +165,10 @@ class _Deployment:
 
     # Waiting
 
+    @property
+    def _waits(self) -> bool:
+        return not self._options.dry_run and self._options.wait is not None
+
     @contextlib.asynccontextmanager
     async def _in_time(self, complaint: str, rest: str = "") -> AsyncGenerator[None]:
         seconds = self._options.wait or Options().wait
@@ -200,7 +213,7 @@ class _Deployment:
         return True
 
     async def _wait_available(self, workloads: Sequence[Document], tell: Tell, *, webhooks: int) -> None:
-        if self._options.dry_run or self._options.wait is None:
+        if not self._waits:
             return
         for document in workloads:
             named = Named.of(document)
@@ -209,7 +222,7 @@ class _Deployment:
 
     async def _wait_trusted(self, webhooks: Sequence[Document], tell: Tell) -> None:
         """Wait for the CA bundle, which cert-manager's injector or the operator sets: webhook calls fail until then."""
-        if self._options.dry_run or self._options.wait is None:
+        if not self._waits:
             return
         for document in webhooks:
             named = Named.of(document)
@@ -225,9 +238,8 @@ class _Deployment:
             tell(Step("ready", named, "CA bundle set"))
 
     async def _is_trusted(self, named: Named) -> bool:
-        found = await self._client.api_reader.get(Unstructured.of(named.kind.api_version, named.kind.kind), named.key)
-        configs: list[dict[str, Any]] = [each["clientConfig"] for each in found.get_path("webhooks", default=[])]
-        return all(config.get("caBundle") for config in configs if "service" in config)
+        kind = Unstructured.of(named.kind.api_version, named.kind.kind)
+        return is_trusted(await self._client.api_reader.get(kind, named.key))
 
     async def _follow(self, named: Named, tell: Tell, left_out: str) -> None:
         said, stuck_since = "", None

@@ -1,33 +1,51 @@
-"""Checks before the first write: missing kinds, objects of other deployments, missing permissions."""
+"""Checks before the first write: missing kinds, objects of other deployments, missing permissions, webhooks that no Pod can serve."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.object import Object, Unstructured
 from ctrlruntime.client.interfaces import Client
+from ctrlruntime.cluster import Cluster
 from ctrlruntime.errors import ConfigError, Forbidden, NoMatchError
 from ctrlruntime.project.deployment.access import Access, refused, told
 from ctrlruntime.project.deployment.applyset import PART_OF, ApplySet
 from ctrlruntime.project.deployment.objects import Document, Named, custom_kinds
 from ctrlruntime.project.deployment.ownership import EXTERNAL, other_managers
 
-__all__ = ["Found", "check_access", "check_certificates", "check_owners", "find", "settled"]
+__all__ = [
+    "Found",
+    "check_access",
+    "check_authorities",
+    "check_certificates",
+    "check_owners",
+    "find",
+    "is_embedded",
+    "is_trusted",
+    "settled",
+]
 
 Found: TypeAlias = dict[Named, Object]
 """What is in the cluster already."""
 
 _AT_ONCE = 10  # requests under way together
 _INJECT = "cert-manager.io/inject-ca-from"
+_CERT_MANAGER = "cert-manager.io"
 _ADVICE = {
-    "cert-manager.io": "Install cert-manager, or disable it with `ctrl edit --no-cert-manager`",
+    _CERT_MANAGER: "Install cert-manager, or disable it with `ctrl edit --no-cert-manager`",
     "monitoring.coreos.com": "Install the Prometheus operator, or disable it with `ctrl edit --no-prometheus`",
 }
+_NO_PODS = (
+    "The embedded API server runs no Pods, so neither cert-manager nor the operator can set the CA bundle of webhooks there. "
+    "Run the operator on this machine: `ctrl run --webhooks development`"
+)
+"""The advice for webhooks on the embedded server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +55,22 @@ class _Kind:
     """Empty for a kind whose CRD is part of the deployment."""
 
 
-async def settled(client: Client, documents: Sequence[Document], namespace: str) -> list[dict[str, Any]]:
+async def is_embedded(cluster: Cluster) -> bool:
+    """Return whether the cluster is an embedded API server, which simulates Pods. Raises: APIStatusError, TransportError."""
+    answer = await cluster.transport.request("GET", "/version")
+    return bool(json.loads(answer.body).get("compiler") == "ctrlruntime")
+
+
+async def settled(
+    client: Client, documents: Sequence[Document], namespace: str, *, lacks_pods: Callable[[], Awaitable[bool]]
+) -> list[dict[str, Any]]:
     """Return copies of the documents with the namespaces they will have; `namespace` is for those without one.
+
+    `lacks_pods` returns whether the cluster runs no Pods.
 
     Raises: ConfigError for kinds that the cluster does not serve and that have no CRD among the documents.
     """
-    kinds = await _kinds(client, documents)
+    kinds = await _kinds(client, documents, lacks_pods)
     made: list[dict[str, Any]] = []
     for document in documents:
         tree = copy.deepcopy(dict(document))
@@ -54,7 +82,9 @@ async def settled(client: Client, documents: Sequence[Document], namespace: str)
     return made
 
 
-async def _kinds(client: Client, documents: Sequence[Document]) -> dict[GroupVersionKind, _Kind]:
+async def _kinds(
+    client: Client, documents: Sequence[Document], lacks_pods: Callable[[], Awaitable[bool]]
+) -> dict[GroupVersionKind, _Kind]:
     custom = custom_kinds(documents)
     found: dict[GroupVersionKind, _Kind] = {}
     missing: list[GroupVersionKind] = []
@@ -70,7 +100,11 @@ async def _kinds(client: Client, documents: Sequence[Document]) -> dict[GroupVer
             found[kind] = _Kind(resource.namespaced, resource.plural)
     if missing:
         names = ", ".join(f"{kind.kind} of {kind.api_version}" for kind in missing)
-        advice = {_ADVICE[kind.group] for kind in missing if kind.group in _ADVICE} or {
+        groups = {kind.group for kind in missing}
+        known = dict(_ADVICE)
+        if _CERT_MANAGER in groups and await lacks_pods():
+            known[_CERT_MANAGER] = _NO_PODS
+        advice = {known[group] for group in groups if group in known} or {
             "Install the CRDs or API servers of these kinds"
         }
         raise ConfigError(f"cannot deploy: the cluster does not serve {names}. {'. '.join(sorted(advice))}")
@@ -107,6 +141,25 @@ def check_certificates(documents: Iterable[Document]) -> None:
                 f"cannot deploy {Named.of(each)}: annotation {_INJECT} is {source}, but the deployment has "
                 f"{', '.join(sorted(certificates))}. Add `transformers: [../../replacements]` to the kustomization of the overlay"
             )
+
+
+async def check_authorities(client: Client, webhooks: Iterable[Document]) -> None:
+    """Reject webhooks in a cluster without Pods, unless the configurations there already have their CA bundle. Raises: ConfigError."""
+    for document in webhooks:
+        named = Named.of(document)
+        configs = [each["clientConfig"] for each in document.get("webhooks") or ()]
+        if all(config.get("caBundle") for config in configs if "service" in config):
+            continue
+        kind = Unstructured.of(named.kind.api_version, named.kind.kind)
+        present = await client.api_reader.get_or_none(kind, named.key)
+        if present is None or not is_trusted(present):
+            raise ConfigError(f"cannot deploy {named}: its calls would fail. {_NO_PODS}, or deploy with --no-wait")
+
+
+def is_trusted(configuration: Unstructured) -> bool:
+    """Return whether each webhook that names a Service has a CA bundle."""
+    configs: list[dict[str, Any]] = [each["clientConfig"] for each in configuration.get_path("webhooks", default=[])]
+    return all(config.get("caBundle") for config in configs if "service" in config)
 
 
 def check_owners(found: Found, ours: ApplySet) -> None:

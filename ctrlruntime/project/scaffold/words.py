@@ -12,6 +12,7 @@ from typing import Final
 from ctrlruntime.api.groups import MODULES
 from ctrlruntime.api.kind import GroupVersionKind, guess_plural
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.project.config.files import sample_file
 from ctrlruntime.project.names import label
 from ctrlruntime.project.settings import Resource, Settings
 from ctrlruntime.scheme import Scheme
@@ -260,19 +261,29 @@ class Words:
         taken = {
             "check_defaulting": self.defaulting,
             "check_round_trips": bool(self.spokes),
-            "objects": self.validation,
+            "check_validation": self.validation,
         }
         return ", ".join(name for name, is_taken in taken.items() if is_taken)
 
     @property
-    def webhook_names(self) -> str:
-        """What its test takes from the module with the webhooks."""
+    def sample(self) -> str:
+        """The name of the file with its sample; empty if nothing is known of its fields, so that the sample may be incomplete."""
+        return sample_file(self.resource, self.settings) if self.is_scaffolded else ""
+
+    @property
+    def webhook_import(self) -> str:
+        """The statement that imports what its test takes from the module with the webhooks."""
         taken = {
             "CONVERSION": bool(self.spokes),
             f"{self.kind}Defaulter": self.defaulting,
             f"{self.kind}Validator": self.validation,
+            "setup_with_manager": bool(self.sample),
         }
-        return ", ".join(name for name, is_taken in taken.items() if is_taken)
+        names = [name for name, is_taken in taken.items() if is_taken]
+        line = f"from {self.webhook_module} import {', '.join(names)}"
+        if len(line) <= _LINE:
+            return line
+        return f"from {self.webhook_module} import (\n" + "".join(f"    {name},\n" for name in names) + ")"
 
     # --- deploy-image -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,30 @@
+"""Objects in manifests, such as the samples of a project, for tests."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from ctrlruntime.api.object import Unstructured
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import opened, read_documents
+
+__all__ = ["read_objects"]
+
+
+def read_objects(file: str | PathLike[str]) -> list[Unstructured]:
+    """Return the objects in a YAML or JSON file.
+
+    Raises: ConfigError if the file cannot be read, or a document is not an object.
+    """
+    path = Path(file)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.unreadable(path, error) from error
+    found: list[Unstructured] = []
+    for document in opened(read_documents(text, str(path))):
+        if not isinstance(document, dict) or not document.get("apiVersion") or not document.get("kind"):
+            raise ConfigError(f"{path} has a document without apiVersion and kind, which is not an object")
+        found.append(Unstructured.from_dict(document))
+    return found
