@@ -57,7 +57,7 @@ class Scheduling:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config, log):
-        # Keep the order of the files: slow ones (conformance, faults) start early.
+        # xdist would start the files with the most tests first.
         config.option.loadscopereorder = False
         return ByFileAndServer(config, log, self._file)
 

@@ -14,12 +14,12 @@ from urllib.parse import urlencode
 import click
 import msgspec
 
-from ctrlruntime.cli.connection import cluster_options, configuration, with_cluster
+from ctrlruntime.cli.connection import cluster_options, with_cluster
 from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError, CtrlError, NoConfigError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.text import lines
-from ctrlruntime.project.running import DEBUG_ADDRESS
+from ctrlruntime.project.running import DEBUG_ADDRESS, forward_port
 from ctrlruntime.project.settings import find_project
 
 __all__ = ["AnswerError", "NotRunningError", "why"]
@@ -27,9 +27,7 @@ __all__ = ["AnswerError", "NotRunningError", "why"]
 PATIENCE: Final = 10.0
 """Seconds the operator has to answer; it says by itself, earlier, when its event loop does not."""
 
-_FORWARD: Final = (
-    "For another operator, run `kubectl port-forward deployment/NAME 8082`, and pass --address 127.0.0.1:8082"
-)
+_OTHER: Final = f"For another operator, {forward_port()}"
 
 
 class AnswerError(CtrlError):
@@ -107,7 +105,7 @@ def _of_project(target: str, kubeconfig: str | None, context: str | None) -> tup
     try:
         folder = Path(os.path.relpath(find_project(Path.cwd())))
     except ConfigError as error:
-        raise AnswerError(f"{error}. {_FORWARD}") from error
+        raise AnswerError(f"{error}. {_OTHER}") from error
     address = None if kubeconfig or context else _address_of_run(folder)
     if address is not None:
         try:
@@ -136,28 +134,27 @@ def _of_pod(folder: Path, target: str, kubeconfig: str | None, context: str | No
     from ctrlruntime.project.kustomize import render
 
     try:
-        configuration(kubeconfig, context)
-    except NoConfigError as error:
-        raise AnswerError(
-            f"the operator of this project does not run here, and {error}. Start it with `ctrl run`, or pass --address"
-        ) from error
-    try:
         deployment = manager_deployment(render(folder / "config/default"))
     except ConfigError as error:
-        raise AnswerError(f"cannot find the Deployment of the operator: {error}. {_FORWARD}") from error
+        raise AnswerError(f"cannot find the Deployment of the operator: {error}. {_OTHER}") from error
     if deployment is None:
-        raise AnswerError(f"config/default has no Deployment with a container manager. Add it. {_FORWARD}")
+        raise AnswerError(f"config/default has no Deployment with a container manager. Add it. {_OTHER}")
     origins: list[str] = []
 
     def tell(pod: object) -> None:
         origins.append(f"Pod {pod}")
         say(f"operator: {origins[0]}", err=True)
 
-    page = with_cluster(
-        kubeconfig,
-        context,
-        lambda cluster: debug_page(cluster, deployment, target, timeout=PATIENCE, tell=tell),
-    )
+    try:
+        page = with_cluster(
+            kubeconfig,
+            context,
+            lambda cluster: debug_page(cluster, deployment, target, timeout=PATIENCE, tell=tell),
+        )
+    except NoConfigError as error:
+        raise AnswerError(
+            f"the operator of this project does not run here, and {error}. Start it with `ctrl run`, or pass --address"
+        ) from error
     if page.status != HTTPStatus.OK:
         raise AnswerError(_refused(origins[0], page.status, page.body))
     return origins[0], page.body
@@ -180,8 +177,7 @@ def fetch(address: str, path: str) -> bytes:
         why = "timeout" if isinstance(error.reason, TimeoutError) else error.reason
         kind = NotRunningError if isinstance(error.reason, ConnectionRefusedError) else AnswerError
         raise kind(
-            f"no response from {address} ({why}). Start the operator with --debug-bind-address. In a cluster, forward the port: "
-            "kubectl port-forward deployment/NAME PORT"
+            f"no response from {address} ({why}). Start the operator with --debug-bind-address. In a cluster, {forward_port()}"
         ) from error
     except (http.client.HTTPException, OSError) as error:
         raise AnswerError(

@@ -16,7 +16,7 @@ from typing import Final
 from ctrlruntime.errors import ConfigError, CtrlError
 from ctrlruntime.signals import handled
 
-__all__ = ["DEBUG_ADDRESS", "Operator", "debug_address_file", "install_definitions", "source_folder"]
+__all__ = ["DEBUG_ADDRESS", "Operator", "debug_address_file", "forward_port", "install_definitions", "source_folder"]
 
 DEBUG_ADDRESS: Final = ".ctrlruntime/debug-address"
 """The file of a project that has the address of the debug pages, while `ctrl run` runs its operator."""
@@ -52,6 +52,12 @@ def debug_address_file(folder: Path) -> Generator[Path]:
     finally:
         with contextlib.suppress(OSError):
             file.unlink(missing_ok=True)  # an operator that was killed leaves it
+
+
+def forward_port(name: str = "deployment/NAME", port: int = 8082, *, namespace: str = "") -> str:
+    """Return the advice to read the debug pages of an operator in a cluster through a forwarded port."""
+    command = f"kubectl {f'-n {namespace} ' if namespace else ''}port-forward {name} {port}"
+    return f"forward the port with `{command}`, and pass --address 127.0.0.1:{port}"
 
 
 def install_definitions(package: str, flags: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> str:

@@ -223,7 +223,7 @@ def test_without_an_address_and_an_operator_here_it_says_how_to_start_one(shop, 
 
 # --- the operator in a cluster ----------------------------------------------------------------------------------------
 
-FORWARD = "run `kubectl port-forward deployment/NAME 8082`, and pass --address 127.0.0.1:8082\n"
+FORWARD = "forward the port with `kubectl port-forward deployment/NAME 8082`, and pass --address 127.0.0.1:8082\n"
 
 
 def alternative(shop, name=None):
@@ -365,32 +365,21 @@ def test_operator_without_debug_pages_says_what_to_add(run, shop):
     )
 
 
-def test_several_pods_without_a_leader_are_named(run, shop, server):
+@pytest.mark.parametrize(
+    ("replicas", "what", "instead"),
+    [
+        pytest.param(0, "Deployment {deployment} has no Pods. Find the reason with `ctrl doctor`", None, id="no Pod"),
+        pytest.param(2, "several ready Pods ({pods}), and none of them holds a Lease", "pod/NAME", id="no leader"),
+    ],
+)
+def test_without_one_pod_to_choose_the_reason_and_an_alternative_are_told(run, shop, server, replicas, what, instead):
     shop.write()
     manager = shop.folder / "config/manager/manager.yaml"
-    manager.write_text(manager.read_text().replace("replicas: 1", "replicas: 2"))
+    manager.write_text(manager.read_text().replace("replicas: 1", f"replicas: {replicas}"))
     assert run("deploy").exit_code == 0
 
     done = run("why", "Web", "ns/a")
 
     assert done.exit_code == 1
-    assert f"several ready Pods ({', '.join(pods_of(shop, server))}), and none of them holds a Lease" in done.stderr
-    assert done.stderr.endswith(
-        f"Or choose one, forward the port with `kubectl -n {shop.namespace} port-forward pod/NAME 8082`, and pass "
-        "--address 127.0.0.1:8082\n"
-    )
-
-
-def test_deployment_without_ready_pods_refers_to_the_doctor(run, shop, server):
-    shop.write()
-    manager = shop.folder / "config/manager/manager.yaml"
-    manager.write_text(manager.read_text().replace("replicas: 1", "replicas: 0"))
-    assert run("deploy").exit_code == 0
-
-    done = run("why", "Web", "ns/a")
-
-    assert done.exit_code == 1
-    assert (
-        f"Deployment {shop.deployment} has no Pods. Find the reason with `ctrl doctor`{alternative(shop)}"
-        in done.stderr
-    )
+    assert what.format(deployment=shop.deployment, pods=", ".join(pods_of(shop, server))) in done.stderr
+    assert done.stderr.endswith(alternative(shop, instead).removeprefix(", or "))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from scaffolded import free_port
 from servers import LONGEST_WAIT
 from shop_project import Shop, shop
 
@@ -32,11 +32,6 @@ MERGE = "application/merge-patch+json"
 FLAG = "--debug-bind-address=127.0.0.1:"
 
 Kubelet = Callable[..., None]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 def wait_until(check: Callable[[], bool]) -> None:

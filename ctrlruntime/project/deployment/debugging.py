@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from ctrlruntime.api import apps, core
@@ -14,6 +13,7 @@ from ctrlruntime.errors import APIStatusError, ConfigError, CtrlError, Forbidden
 from ctrlruntime.project.deployment.objects import MANAGER, Document, Named
 from ctrlruntime.project.deployment.pods import SeveralPodsError, arguments, find_pod, flag_value, operator_container
 from ctrlruntime.project.deployment.portforward import Page, PortForwardError, get_from_pod
+from ctrlruntime.project.running import forward_port
 from ctrlruntime.serving.debug import DEBUG_FLAG, parse_debug_address
 
 __all__ = ["DebugPageError", "NoDebugPortError", "debug_page", "debug_port"]
@@ -43,12 +43,12 @@ async def debug_page(
     `timeout`: seconds for the page. `tell` is called with the Pod before the page is requested. Raises: DebugPageError.
     """
     named, port = Named.of(deployment), _rendered_port(deployment)
-    with _advising(_Forward(named.namespace, f"deployment/{named.name}", port)):
+    with _advising(named.namespace, f"deployment/{named.name}", port):
         pod = await find_pod(cluster, named.key)
     key = NamespacedName(pod.metadata.namespace, pod.metadata.name)
     port = debug_port(key, pod.spec)
     tell(key)
-    with _advising(_Forward(key.namespace, f"pod/{key.name}", port)):
+    with _advising(key.namespace, f"pod/{key.name}", port):
         try:
             return await get_from_pod(cluster.transport, key, port, target, timeout=timeout)
         except APIStatusError as error:
@@ -96,19 +96,6 @@ def _refusal(error: APIStatusError, pod: NamespacedName) -> CtrlError:
     return DebugPageError(f"the API server cannot forward a port of Pod {pod}: {error}. Check its node")
 
 
-@dataclass(frozen=True, slots=True)
-class _Forward:
-    """What `kubectl port-forward` needs instead."""
-
-    namespace: str
-    name: str
-    port: int
-
-    def __str__(self) -> str:
-        command = f"kubectl -n {self.namespace} port-forward {self.name} {self.port}"
-        return f"forward the port with `{command}`, and pass --address 127.0.0.1:{self.port}"
-
-
 def _rendered_port(deployment: Document) -> int:
     """Return the port that the Pods of a Deployment will have."""
     spec = apps.Deployment.from_dict(dict(deployment)).spec.template.spec
@@ -119,14 +106,15 @@ def _rendered_port(deployment: Document) -> int:
 
 
 @contextmanager
-def _advising(forward: _Forward) -> Generator[None]:
+def _advising(namespace: str, name: str, port: int) -> Generator[None]:
     """Add the alternative to each error, except where it would not help."""
+    forward = forward_port(name, port, namespace=namespace)
     try:
         yield
     except NoDebugPortError:
         raise
     except SeveralPodsError as error:
-        one = _Forward(forward.namespace, "pod/NAME", forward.port)
+        one = forward_port("pod/NAME", port, namespace=namespace)
         raise DebugPageError(f"{error}. Or choose one, {one}") from error
     except TransportError as error:
         raise DebugPageError(f"{error}. Check the kubeconfig and its context, or {forward}") from error
