@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ctrlruntime.api.object import Unstructured
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import opened, read_documents
+
+if TYPE_CHECKING:
+    from ctrlruntime.api.object import Unstructured
 
 __all__ = ["read_objects"]
 
@@ -17,6 +19,10 @@ def read_objects(file: str | PathLike[str]) -> list[Unstructured]:
 
     Raises: ConfigError if the file cannot be read, or a document is not an object.
     """
+    # pytest loads this package for its plugin in every run.
+    from ctrlruntime.api.object import Unstructured
+    from ctrlruntime.generate.documents import opened, read_documents
+
     path = Path(file)
     try:
         text = path.read_text(encoding="utf-8")
