@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +16,7 @@ from ctrlruntime.testing.controlplane import Programs, find_programs
 __all__ = [
     "LONGEST_WAIT",
     "embedded_server",
+    "free_port",
     "namespace",
     "new_namespace",
     "own_real_server",
@@ -25,6 +27,12 @@ __all__ = [
 
 LONGEST_WAIT = 120.0
 """Seconds for whatever comes for certain: a process, a server, an event. A wait that succeeds costs nothing, however loaded the machine is."""
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import pytest
+from servers import free_port
 
 from ctrlruntime.apiserver.shim import install
 from ctrlruntime.apiserver.shim.etcd import UsageError as EtcdUsageError
@@ -249,11 +250,6 @@ def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("assets")
     install(folder)
     return folder
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import zipfile
@@ -18,6 +17,7 @@ from typing import Any
 
 import yaml
 from forked import CTRL, Forks
+from servers import free_port
 
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.testing import Environment, eventually
@@ -215,12 +215,6 @@ class InCluster:
                 assert service["name"] == f"{self.project}-webhook-service"
                 webhook["clientConfig"] |= {"url": f"https://127.0.0.1:{port}{service['path']}", "caBundle": bundle}
             self.request("PUT", path, found)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def everything_of(shell: Shell, project: str, domain: str) -> list[str]:

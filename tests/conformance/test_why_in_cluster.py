@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from scaffolded import free_port
-from servers import LONGEST_WAIT
+from servers import LONGEST_WAIT, free_port
 from shop_project import Shop, shop
 
 from ctrlruntime.apiserver.controllers.nodes import NODE_NAME

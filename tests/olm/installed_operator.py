@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from installing import CERTIFICATES, Document, Installation, arguments, environment, kubeconfig_of
-from scaffolded import ROOT, free_port
+from scaffolded import ROOT
+from servers import free_port
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import meta
