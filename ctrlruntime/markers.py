@@ -12,12 +12,13 @@ applies to the whole object. Decorators keep their order from top to bottom in t
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, cast, overload
 
 from typing_extensions import override
+
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = [
     "CEL",
@@ -459,6 +460,4 @@ def _prepend(target: object, name: str, value: object) -> None:
 def _one_of(what: str, value: str, known: Iterable[str]) -> None:
     known = tuple(known)
     if value not in known:
-        near = difflib.get_close_matches(value, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; it is one of {', '.join(filter(None, known))}"
-        raise ValueError(f"{what} cannot be {value!r}{hint}")
+        raise ValueError(f"{what} cannot be {value!r}{did_you_mean(value, filter(None, known))}")

@@ -6,7 +6,6 @@ and pass it on; there is not a global one.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Iterator
 from typing import TypeGuard
@@ -15,6 +14,7 @@ from ctrlruntime.api.groups import MODULES
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
 from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, kind_of
 from ctrlruntime.errors import NotRegisteredError
+from ctrlruntime.spelling import nearest
 
 __all__ = ["Scheme", "default_scheme"]
 
@@ -138,8 +138,8 @@ class Scheme:
         if others:
             return f"{gvk} is not in the Scheme, which has the kind in version {', '.join(o.version for o in others)}"
         names = {name.kind for name in self._classes}
-        near = difflib.get_close_matches(gvk.kind, names, n=1)
-        hint = f" (there is a {near[0]})" if near else ""
+        near = nearest(gvk.kind, names)
+        hint = f" (there is a {near})" if near else ""
         return (
             f"{gvk} is not in the Scheme{hint}; call scheme.register(…) with its class, "
             f'or use Unstructured.of("{gvk.api_version}", "{gvk.kind}")'

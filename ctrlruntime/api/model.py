@@ -20,7 +20,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import copy
-import difflib
 import functools
 import inspect
 import types
@@ -65,6 +64,7 @@ from ctrlruntime.api.fields import (
 from ctrlruntime.api.redaction import is_secret, shown
 from ctrlruntime.api.sets import OrderedFrozenSet, OrderedSet, in_order_of, items_of, ordered_like, remembering
 from ctrlruntime.field import Duration, MicroTime, Quantity, Time
+from ctrlruntime.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -909,7 +909,7 @@ def _group(cls: type[Model], keyword: str, names: Iterable[str]) -> tuple[str, .
 def refuse_keywords(cls: type[Any], unknown: Mapping[str, object], *, known: Iterable[str]) -> None:
     """Raise TypeError for unknown class keywords, with the nearest known one."""
     for name in unknown:
-        raise TypeError(f"class {cls.__name__}: unknown class keyword {name!r}{_nearest(name, known)}")
+        raise TypeError(f"class {cls.__name__}: unknown class keyword {name!r}{did_you_mean(name, known)}")
 
 
 def _refuse_methods_names(cls: type[Model]) -> None:
@@ -929,7 +929,7 @@ def _refuse_methods_names(cls: type[Model]) -> None:
 def _unknown_arguments(cls: type[Model], extra: Mapping[str, Any]) -> str:
     name = next(iter(extra))
     return (
-        f"{cls.__name__} has no field {name!r}{_nearest(name, cls.model_fields)} "
+        f"{cls.__name__} has no field {name!r}{did_you_mean(name, cls.model_fields, '')} "
         f"(content this class does not know goes through {cls.__name__}.from_dict({{…}}))"
     )
 
@@ -945,10 +945,5 @@ def _is_assignable(obj: Model, name: str) -> bool:
 
 def _unknown_attribute(cls: type[Model], name: str) -> str:
     by_alias = {wire: field for field, wire in wire_names(cls).items()}
-    near = f"; did you mean {by_alias[name]!r}?" if name in by_alias else _nearest(name, cls.model_fields)
-    return f"cannot set {cls.__name__}.{name}: unknown field{near or '. Declare it in the class'}"
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    advice = did_you_mean(by_alias.get(name, name), cls.model_fields, ". Declare it in the class")
+    return f"cannot set {cls.__name__}.{name}: unknown field{advice}"

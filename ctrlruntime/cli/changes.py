@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ import click
 
 from ctrlruntime.cli.output import Coloured, say
 from ctrlruntime.project.compatibility import Level
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["Groups", "Shown", "as_json", "breaks", "known_codes", "print_changes"]
 
@@ -56,9 +56,8 @@ def known_codes(given: tuple[str, ...], codes: Iterable[str]) -> tuple[str, ...]
     codes = list(codes)
     for code in given:
         if code not in codes:
-            near = difflib.get_close_matches(code, codes, n=1)
-            hint = f"did you mean {near[0]}?" if near else "use one that the command prints, such as field-removed"
-            raise click.BadParameter(f"code {code!r} does not exist; {hint}", param_hint="--allow")
+            hint = did_you_mean(code, codes, ". Use one that the command prints, such as field-removed")
+            raise click.BadParameter(f"code {code!r} does not exist{hint}", param_hint="--allow")
     return given
 
 

@@ -129,14 +129,14 @@ def kustomize_manifests(
 
 
 def _tell_of_categories(text: str) -> None:
-    from ctrlruntime.explain.naming import nearest
     from ctrlruntime.olm.validation.optional.categories import CATEGORIES, VARIABLE
+    from ctrlruntime.spelling import did_you_mean
 
     if os.environ.get(VARIABLE):  # the catalog has shelves of its own
         return
     for name in words_of(text):
         if name not in CATEGORIES:
-            warn(f"{name!r} is not a category of OperatorHub.io{nearest(name, CATEGORIES)}")
+            warn(f"{name!r} is not a category of OperatorHub.io{did_you_mean(name, CATEGORIES)}")
 
 
 kustomize.add_command(kustomize_manifests, "manifests")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import click
 from typing_extensions import override
+
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["Command", "LazyGroup"]
 
@@ -47,10 +48,8 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            near = difflib.get_close_matches(args[0], self._lazy, n=1)
-            if not near:
-                raise
-            raise click.UsageError(f"{error.message.rstrip('.')}; did you mean {near[0]}?", ctx) from error
+            hint = did_you_mean(args[0], self._lazy, ".")
+            raise click.UsageError(f"{error.message.rstrip('.')}{hint}", ctx) from error
 
     @override
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

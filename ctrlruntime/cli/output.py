@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.terminal import escaped
+from ctrlruntime.terminal import escaped, is_terminal
 
 if TYPE_CHECKING:
     from ctrlruntime.project.deployment.applyset import Member
@@ -34,7 +34,7 @@ class Coloured(NamedTuple):
 def say(*parts: str | Coloured, err: bool = False, nl: bool = True) -> None:
     """Write the parts as one text to standard output (`err`: standard error), and end the line (`nl`)."""
     stream = sys.stderr if err else sys.stdout
-    shown = _on_terminal if _is_terminal(stream) else _as_data
+    shown = _on_terminal if is_terminal(stream) else _as_data
     # True: click is not to look for colours in what is somebody's data.
     click.echo("".join(map(shown, parts)), err=err, nl=nl, color=True)
 
@@ -76,13 +76,6 @@ def read_text(name: str) -> str:
             return str(file.read())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError.unreadable(source_name(name), error) from error
-
-
-def _is_terminal(stream: TextIO) -> bool:
-    try:
-        return stream.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
-        return False
 
 
 def _on_terminal(part: str | Coloured) -> str:

@@ -20,7 +20,7 @@ from ctrlruntime.errors import ConfigError, CtrlError, NoConfigError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.text import lines
 from ctrlruntime.project.running import DEBUG_ADDRESS, forward_port
-from ctrlruntime.project.settings import find_project
+from ctrlruntime.project.settings import NoProjectError, find_project
 
 __all__ = ["AnswerError", "NotRunningError", "why"]
 
@@ -104,7 +104,7 @@ def _of_project(target: str, kubeconfig: str | None, context: str | None) -> tup
     """Return the origin and the body of a debug page of this project's operator. Raises: AnswerError, CtrlError."""
     try:
         folder = Path(os.path.relpath(find_project(Path.cwd())))
-    except ConfigError as error:
+    except NoProjectError as error:
         raise AnswerError(f"{error}. {_OTHER}") from error
     address = None if kubeconfig or context else _address_of_run(folder)
     if address is not None:

@@ -20,7 +20,7 @@ from ctrlruntime.controller.controller import Controller
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.loops import WriteLoop, WriteLoops
-from ctrlruntime.explain.naming import is_event_of, is_kind, is_write_of, kind_and_group, nearest, without_metadata
+from ctrlruntime.explain.naming import is_event_of, is_kind, is_write_of, kind_and_group, without_metadata
 from ctrlruntime.explain.records import (
     calls_of,
     led_to_of,
@@ -36,6 +36,7 @@ from ctrlruntime.journal import Journal
 from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.source import Kind
+from ctrlruntime.spelling import did_you_mean
 from ctrlruntime.workqueue import Pending
 
 AnyController: TypeAlias = "Controller[Any]"
@@ -197,14 +198,14 @@ class Explainer:
             named = [controller for controller in controllers if controller.name == name]
             if not named:
                 raise QuestionError(
-                    f"controller {name!r} does not exist" + nearest(name, [each.name for each in controllers])
+                    f"controller {name!r} does not exist" + did_you_mean(name, [each.name for each in controllers])
                 )
             return named
         found = [controller for controller in controllers if is_kind(kind, controller.kind, controller.group)]
         if found or any(is_kind(kind, *watched) for watched in self._watched_kinds()):
             return found
         known = [each.kind for each in controllers if each.kind] + [each for each, _ in self._watched_kinds()]
-        raise QuestionError(f"no controller reconciles or watches the kind {kind!r}" + nearest(kind, known))
+        raise QuestionError(f"no controller reconciles or watches the kind {kind!r}" + did_you_mean(kind, known))
 
     def _full_name(self, kind: str) -> str:
         """Return the kind with this short name, as discovery has it; else the text itself."""

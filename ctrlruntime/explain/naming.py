@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
-
 from ctrlruntime import journal as record
 from ctrlruntime.explain.loops import WriteLoop
 
@@ -41,13 +38,3 @@ def is_kind(asked: str, kind: str, group: str) -> bool:
     name, _, rest = asked.lower().partition(".")
     kind = kind.lower()
     return name in {kind, f"{kind}s", f"{kind}es", f"{kind.removesuffix('y')}ies"} and rest in {"", group.lower()}
-
-
-def nearest(asked: str, known: Sequence[str]) -> str:
-    """Return the end of a sentence with the most similar known name."""
-    names = list(dict.fromkeys(known))
-    by_lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(asked.lower(), by_lower, n=1)
-    if close:
-        return f"; did you mean {by_lower[close[0]]}?"
-    return f"; there are {', '.join(names)}" if names else ""

@@ -6,7 +6,6 @@ default roles. Rules with a wildcard, a group that is not built in, or URLs are 
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ctrlruntime.data import open_data
 from ctrlruntime.markers import RBACRule
+from ctrlruntime.spelling import nearest
 
 __all__ = ["UnknownName", "unknown_names"]
 
@@ -68,7 +68,7 @@ def _is_verb(verb: str) -> bool:
 
 
 def _verb_for(verb: str) -> str:
-    near = _near(verb.lower(), [*_VERBS, *_SPECIAL_VERBS])
+    near = nearest(verb, [*_VERBS, *_SPECIAL_VERBS], similar=_SIMILAR)
     return f"; did you mean {near!r}?" if near else f". Use {', '.join(_VERBS[:-1])} or {_VERBS[-1]}"
 
 
@@ -83,7 +83,7 @@ def _unknown_resource(text: str, groups: Sequence[str], known: Mapping[str, _Nam
     what = f"Kubernetes 1.36 has no resource {resource!r} in {named}"
     names = [name for group in groups for name in known[group].resources]
     others = {word: name for group in groups for word, name in known[group].other.items()}
-    if near := others.get(resource.lower()) or _near(resource.lower(), names):
+    if near := others.get(resource.lower()) or nearest(resource, names, similar=_SIMILAR):
         return UnknownName(f"{what}; did you mean {near!r}?", is_typo=True)
     if homes := [group for group, its in known.items() if resource in its.resources]:
         choices = " or ".join(f'groups="{group}"' for group in sorted(homes))
@@ -94,15 +94,11 @@ def _unknown_resource(text: str, groups: Sequence[str], known: Mapping[str, _Nam
 def _unknown_subresource(resource: str, below: str, known: Iterable[str]) -> UnknownName | None:
     if not below or "*" in below or below in {*known, *_VIRTUAL}:
         return None
-    near = _near(below, [*known, *_VIRTUAL])
+    near = nearest(below, sorted({*known, *_VIRTUAL}), similar=_SIMILAR)
     if near is None:
         return None  # an authorizer other than the API server can have it, as the kubelet does
     what = f"Kubernetes 1.36 has no subresource '{resource}/{below}'"
     return UnknownName(f"{what}; did you mean '{resource}/{near}'?", is_typo=True)
-
-
-def _near(name: str, known: Iterable[str], similar: float = _SIMILAR) -> str | None:
-    return next(iter(difflib.get_close_matches(name, sorted(known), n=1, cutoff=similar)), None)
 
 
 @cache

@@ -25,7 +25,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from ctrlruntime.log.options import DEBUG, ERROR, INFO, LOG_LEVELS, WARN, Options, TimeEncoding
 from ctrlruntime.log.values import describe, on_one_line, plain, text, word
-from ctrlruntime.terminal import escaped
+from ctrlruntime.terminal import escaped, is_terminal
 
 SAMPLED_FIRST: Final = 100
 """The number of equal lines (level and message) per second that are all written in production; then every `SAMPLED_EVERY`th."""
@@ -52,7 +52,7 @@ class Chain:
         self._stream = stream
         self._lock = threading.RLock()  # a signal's handler may log while its thread is writing
         # Once: all lines of a process have one form.
-        for_people = options.devel or _is_terminal(stream or sys.stderr)
+        for_people = options.devel or is_terminal(stream or sys.stderr)
         encoder = options.encoder or ("console" if for_people else "json")
         self.processors: Sequence[Processor] = (
             _Level(options.threshold),
@@ -309,14 +309,7 @@ _COLOURED: Final = _renderer(colours=True)
 
 
 def _wants_colours(stream: TextIO) -> bool:
-    return _is_terminal(stream) and not os.environ.get("NO_COLOR")
-
-
-def _is_terminal(stream: TextIO) -> bool:
-    try:
-        return stream.isatty()
-    except (AttributeError, ValueError):  # not a whole stream, or a closed one
-        return False
+    return is_terminal(stream) and not os.environ.get("NO_COLOR")
 
 
 # --- time ----------------------------------------------------------------------------------------------------------

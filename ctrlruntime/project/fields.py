@@ -6,7 +6,6 @@ words. Built-in kinds are read from the recorded OpenAPI documents, which have n
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.builtin import builtin_schemas
 from ctrlruntime.generate.schema import SchemaWalker
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["Explanation", "Field", "UnknownKindError", "explain", "plaintext"]
 
@@ -106,7 +106,7 @@ def _find(name: str, kinds: Sequence[type[Object]], api_version: str) -> tuple[G
         raise ConfigError(f"{versions[0].kind} has no version {api_version!r}. Set --api-version to one of {there}")
     known = {kind_of(cls).kind for cls in kinds} | {gvk.kind for gvk, _ in _builtin_kinds()}
     own = ", ".join(sorted({kind_of(cls).kind for cls in kinds})) or "the built-in kinds"
-    raise UnknownKindError(f"kind {name!r} does not exist{_near(name, known) or f'. Use one of {own}'}")
+    raise UnknownKindError(f"kind {name!r} does not exist{did_you_mean(name, known, f'. Use one of {own}')}")
 
 
 def _names(info: KindInfo) -> set[str]:
@@ -140,12 +140,6 @@ def _builtin_kinds() -> Iterator[tuple[GroupVersionKind, Schema]]:
             yield GroupVersionKind(names[0]["group"], names[0]["version"], names[0]["kind"]), schema
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    by_lower = {each.lower(): each for each in known}
-    near = [by_lower[each] for each in difflib.get_close_matches(name.lower(), by_lower, n=3)]
-    return f"; did you mean {' or '.join(near)}?" if near else ""
-
-
 # The way to a field
 
 
@@ -170,8 +164,8 @@ class _Walk:
     def _unknown(self, name: str, before: Sequence[str], known: Iterable[str]) -> ConfigError:
         place = ".".join([self._kind.kind, *before])
         names = sorted(known)
-        there = f". Use one of {', '.join(names)}" if names else ", because it has no fields"
-        return ConfigError(f"{place} has no field {name!r}{_near(name, names) or there}")
+        advice = did_you_mean(name, names) if names else ", because it has no fields"
+        return ConfigError(f"{place} has no field {name!r}{advice}")
 
 
 def _named(schema: Schema) -> Iterator[tuple[str, Schema]]:

@@ -6,7 +6,6 @@ pyproject.toml is edited in place: what a person wrote around our table, comment
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -18,6 +17,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project import names
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = [
     "PROJECT",
@@ -303,8 +303,7 @@ def _made(cls: type[Any], table: Mapping[str, Any], where: str) -> Any:
     keys = _keys(cls)
     for key in table:
         if key not in keys:
-            close = difflib.get_close_matches(key, keys, n=1)
-            raise ConfigError(f"{where} has an unknown key {key!r}{f'; did you mean {close[0]!r}?' if close else ''}")
+            raise ConfigError(f"{where} has an unknown key {key!r}{did_you_mean(key, keys)}")
     required = {each.name for each in fields(cls) if each.default is MISSING and each.default_factory is MISSING}
     for key, (name, _) in keys.items():
         if name in required and key not in table:

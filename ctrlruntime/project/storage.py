@@ -7,7 +7,6 @@ it. Writing an object back unchanged stores it in the storage version. When that
 from __future__ import annotations
 
 import asyncio
-import difflib
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from ctrlruntime.api.object import Unstructured, object_key
 from ctrlruntime.client.interfaces import Client, ListResult
 from ctrlruntime.errors import APIStatusError, Conflict, CtrlError, Expired, NotFound
 from ctrlruntime.install import CustomResourceDefinition
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["Migration", "MigrationError", "find_definition", "migrate"]
 
@@ -97,8 +97,9 @@ async def find_definition(client: Client, kind: str) -> Unstructured:
     if found:
         names = ", ".join(sorted(each.metadata.name for each in found))
         raise MigrationError(f"{kind} matches several kinds ({names}). Add its group")
-    near = difflib.get_close_matches(kind.lower(), [name for each in definitions for name in _names(each)], n=1)
-    hint = f"; did you mean {near[0]}?" if near else ". List all with `kubectl get crd`"
+    hint = did_you_mean(
+        kind, [name for each in definitions for name in _names(each)], ". List all with `kubectl get crd`"
+    )
     raise NotFound(f"no CRD of the kind {kind!r} (built-in kinds have none){hint}")
 
 

@@ -114,8 +114,8 @@ def test_json_has_every_change(old, new):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--allow", "install-mode-remove"], "did you mean install-mode-removed?"),
-        (["--allow", "field-remove"], "did you mean field-removed?"),
+        (["--allow", "install-mode-remove"], "did you mean 'install-mode-removed'?"),
+        (["--allow", "field-remove"], "did you mean 'field-removed'?"),
         (["--object", "-", "--object", "-"], "standard input can be read only once"),
     ],
 )

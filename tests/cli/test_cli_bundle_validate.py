@@ -136,11 +136,11 @@ def test_optional_checks_are_listed_without_a_bundle(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--select-optional", "name=good-practises"), "did you mean good-practices?"),
+        (("--select-optional", "name=good-practises"), "did you mean 'good-practices'?"),
         (("--select-optional", "suite=operator"), "unknown optional validator: suite 'operator'"),
         (("--select-optional", "good-practices"), "Write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"),
         (("--optional-values", "1.36"), "expected NAME=VALUE, got '1.36'"),
-        (("--optional-values", "k8s-versoin=1.36"), "did you mean k8s-version?"),
+        (("--optional-values", "k8s-versoin=1.36"), "did you mean 'k8s-version'?"),
         (("-o", "yaml"), "'yaml' is not one of"),
     ],
 )

@@ -125,13 +125,13 @@ def test_allowed_codes_are_printed_and_do_not_fail(released, package):
 
 @pytest.mark.parametrize(
     ("code", "told"),
-    [("field-remove", "did you mean field-removed?"), ("xyz", "use one that the command prints")],
+    [("field-remove", "; did you mean 'field-removed'?"), ("xyz", ". Use one that the command prints")],
 )
 def test_a_code_that_is_none_cannot_be_allowed(released, code, told):
     answer = run("crd", "diff", released, released, "--allow", code)
 
     assert answer.exit_code == 2
-    assert f"code '{code}' does not exist; {told}" in answer.stderr
+    assert f"code '{code}' does not exist{told}" in answer.stderr
 
 
 def test_the_old_definition_may_come_from_the_standard_input(released):

@@ -87,8 +87,8 @@ def test_a_built_in_kind_needs_no_module_and_has_no_descriptions():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["Gmae"], "kind 'Gmae' does not exist; did you mean Game?"),
-        (["game.spec.siez"], "Game.spec has no field 'siez'; did you mean size?"),
+        (["Gmae"], "kind 'Gmae' does not exist; did you mean 'Game'?"),
+        (["game.spec.siez"], "Game.spec has no field 'siez'; did you mean 'size'?"),
         (["game.spec.zzz"], "Game.spec has no field 'zzz'. Use one of size"),
         (["game.spec.size.x"], "Game.spec.size has no field 'x', because it has no fields"),
         (["game", "--api-version", "v2"], "Game has no version 'v2'. Set --api-version to one of g.example.com/v1"),
@@ -124,7 +124,7 @@ def test_explain_outside_a_project_says_to_pass_module(tmp_path, monkeypatch):
     near, far = run("explain", "Podd"), run("explain", "Xyzzy.spec")
 
     hint = "For a kind of your own, pass --module MODULE, or run this command in a project\n"
-    assert (near.exit_code, near.stderr) == (1, f"error: kind 'Podd' does not exist; did you mean Pod? {hint}")
+    assert (near.exit_code, near.stderr) == (1, f"error: kind 'Podd' does not exist; did you mean 'Pod'? {hint}")
     assert far.stderr.endswith(f". {hint}")
 
 

@@ -97,7 +97,7 @@ def test_help_comes_without_what_only_the_work_needs():
 def test_a_command_that_is_misspelt_names_the_nearest():
     for words, near in ((["manifest"], "manifests"), (["bundle", "validat"], "validate")):
         done = CliRunner().invoke(ctrl, words)
-        assert (done.exit_code, f"did you mean {near}?" in done.stderr) == (2, True)
+        assert (done.exit_code, f"did you mean {near!r}?" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["validate", "--json", "-"]])

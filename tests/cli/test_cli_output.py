@@ -122,7 +122,7 @@ def test_commands_that_read_hostile_files_keep_the_terminal(tmp_path, monkeypatc
     hostile = {"apiVersion": "v1", "kind": HOSTILE, "metadata": {"name": HOSTILE, "labels": {HOSTILE: HOSTILE}}}
     (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml]")
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(hostile))
-    monkeypatch.setattr(output, "_is_terminal", lambda _: True)
+    monkeypatch.setattr(output, "is_terminal", lambda _: True)
 
     done = CliRunner().invoke(ctrl, [argument.format(path=tmp_path) for argument in arguments], color=True)
 

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner
+from servers import free_port
 from shop_project import shop
 
 from ctrlruntime.cli import ctrl
@@ -116,12 +117,12 @@ def test_a_port_alone_is_on_this_machine(operator):
 
 def test_a_refusal_is_one_line(operator):
     operator.status = 404
-    operator.body = msgspec.json.encode(facts.Refusal(error="no controller reconciles 'Wob'; did you mean Web?"))
+    operator.body = msgspec.json.encode(facts.Refusal(error="no controller reconciles 'Wob'; did you mean 'Web'?"))
 
     assert why("Wob", "ns/a", address=operator.address) == (
         1,
         "",
-        "error: no controller reconciles 'Wob'; did you mean Web?\n",
+        "error: no controller reconciles 'Wob'; did you mean 'Web'?\n",
     )
 
 
@@ -229,11 +230,6 @@ FORWARD = "forward the port with `kubectl port-forward deployment/NAME 8082`, an
 def alternative(shop, name=None):
     command = f"kubectl -n {shop.namespace} port-forward {name or f'deployment/{shop.name}-controller-manager'} 8082"
     return f", or forward the port with `{command}`, and pass --address 127.0.0.1:8082\n"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
 
 
 def pods_of(shop, server):

@@ -261,7 +261,7 @@ async def test_a_kind_goes_by_all_of_its_names(client, group, name):
 async def test_a_kind_that_is_not_there_is_said_with_the_nearest_name(client, group):
     await ctrl.install_crds(client, versions(group, "v1alpha1"))
 
-    with pytest.raises(NotFound, match=r"no CRD of the kind 'gauegs'.*did you mean gauge"):
+    with pytest.raises(NotFound, match=r"no CRD of the kind 'gauegs'.*did you mean 'gauge"):
         await find_definition(client, "gauegs")
 
 

@@ -328,9 +328,9 @@ async def test_a_kind_is_known_by_its_name_and_plural_in_any_case(kind):
 
 
 async def test_an_unknown_kind_is_refused_with_the_nearest_one():
-    with pytest.raises(QuestionError, match=r"'Configmop'; did you mean ConfigMap\?"):
+    with pytest.raises(QuestionError, match=r"'Configmop'; did you mean 'ConfigMap'\?"):
         Setting(nothing).explainer.why("Configmop", "ns", "a")
-    with pytest.raises(QuestionError, match="'Zebra'; there are ConfigMap, Pod"):
+    with pytest.raises(QuestionError, match=r"'Zebra'\. Use one of ConfigMap, Pod"):
         Setting(nothing).explainer.why("Zebra", "ns", "a")
 
 
@@ -340,7 +340,7 @@ async def test_a_kind_of_another_group_is_another_kind():
 
 
 async def test_an_unknown_controller_is_refused():
-    with pytest.raises(QuestionError, match=r"controller 'confimap' does not exist; did you mean configmap\?"):
+    with pytest.raises(QuestionError, match=r"controller 'confimap' does not exist; did you mean 'configmap'\?"):
         Setting(nothing).explainer.why("ConfigMap", "ns", "a", "confimap")
 
 

@@ -219,8 +219,8 @@ async def test_questions_that_cannot_be_answered_are_404_with_the_reason(operato
         page_status, page, _ = await get(mgr, "object?kind=Configmop&name=x")
 
     assert (status, page_status) == (404, 404)
-    assert refusal["error"].endswith("did you mean ConfigMap?")
-    assert "did you mean ConfigMap?" in page
+    assert refusal["error"].endswith("did you mean 'ConfigMap'?")
+    assert "did you mean &#x27;ConfigMap&#x27;?" in page
 
 
 async def test_ctrl_why_asks_a_running_operator(operator, namespace):

@@ -85,7 +85,7 @@ def test_findings_tell_file_object_and_field(tmp_path: Path) -> None:
 def test_a_level_that_is_nearly_right_is_named(tmp_path: Path) -> None:
     (finding,) = found(BY_NAME["capabilities"], tmp_path, csv_annotation("capabilities", "autopilot"))
 
-    assert finding.text == "'autopilot' is not a capability level; did you mean Auto Pilot?"
+    assert finding.text == "'autopilot' is not a capability level; did you mean 'Auto Pilot'?"
 
 
 # What nobody wrote cannot be wrong.

@@ -238,7 +238,7 @@ def test_a_test_that_the_program_does_not_have_is_an_error(tmp_path):
 
     assert (outcome.result.state, outcome.is_bad) == (State.ERROR, True)
     assert outcome.result.errors == (
-        "scorecard-test has no test 'olm-spec-descriptor'; did you mean olm-spec-descriptors?",
+        "scorecard-test has no test 'olm-spec-descriptor'; did you mean 'olm-spec-descriptors'?",
     )
 
 

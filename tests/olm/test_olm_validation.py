@@ -117,7 +117,7 @@ def test_a_finding_says_file_object_field_and_what_to_do(tmp_path):
 
     assert str(found) == (
         "manifests/kettle.clusterserviceversion.yaml: ClusterServiceVersion/kettle.v1.2.0: spec.installModes[3].suported: "
-        "is unknown to OLM, which drops it; did you mean supported?"
+        "is unknown to OLM, which drops it; did you mean 'supported'?"
     )
 
 
@@ -170,11 +170,11 @@ def test_a_selector_that_is_none_is_refused(selector):
 def test_an_unknown_name_is_refused_with_the_nearest():
     name = OPTIONAL[0].name
 
-    with pytest.raises(ConfigError, match=rf"unknown optional validator: name '{name}x'; did you mean {name}\?"):
+    with pytest.raises(ConfigError, match=rf"unknown optional validator: name '{name}x'; did you mean '{name}'\?"):
         select([f"name={name}x"])
     with pytest.raises(ConfigError, match=r"\. Use one of "):
         select(["suite=qqqq"])
-    with pytest.raises(ConfigError, match=r"name 'multiarhc'; did you mean multiarch\?"):
+    with pytest.raises(ConfigError, match=r"name 'multiarhc'; did you mean 'multiarch'\?"):
         select(["name in (capabilities, multiarhc)"])
 
 
@@ -317,7 +317,7 @@ def _paths(tree: Any, path: str = "") -> Iterator[str]:
 
 def test_a_value_no_validator_asks_for_is_refused(tmp_path):
     with pytest.raises(
-        ConfigError, match=r"unknown value 'k8s-versoin' in --optional-values; did you mean k8s-version\?"
+        ConfigError, match=r"unknown value 'k8s-versoin' in --optional-values; did you mean 'k8s-version'\?"
     ):
         validate(read_bundle(write(tmp_path)), values={"k8s-versoin": "1.36"})
     with pytest.raises(ConfigError, match=r"\. Use one of image-platforms, k8s-version"):

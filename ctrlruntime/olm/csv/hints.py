@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin
@@ -11,6 +10,7 @@ from ctrlruntime.api import core, meta
 from ctrlruntime.api.annotations import Annotation, take_apart
 from ctrlruntime.generate.options import Place
 from ctrlruntime.markers import Format
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["hints_of", "hints_of_schema", "urns"]
 
@@ -110,7 +110,5 @@ def _urn(name: str, place: Place) -> str:
     if colon and word in _PLAIN:
         raise place.error(f"the hint {word} has no argument. Remove {colon}{argument}")
     known = (*_PLAIN, *_WITH_ARGUMENT, *_ELSEWHERE, *_KINDS)
-    by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(word.lower(), by_lower, n=1)
-    advice = f"; did you mean {by_lower[near[0]]!r}?" if near else f". Use one of {', '.join(known)}, or a whole urn:…"
+    advice = did_you_mean(word, known, f". Use one of {', '.join(known)}, or a whole urn:…")
     raise place.error(f"unknown hint {name!r}{advice}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Final
@@ -13,6 +12,7 @@ from ctrlruntime.olm.scorecard.checks import CHECKS
 from ctrlruntime.olm.scorecard.configuration import Configuration, Test
 from ctrlruntime.olm.scorecard.outcome import Outcome, Result, State
 from ctrlruntime.selector import EVERYTHING, LabelSelector
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["run", "selected"]
 
@@ -36,9 +36,9 @@ def _result(bundle: Bundle, test: Test) -> Result:
         return Result(name=name, state=State.NOT_RUN, log=f"it runs in the image {test.image}, which needs a cluster")
     check = CHECKS.get(name)
     if check is None:
-        near = difflib.get_close_matches(name, CHECKS, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f". Use one of {', '.join(CHECKS)}"
-        return Result(name=name, state=State.ERROR, errors=(f"{_PROGRAM} has no test {name!r}{hint}",))
+        return Result(
+            name=name, state=State.ERROR, errors=(f"{_PROGRAM} has no test {name!r}{did_you_mean(name, CHECKS)}",)
+        )
     try:
         notes = list(check(bundle))
     except CtrlError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from ctrlruntime.api.model import Model
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.finding import Check, Finding, Level
 from ctrlruntime.olm.validation.validator import Subject, Validator, about
+from ctrlruntime.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -118,8 +118,7 @@ def _unknown(value: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, Model):
         aliases = wire_names(type(value))
         for name in value.model_extra or {}:
-            near = difflib.get_close_matches(name, aliases.values(), n=1)
-            advice = f"; did you mean {near[0]}?" if near else ". Remove it"
+            advice = did_you_mean(name, aliases.values(), ". Remove it")
             yield f"{path}.{name}".lstrip("."), f"is unknown to OLM, which drops it{advice}"
         for name, alias in aliases.items():
             if (path, name) != ("", "status"):

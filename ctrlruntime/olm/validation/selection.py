@@ -1,8 +1,7 @@
 """All validators, the selection of some of them, and their run."""
 
 import dataclasses
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ctrlruntime.errors import ConfigError
@@ -24,6 +23,7 @@ from ctrlruntime.olm.validation import (
 )
 from ctrlruntime.olm.validation.validator import Subject, Validator
 from ctrlruntime.selector import LabelSelector, parse_labels
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["ALWAYS", "OPTIONAL", "VALIDATORS", "VALUES", "select", "validate"]
 
@@ -59,7 +59,7 @@ def validate(bundle: Bundle, *, optional: Iterable[str] = (), values: Mapping[st
     """
     for name in values or {}:
         if name not in VALUES:
-            raise ConfigError(f"unknown value {name!r} in --optional-values{_known(name, VALUES)}")
+            raise ConfigError(f"unknown value {name!r} in --optional-values{did_you_mean(name, VALUES)}")
     subject = Subject(bundle, values or {})
     found = [finding for validator in (*ALWAYS, *select(optional)) for finding in validator.run(subject)]
     # Two validators may share a check, and each yields what it finds.
@@ -100,14 +100,9 @@ def _asked(text: str) -> LabelSelector:
         known = sorted({labels[requirement.key] for labels in map(_labels, OPTIONAL) if requirement.key in labels})
         for name in requirement.values:
             if name not in known:
-                raise ConfigError(f"unknown optional validator: {requirement.key} {name!r}{_known(name, known)}")
+                raise ConfigError(f"unknown optional validator: {requirement.key} {name!r}{did_you_mean(name, known)}")
     return selector
 
 
 def _labels(validator: Validator) -> dict[str, str]:
     return {"name": validator.name} | ({"suite": validator.suite} if validator.suite else {})
-
-
-def _known(name: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {near[0]}?" if near else f". Use one of {', '.join(names)}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ctrlruntime.explain.naming import nearest
 from ctrlruntime.olm.capabilities import LEVELS
 from ctrlruntime.olm.finding import Check, Finding, Level
 from ctrlruntime.olm.validation.optional.suite import INVALID_CSV, OPERATOR_FRAMEWORK
 from ctrlruntime.olm.validation.validator import Subject, Validator, about
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["VALIDATOR"]
 
@@ -27,7 +27,7 @@ _LEVEL: Final = Check(
 def _run(subject: Subject) -> Iterator[Finding]:
     level = subject.csv.metadata.annotations.get(_ANNOTATION) if subject.csv else None
     if level is not None and level not in LEVELS:
-        text = f"{level!r} is not a capability level{nearest(level, LEVELS)}"
+        text = f"{level!r} is not a capability level{did_you_mean(level, LEVELS)}"
         yield about(_LEVEL, subject.csv_object, text, f"metadata.annotations.{_ANNOTATION}")
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.explain.naming import nearest
 from ctrlruntime.olm.finding import Check, Finding, Level
 from ctrlruntime.olm.validation.optional.suite import INVALID_CSV, OPERATOR_FRAMEWORK
 from ctrlruntime.olm.validation.validator import Subject, Validator, about
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["CATEGORIES", "VARIABLE", "validator"]
 
@@ -60,7 +60,7 @@ def validator(environ: Mapping[str, str] = os.environ) -> Validator:
         known = _known(environ.get(VARIABLE, ""))
         for name in (part.strip() for part in annotation.split(",")):
             if name not in known:
-                text = f"{name!r} is not a category{nearest(name, known)}"
+                text = f"{name!r} is not a category{did_you_mean(name, known)}"
                 yield about(_UNKNOWN, subject.csv_object, text, f"metadata.annotations.{_ANNOTATION}")
 
     return Validator(

@@ -6,13 +6,13 @@ import base64
 from collections.abc import Iterator
 from typing import Final
 
-from ctrlruntime.explain.naming import nearest
 from ctrlruntime.olm.api import Icon
 from ctrlruntime.olm.bundle import BundleObject
 from ctrlruntime.olm.finding import Check, Finding, Level
 from ctrlruntime.olm.picture import MEDIA_TYPES, is_picture
 from ctrlruntime.olm.validation.optional.suite import INVALID_CSV
 from ctrlruntime.olm.validation.validator import Subject, about
+from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["CHECKS", "run"]
 
@@ -54,7 +54,7 @@ def _of_one(icon: Icon, found: BundleObject | None, path: str) -> Iterator[Findi
         yield about(_INCOMPLETE, found, f"is incomplete. Set {lacking}, or remove the icon", path)
         return
     if icon.mediatype not in MEDIA_TYPES:
-        text = f"unsupported media type {icon.mediatype}{nearest(icon.mediatype, MEDIA_TYPES)}"
+        text = f"unsupported media type {icon.mediatype}{did_you_mean(icon.mediatype, MEDIA_TYPES)}"
         yield about(_MEDIA_TYPE, found, text, f"{path}.mediatype")
     try:
         data = base64.b64decode("".join(icon.base64data.split()), validate=True)
