@@ -17,7 +17,7 @@ import hypothesis
 import pytest
 import structlog
 from failures import FailuresAtOnce, Rerun
-from forked import forks, manifests_in_forks
+from forked import forked_pytest, forks, manifests_in_forks
 from guard import Guard
 from process_state import ProcessState
 from scheduling import Scheduling
@@ -27,7 +27,15 @@ from usage import Measure, Table
 from ctrlruntime.log.output import sink
 from ctrlruntime.testing import eventually
 
-__all__ = ["embedded_server", "forks", "manifests_in_forks", "own_real_server", "real_programs", "real_server"]
+__all__ = [
+    "embedded_server",
+    "forked_pytest",
+    "forks",
+    "manifests_in_forks",
+    "own_real_server",
+    "real_programs",
+    "real_server",
+]
 
 _numbers = itertools.count()
 

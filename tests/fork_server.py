@@ -39,10 +39,9 @@ def child(module: str, arguments: list[str], cwd: str, env: dict[str, str], out:
         sys.path[0] = cwd  # as `python -m` has it
         sys.path[1:1] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
         sys.argv = [module.removesuffix(".__main__"), *arguments]
-        importlib.import_module(module).main()
-        code = 0
+        sys.exit(importlib.import_module(module).main())
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        code = int(end.code) if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # noqa: BLE001 - as Python ends
         traceback.print_exc()
         code = 1

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import pytest
 
-__all__ = ["CTRL", "Forks", "forks", "manifests_in_forks"]
+__all__ = ["CTRL", "Forks", "forked_pytest", "forks", "manifests_in_forks"]
 
 LONGEST_START = 120.0  # seconds
 CTRL = [
@@ -25,7 +25,16 @@ CTRL = [
     "ctrlruntime.generate.builtin",
 ]
 """What a `ctrl` command loads."""
-_MODULE = [sys.executable, "-m", "ctrlruntime"]
+PYTEST = [
+    "pytest",
+    "pytest_asyncio",
+    "hypothesis",
+    "ctrlruntime.testing.pytest_plugin",
+    "ctrlruntime.testing.environment",
+]
+"""What a run of pytest with our plugin loads."""
+_MAIN = {"ctrlruntime": "ctrlruntime.__main__", "pytest": "pytest"}
+"""The module that has the function `main`, by the name after `python -m`."""
 
 
 class Forks:
@@ -78,20 +87,33 @@ class Forks:
             return self._pids.get(timeout=LONGEST_START)
 
     def run(self, command: list[str], *, cwd: Path, env: dict[str, str], **_: Any) -> subprocess.CompletedProcess[str]:
-        """Run `python -m ctrlruntime …`, as `subprocess.run` with captured text does."""
-        assert command[: len(_MODULE)] == _MODULE
+        """Run `python -m ctrlruntime …` or `python -m pytest …`, as `subprocess.run` with captured text does."""
+        assert command[:2] == [sys.executable, "-m"]
+        module, *arguments = command[2:]
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
-            pid = self.start("ctrlruntime.__main__", command[len(_MODULE) :], cwd=Path(cwd), env=env, out=out, err=err)
+            pid = self.start(_MAIN[module], arguments, cwd=Path(cwd), env=env, out=out, err=err)
             with self._ended:
                 self._ended.wait_for(lambda: pid in self.codes)
             return subprocess.CompletedProcess(command, self.codes[pid], out.read_text(), err.read_text())
+
+    def run_pytest(self, folder: Path, *arguments: str, env: dict[str, str]) -> pytest.RunResult:
+        """Run pytest in a folder, as `Pytester.runpytest_subprocess` does."""
+        done = self.run([sys.executable, "-m", "pytest", *arguments], cwd=folder, env=env)
+        return pytest.RunResult(done.returncode, done.stdout.splitlines(), done.stderr.splitlines(), duration=0)
 
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
     """Starts `ctrl` commands."""
     with Forks(CTRL) as forks:
+        yield forks
+
+
+@pytest.fixture(scope="session")
+def forked_pytest() -> Iterator[Forks]:
+    """Starts runs of pytest."""
+    with Forks(PYTEST) as forks:
         yield forks
 
 

@@ -6,8 +6,8 @@ import ast
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from click.testing import CliRunner
@@ -169,39 +169,40 @@ LOG_METHODS = {"bind", "bound", "debug", "info", "warning", "error", "exception"
 PARAMETERS_OF_LOGGING = {"exc_info"}
 
 
-def trees() -> list[tuple[Path, ast.Module]]:
-    package = Path(ctrl.__file__).parent
-    return [(path, ast.parse(path.read_text())) for path in sorted(package.rglob("*.py"))]
+class Written(NamedTuple):
+    """What the modules of the package contain."""
+
+    log_calls: list[tuple[str, ast.Call]]
+    """Calls such as `self._log.info("…", key=…)` and `log.bound(key=…)`, with their file."""
+    strings: set[tuple[str, str]]
+    """Each string constant, with its file."""
 
 
-def log_calls(tree: ast.Module) -> Iterator[ast.Call]:
-    """Yield calls such as `self._log.info("…", key=…)` and `log.bound(key=…)`."""
-    for call in ast.walk(tree):
-        is_method = (
-            isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LOG_METHODS
-        )
-        if is_method and "log" in ast.unparse(call.func.value):
-            yield call
+@pytest.fixture(scope="module")
+def written() -> Written:
+    found = Written([], set())
+    for path in sorted(Path(ctrl.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Constant(value=str(text)):
+                    found.strings.add((path.name, text))
+                case ast.Call(func=ast.Attribute(value=log, attr=method)) if method in LOG_METHODS:
+                    if "log" in ast.unparse(log):
+                        found.log_calls.append((path.name, node))
+    return found
 
 
-def log_keys(tree: ast.Module) -> set[str]:
-    return {keyword.arg for call in log_calls(tree) for keyword in call.keywords if keyword.arg is not None}
-
-
-def test_log_keys_are_todays_and_in_camel_case():
-    keys = {key: path.name for path, tree in trees() for key in log_keys(tree) - PARAMETERS_OF_LOGGING}
+def test_log_keys_are_todays_and_in_camel_case(written):
+    keys = {each.arg: file for file, call in written.log_calls for each in call.keywords if each.arg is not None}
 
     assert len(keys) > 50
-    assert {key: file for key, file in keys.items() if key in LOG_KEYS or "_" in key} == {}
+    wrong = {key: file for key, file in keys.items() if key in LOG_KEYS or "_" in key}
+    assert wrong.keys() <= PARAMETERS_OF_LOGGING, wrong
 
 
-def test_log_events_are_short_and_leave_advice_to_the_hint():
-    events = [
-        call.args[0].value
-        for _, tree in trees()
-        for call in log_calls(tree)
-        if call.args and isinstance(call.args[0], ast.Constant)
-    ]
+def test_log_events_are_short_and_leave_advice_to_the_hint(written):
+    firsts = [call.args[0] for _, call in written.log_calls if call.args]
+    events = [first.value for first in firsts if isinstance(first, ast.Constant)]
 
     assert len(events) > 100
     assert [event for event in events if len(event) > 60 or any(mark in event for mark in ";?(.")] == []
@@ -220,12 +221,5 @@ WORDS = {
 """Metrics, their reasons, and labels of `ctrl why`."""
 
 
-def test_no_string_of_the_package_is_an_old_metric_reason_or_label():
-    found = {
-        (path.name, node.value)
-        for path, tree in trees()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and node.value in WORDS
-    }
-
-    assert found == set()
+def test_no_string_of_the_package_is_an_old_metric_reason_or_label(written):
+    assert {(file, text) for file, text in written.strings if text in WORDS} == set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -49,25 +48,27 @@ def log(request):
 """
 
 
-def run(folder, *arguments, **files):
-    """Run test files in two workers. Return the process that has ended."""
-    (folder / "conftest.py").write_text(CONFTEST)
-    for name, text in files.items():
-        (folder / f"test_{name}.py").write_text(textwrap.dedent(text))
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-n", "2", "--rootdir", ".", *arguments],
-        cwd=folder,
-        env={"PYTHONPATH": str(Path(__file__).parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+@pytest.fixture
+def run(tmp_path, forked_pytest):
+    """Run test files. Return the process that has ended."""
+
+    def run(*arguments, **files):
+        (tmp_path / "conftest.py").write_text(CONFTEST)
+        for name, text in files.items():
+            (tmp_path / f"test_{name}.py").write_text(textwrap.dedent(text))
+        return forked_pytest.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "--rootdir", ".", *arguments],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(Path(__file__).parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        )
+
+    return run
 
 
-def test_a_test_in_which_a_worker_dies_fails_once_and_the_others_run(tmp_path):
+def test_a_test_in_which_a_worker_dies_fails_once_and_the_others_run(run):
     done = run(
-        tmp_path,
+        "-n",
+        "2",
         a="""
         import os
         def test_1(): pass
@@ -82,7 +83,7 @@ def test_a_test_in_which_a_worker_dies_fails_once_and_the_others_run(tmp_path):
     assert "crashed while running 'test_a.py::test_2'" in done.stdout
 
 
-def test_units_that_a_dead_worker_had_finished_are_not_given_out_again(tmp_path):
+def test_units_that_a_dead_worker_had_finished_are_not_given_out_again(run):
     two = "def test_1(): pass\ndef test_2(): pass\n"
     dies = """
         import os
@@ -90,7 +91,7 @@ def test_units_that_a_dead_worker_had_finished_are_not_given_out_again(tmp_path)
         def test_2(): os._exit(1)
         """
 
-    done = run(tmp_path, a=two, b=two, c=two, d=two, e=dies, f=dies, g=two)
+    done = run("-n", "2", a=two, b=two, c=two, d=two, e=dies, f=dies, g=two)
 
     assert done.stdout.splitlines()[-1].startswith("2 failed, 12 passed"), done.stdout + done.stderr
 
@@ -103,11 +104,11 @@ def workers(folder) -> dict[str, str]:
 BOTH = "def test_1(server): pass\ndef test_2(server): pass\n"
 
 
-def test_at_most_two_workers_run_what_uses_the_real_server(tmp_path):
+def test_at_most_two_workers_run_what_uses_the_real_server(tmp_path, run):
     real = "def test_1(real_server): pass\ndef test_2(real_programs): pass\n"
     files = dict.fromkeys("abcdefgh", BOTH) | {"i": real}
 
-    done = run(tmp_path, "-n", "4", **files)
+    done = run("-n", "4", **files)
 
     assert done.stdout.splitlines()[-1].startswith("34 passed"), done.stdout + done.stderr
     real_tests: dict[str, list[bool]] = {}
@@ -118,10 +119,10 @@ def test_at_most_two_workers_run_what_uses_the_real_server(tmp_path):
     assert all(ran == sorted(ran, reverse=True) for ran in real_tests.values())
 
 
-def test_files_with_slow_tests_start_first(tmp_path):
+def test_files_with_slow_tests_start_first(tmp_path, run):
     slow = "import pytest\ndef test_1(): pass\n@pytest.mark.slow\ndef test_2(): pass\n"
 
-    run(tmp_path, "-n", "0", "-o", "markers=slow", a="def test_1(): pass\n", b=slow)
+    run("-o", "markers=slow", a="def test_1(): pass\n", b=slow)
 
     assert list(workers(tmp_path)) == ["test_b.py::test_1", "test_b.py::test_2", "test_a.py::test_1"]
 
@@ -142,27 +143,27 @@ def test_3({fixture}): pass
 """Three tests: with fewer, a worker gets the next unit beforehand."""
 
 
-def test_the_workers_with_a_real_server_help_the_others(tmp_path):
+def test_the_workers_with_a_real_server_help_the_others(run):
     helps = "from pathlib import Path\ndef test_1(): Path('helped').touch()\n"
     real = "def test_1(real_server): pass\n"
 
-    done = run(tmp_path, "-n", "3", a=WAITS.format(fixture=""), b=real, c=real, d=helps)
+    done = run("-n", "3", a=WAITS.format(fixture=""), b=real, c=real, d=helps)
 
     assert done.stdout.splitlines()[-1].startswith("6 passed"), done.stdout + done.stderr
 
 
-def test_two_workers_have_a_real_server_at_once(tmp_path):
+def test_two_workers_have_a_real_server_at_once(run):
     helps = "from pathlib import Path\ndef test_1(real_server): Path('helped').touch()\n"
 
-    done = run(tmp_path, a=WAITS.format(fixture="real_server"), b="def test_1(): pass\n", c=helps)
+    done = run("-n", "2", a=WAITS.format(fixture="real_server"), b="def test_1(): pass\n", c=helps)
 
     assert done.stdout.splitlines()[-1].startswith("5 passed"), done.stdout + done.stderr
 
 
-def test_when_a_worker_with_a_real_server_dies_another_one_takes_over(tmp_path):
+def test_when_a_worker_with_a_real_server_dies_another_one_takes_over(run):
     dies = "import os\ndef test_1(real_server): pass\ndef test_2(real_server): os._exit(1)\ndef test_3(real_server): pass\n"
 
-    done = run(tmp_path, a=dies, b=BOTH, c=BOTH, d=dies)
+    done = run("-n", "2", a=dies, b=BOTH, c=BOTH, d=dies)
 
     assert done.stdout.splitlines()[-1].startswith("2 failed, 12 passed"), done.stdout + done.stderr
 
@@ -225,21 +226,21 @@ def test_a_worker_that_collects_yet_gets_nothing_while_another_one_is_scheduled(
 
 
 @pytest.mark.parametrize(("order", "files"), [("reverse", "cba"), ("1", "acb"), ("2", "abc")])
-def test_files_run_in_the_order_that_is_asked_for(tmp_path, order, files):
+def test_files_run_in_the_order_that_is_asked_for(tmp_path, run, order, files):
     two = "def test_1(): pass\ndef test_2(): pass\n"
 
-    run(tmp_path, "-n", "0", "--file-order", order, a=two, b=two, c=two)
+    run("--file-order", order, a=two, b=two, c=two)
 
     assert list(workers(tmp_path)) == [f"test_{file}.py::test_{number}" for file in files for number in (1, 2)]
 
 
-def test_a_failure_is_named_when_it_happens(tmp_path):
-    done = run(tmp_path, a='def test_1(): assert 1 == 2, "one is not two"\n')
+def test_a_failure_is_named_when_it_happens(run):
+    done = run(a='def test_1(): assert 1 == 2, "one is not two"\n')
 
     assert "\nfailed: test_a.py::test_1: AssertionError: one is not two" in done.stdout.partition("FAILURES")[0]
 
 
-RERUN = ("-n", "0", "--last-failed", "--last-failed-no-failures", "none", "--rerun")
+RERUN = ("--last-failed", "--last-failed-no-failures", "none", "--rerun")
 
 UNSTABLE = """
 from pathlib import Path
@@ -254,50 +255,50 @@ def test_steady(): pass
 """
 
 
-def test_a_test_that_passes_alone_is_printed_as_unstable_and_the_run_passes(tmp_path):
-    assert run(tmp_path, a=UNSTABLE.format(passes_from=1)).returncode == 1
+def test_a_test_that_passes_alone_is_printed_as_unstable_and_the_run_passes(run):
+    assert run(a=UNSTABLE.format(passes_from=1)).returncode == 1
 
-    again = run(tmp_path, *RERUN)
+    again = run(*RERUN)
 
     assert again.returncode == 0, again.stdout
     assert "\nunstable: test_a.py::test_of_chance: AssertionError: too early" in again.stdout
     assert again.stdout.splitlines()[-1].startswith("1 passed")
 
 
-def test_a_second_rerun_prints_the_tests_of_the_first_too(tmp_path):
-    run(tmp_path, a=UNSTABLE.format(passes_from=1), b=UNSTABLE.replace("runs", "others").format(passes_from=2))
-    assert run(tmp_path, *RERUN).returncode == 1
+def test_a_second_rerun_prints_the_tests_of_the_first_too(run):
+    run("-n", "2", a=UNSTABLE.format(passes_from=1), b=UNSTABLE.replace("runs", "others").format(passes_from=2))
+    assert run(*RERUN).returncode == 1
 
-    again = run(tmp_path, *RERUN)
+    again = run(*RERUN)
 
     assert again.returncode == 0, again.stdout
     assert again.stdout.count("\nunstable: ") == 2
 
 
-def test_a_test_that_fails_alone_too_fails_the_run(tmp_path):
-    run(tmp_path, a="def test_it(): assert False")
+def test_a_test_that_fails_alone_too_fails_the_run(run):
+    run(a="def test_it(): assert False")
 
-    again = run(tmp_path, *RERUN)
+    again = run(*RERUN)
 
     assert again.returncode == 1
     assert "unstable" not in again.stdout
 
 
-def test_a_test_that_is_skipped_when_it_runs_again_fails_the_run(tmp_path):
+def test_a_test_that_is_skipped_when_it_runs_again_fails_the_run(run):
     skips = "import pytest\nfrom pathlib import Path\n"
     skips += "def test_it():\n    if Path('ran').exists(): pytest.skip()\n    Path('ran').touch()\n    assert False\n"
-    run(tmp_path, a=skips)
+    run(a=skips)
 
-    again = run(tmp_path, *RERUN)
+    again = run(*RERUN)
 
     assert again.returncode == 1
     assert "failed, and did not run again: test_a.py::test_it" in again.stdout
 
 
-def test_more_failures_than_allowed_do_not_run_again(tmp_path):
-    run(tmp_path, a="".join(f"def test_{number}(): assert False\n" for number in range(MOST + 1)))
+def test_more_failures_than_allowed_do_not_run_again(run):
+    run(a="".join(f"def test_{number}(): assert False\n" for number in range(MOST + 1)))
 
-    again = run(tmp_path, *RERUN)
+    again = run(*RERUN)
 
     assert again.returncode == 1
     assert f"{MOST + 1} tests failed" in again.stdout + again.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +21,6 @@ from ctrlruntime.testing import Environment, eventually
 from ctrlruntime.testing.audit import Permission, Recorder, compare, read_roles
 from examples.memcached.api import Memcached
 from examples.memcached.controller import ELECTION, setup
-
-pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]
 ROLE = ROOT / "examples/memcached/config/rbac/role.yaml"
@@ -306,34 +305,37 @@ def test_a_file_without_roles_is_named(tmp_path, text, message):
 # The option
 
 
-def run(pytester: pytest.Pytester, *arguments: str, calls: str = "create", ini: str = "") -> pytest.RunResult:
-    lines = "\n".join(f'        CallObservers().record("{verb}", "apps", "deployments")' for verb in calls.split())
-    pytester.makepyfile(
-        textwrap.dedent("""
-        from ctrlruntime.client.observers import CallObservers
-        from ctrlruntime.rest.fence import Actor, acting
+@pytest.fixture
+def run(tmp_path, forked_pytest):
+    def run(*arguments, calls="create", ini=""):
+        lines = "\n".join(f'        CallObservers().record("{verb}", "apps", "deployments")' for verb in calls.split())
+        (tmp_path / "test_it.py").write_text(
+            textwrap.dedent("""
+            from ctrlruntime.client.observers import CallObservers
+            from ctrlruntime.rest.fence import Actor, acting
 
-        def test_it():
-            with acting(Actor("game")):
-        """)
-        + (lines or "        pass")
-        + "\n\ndef test_more(): pass\n"
-    )
-    (pytester.path / "role.yaml").write_text(yaml.safe_dump(role(rule("apps", "deployments", "create update"))))
-    if ini:
-        pytester.makeini(f"[pytest]\nrbac_audit = {ini}\n")
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+            def test_it():
+                with acting(Actor("game")):
+            """)
+            + (lines or "        pass")
+            + "\n\ndef test_more(): pass\n"
+        )
+        (tmp_path / "role.yaml").write_text(yaml.safe_dump(role(rule("apps", "deployments", "create update"))))
+        (tmp_path / "pytest.ini").write_text(f"[pytest]\nrbac_audit = {ini}\n" if ini else "[pytest]\n")
+        return forked_pytest.run_pytest(tmp_path, "-p", "no:cacheprovider", *arguments, env=dict(os.environ))
+
+    return run
 
 
-def test_a_run_that_uses_all_that_is_granted_passes(pytester):
-    result = run(pytester, "--rbac-audit=role.yaml", calls="create update")
+def test_a_run_that_uses_all_that_is_granted_passes(run):
+    result = run("--rbac-audit=role.yaml", calls="create update")
 
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*rbac audit of role.yaml*", "nothing missing, nothing unused; 2 permissions used"])
 
 
-def test_a_run_with_a_difference_fails_though_its_tests_pass(pytester):
-    result = run(pytester, "--rbac-audit=role.yaml", calls="create delete")
+def test_a_run_with_a_difference_fails_though_its_tests_pass(run):
+    result = run("--rbac-audit=role.yaml", calls="create delete")
 
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(passed=2)
@@ -342,35 +344,35 @@ def test_a_run_with_a_difference_fails_though_its_tests_pass(pytester):
     )
 
 
-def test_several_files_count_together(pytester):
-    (pytester.path / "more.yaml").write_text(yaml.safe_dump(role(rule("apps", "deployments", "delete"))))
+def test_several_files_count_together(run, tmp_path):
+    (tmp_path / "more.yaml").write_text(yaml.safe_dump(role(rule("apps", "deployments", "delete"))))
 
-    assert run(pytester, "--rbac-audit=role.yaml,more.yaml", calls="create update delete").ret == 0
+    assert run("--rbac-audit=role.yaml,more.yaml", calls="create update delete").ret == 0
 
 
-def test_the_configuration_asks_for_it_and_a_selection_then_may_leave_some_unused(pytester):
-    assert run(pytester, ini="role.yaml").ret == pytest.ExitCode.TESTS_FAILED
-    assert run(pytester, "-k", "test_it", ini="role.yaml").ret == 0
-    missing = run(pytester, "-k", "test_it", ini="role.yaml", calls="delete")
+def test_the_configuration_asks_for_it_and_a_selection_then_may_leave_some_unused(run):
+    assert run(ini="role.yaml").ret == pytest.ExitCode.TESTS_FAILED
+    assert run("-k", "test_it", ini="role.yaml").ret == 0
+    missing = run("-k", "test_it", ini="role.yaml", calls="delete")
     assert missing.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_a_run_without_calls_says_so(pytester):
-    result = run(pytester, "--rbac-audit=role.yaml", calls="")
+def test_a_run_without_calls_says_so(run):
+    result = run("--rbac-audit=role.yaml", calls="")
 
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["no call of a manager was seen*"])
 
 
-def test_a_file_that_is_not_there_is_wrong_usage(pytester):
-    result = run(pytester, "--rbac-audit=nowhere.yaml")
+def test_a_file_that_is_not_there_is_wrong_usage(run):
+    result = run("--rbac-audit=nowhere.yaml")
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--rbac-audit: cannot read roles from *nowhere.yaml: no such file*"])
 
 
-def test_without_it_nothing_is_recorded_and_nothing_printed(pytester):
-    result = run(pytester)
+def test_without_it_nothing_is_recorded_and_nothing_printed(run):
+    result = run()
 
     assert result.ret == 0
     assert "rbac audit" not in result.stdout.str()

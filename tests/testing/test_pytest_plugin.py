@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+import os
 import subprocess
 import sys
 
@@ -22,14 +24,16 @@ print(*(name for name in {HEAVY!r} if name in sys.modules))
     assert done.stdout.split() == []
 
 
-def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    environ = {"KUBEBUILDER_ASSETS", "TEST_ASSET_ETCD", "TEST_ASSET_KUBE_APISERVER", "USE_EXISTING_CLUSTER"}
-    for name in environ:
-        pytester._monkeypatch.delenv(name, raising=False)
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+CHOOSE_A_SERVER = {"KUBEBUILDER_ASSETS", "TEST_ASSET_ETCD", "TEST_ASSET_KUBE_APISERVER", "USE_EXISTING_CLUSTER"}
 
 
-def test_the_fixtures_give_a_server_and_a_namespace_for_each_test(pytester):
+@pytest.fixture
+def run(pytester, forked_pytest):
+    env = {name: value for name, value in os.environ.items() if name not in CHOOSE_A_SERVER}
+    return functools.partial(forked_pytest.run_pytest, pytester.path, "-p", "no:cacheprovider", env=env)
+
+
+def test_the_fixtures_give_a_server_and_a_namespace_for_each_test(pytester, run):
     pytester.makepyfile("""
         seen = set()
 
@@ -42,10 +46,10 @@ def test_the_fixtures_give_a_server_and_a_namespace_for_each_test(pytester):
             assert namespace not in seen
     """)
 
-    run(pytester).assert_outcomes(passed=2)
+    run().assert_outcomes(passed=2)
 
 
-def test_options_are_overridden_in_a_conftest(pytester):
+def test_options_are_overridden_in_a_conftest(pytester, run):
     pytester.makeconftest("""
         import pytest
 
@@ -55,31 +59,31 @@ def test_options_are_overridden_in_a_conftest(pytester):
     """)
     pytester.makepyfile("def test_one(envtest): pass")
 
-    result = run(pytester)
+    result = run()
 
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*no kubeconfig exists at /nowhere*"])
 
 
-def test_the_option_says_which_server(pytester):
+def test_the_option_says_which_server(pytester, run):
     pytester.makepyfile("def test_one(envtest): pass")
 
-    result = run(pytester, "--envtest-backend=existing", "--collect-only")
+    result = run("--envtest-backend=existing", "--collect-only")
 
     assert result.ret == 0
-    refused = run(pytester, "--envtest-backend=kind")
+    refused = run("--envtest-backend=kind")
     refused.stderr.fnmatch_lines(["*no backend 'kind'; take one of embedded, real, existing*"])
 
 
-def test_several_backends_run_each_test_on_each(pytester):
+def test_several_backends_run_each_test_on_each(pytester, run):
     pytester.makepyfile("def test_one(namespace): pass")
 
-    result = run(pytester, "--envtest-backend=embedded,real", "--collect-only")
+    result = run("--envtest-backend=embedded,real", "--collect-only")
 
     result.stdout.fnmatch_lines(["*test_one?embedded?*", "*test_one?real?*"])
 
 
-def test_a_fresh_environment_has_nothing_of_the_tests_before(pytester):
+def test_a_fresh_environment_has_nothing_of_the_tests_before(pytester, run):
     pytester.makepyfile("""
         import pytest
 
@@ -108,10 +112,10 @@ def test_a_fresh_environment_has_nothing_of_the_tests_before(pytester):
             request("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "left"}})
     """)
 
-    run(pytester).assert_outcomes(passed=3)
+    run().assert_outcomes(passed=3)
 
 
-def test_on_another_server_a_test_that_needs_a_fresh_one_is_skipped(pytester):
+def test_on_another_server_a_test_that_needs_a_fresh_one_is_skipped(pytester, run):
     pytester.makepyfile("""
         import pytest
 
@@ -124,4 +128,4 @@ def test_on_another_server_a_test_that_needs_a_fresh_one_is_skipped(pytester):
         def test_alone(fresh_envtest): pass
     """)
 
-    run(pytester).assert_outcomes(skipped=1)
+    run().assert_outcomes(skipped=1)
