@@ -92,10 +92,16 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=left_out)
 
 
-def pytest_collection_finish():
-    """Take what was collected from the garbage collector: it stays, and each look at it took half a second."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep what is collected from the garbage collector: it stays, and each look at it takes half a second."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
