@@ -27,7 +27,7 @@ _FLOAT = re.compile(
     r"(?:[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?"
     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
 )
-_DATE = re.compile(r"\d{4}-\d\d-\d\d$")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 _LONGEST = 100
 """Digits beyond which a number is not a whole one of 64 bits, in any base."""
 _TAG = "tag:yaml.org,2002:"
@@ -123,12 +123,16 @@ def _tools() -> tuple[Any, Any]:
 
     resolver: Any = type("Resolver", (BaseResolver,), {})
     constructor: Any = type("Constructor", (SafeConstructor,), {})
-    resolver.add_implicit_resolver(f"{_TAG}merge", re.compile(r"<<$"), None)
-    resolver.add_implicit_resolver(f"{_TAG}bool", _BOOL, None)
-    resolver.add_implicit_resolver(f"{_TAG}null", _NULL, None)
-    resolver.add_implicit_resolver(f"{_TAG}int", _INT, None)
-    resolver.add_implicit_resolver(f"{_TAG}float", _FLOAT, None)
-    resolver.add_implicit_resolver(f"{_TAG}timestamp", _DATE, None)
+    for name, pattern, first in (
+        ("merge", re.compile(r"<<$"), "<"),
+        ("bool", _BOOL, "tTfF"),
+        ("null", _NULL, ["~", "n", "N", ""]),
+        ("int", _INT, "-+0123456789"),
+        ("float", _FLOAT, "-+.0123456789"),
+        ("timestamp", _DATE, "0123456789"),
+    ):
+        # By their first characters: most scalars are words, which then match no pattern at all.
+        resolver.add_implicit_resolver(f"{_TAG}{name}", pattern, list(first))
     constructor.add_constructor(f"{_TAG}int", lambda loader, node: _int(loader.construct_scalar(node)))
     constructor.add_constructor(f"{_TAG}float", lambda loader, node: _float(loader.construct_scalar(node)))
     constructor.add_constructor(f"{_TAG}timestamp", _moment)

@@ -155,6 +155,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def inside(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder inside others; HOME is beside it. Only what is below it may be written to."""
+    shutil.rmtree(scratch / "outer", ignore_errors=True)
     monkeypatch.setenv("HOME", str(scratch / "home"))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     return scratch
@@ -168,11 +169,14 @@ def _same_folder_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fresh(scratch: Path) -> Path:
     """Empty the place, make it the current folder and return it."""
-    os.chdir(scratch)
-    shutil.rmtree(scratch / "outer", ignore_errors=True)
     folder = scratch / "outer" / "middle" / "inner"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
     return folder
 
 
@@ -402,13 +406,19 @@ def render(folder: Path, files: Any) -> None:
     called("render", str(folder), "-o", str(folder / "out") + "/")
 
 
+READERS = itertools.cycle(("scorecard", "catalog", "compare"))
+"""What else reads a bundle. The next one in the table, as each takes a tenth of a second."""
+
+
 def bundle(folder: Path, files: Any) -> None:
     write_files(folder / "bundle", files)
     called("bundle", "validate", "bundle", "--select-optional", "suite=operatorframework")
-    called("scorecard", "bundle")
-    called("catalog", "bundle")
-    write_files(folder / "old", good())
-    called("bundle", "compare", "old", "bundle")
+    match next(READERS):
+        case "compare":
+            write_files(folder / "old", good())
+            called("bundle", "compare", "old", "bundle")
+        case reader:
+            called(reader, "bundle")
 
 
 def catalog(folder: Path, blobs: Any) -> None:
@@ -605,11 +615,14 @@ DEAR = {"kustomize", "bundle", "pyproject"}
 
 
 def cases(thorough: bool) -> Iterator[Any]:
+    common = set(places(KUBECONFIG))
     for name, subject in SUBJECTS.items():
         turns = itertools.cycle(EVIL)
         for place in places(subject.tree):
             if name.startswith("kubeconfig") and place in ELSEWHERE:
                 continue
+            if subject.read is kubeconfig and subject.tree is not KUBECONFIG and place in common and not thorough:
+                continue  # the first kubeconfig has that place, too
             if name == "bundle" and len(place) > 4 and not thorough:
                 continue
             evil = EVIL if thorough or name not in DEAR else [next(turns)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -150,16 +149,15 @@ def test_a_project_of_a_newer_version_is_refused(project, monkeypatch):
     assert "Install 0.0.1 or newer" in answer.stderr
 
 
-def test_a_fresh_project_has_nothing_to_upgrade(tmp_path):
-    def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-        program = [sys.executable, "-m", "ctrlruntime", *arguments]
-        return subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+def test_a_fresh_project_has_nothing_to_upgrade(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = CliRunner().invoke
 
-    made = command("init", "--domain", "x.io", "--project-name", "fresh")
-    added = command("create", "api", "--group", "web", "--version", "v1", "--kind", "Website")
-    upgraded = command("upgrade", "--force")
+    made = command(ctrl, ["init", "--domain", "x.io", "--project-name", "fresh"])
+    added = command(ctrl, ["create", "api", "--group", "web", "--version", "v1", "--kind", "Website"])
+    upgraded = command(ctrl, ["upgrade", "--force"])
 
-    assert (made.returncode, added.returncode, upgraded.returncode) == (0, 0, 0), made.stderr + added.stderr
+    assert (made.exit_code, added.exit_code, upgraded.exit_code) == (0, 0, 0), made.stderr + added.stderr
     *steps, counts = upgraded.stdout.splitlines()
     assert len(steps) > 20
     assert counts == f"{len(steps)} unchanged"

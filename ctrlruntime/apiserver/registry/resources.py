@@ -295,15 +295,16 @@ def recorded_discovery() -> Mapping[str, Any]:
     return recorded
 
 
-def built_in() -> list[Resource]:
-    """Return the built-in resources in the order of discovery."""
+@cache
+def built_in() -> tuple[Resource, ...]:
+    """Return the built-in resources in the order of discovery. All registries share them: only custom resources change."""
     aggregated = recorded_discovery()["aggregated"]
     found: list[Resource] = []
     for group in (*aggregated["/api"]["items"], *aggregated["/apis"]["items"]):
         name = group["metadata"].get("name", "")
         for version in group["versions"]:
             found.extend(_from_discovery(name, version["version"], entry) for entry in version["resources"])
-    return found
+    return tuple(found)
 
 
 def _from_discovery(group: str, version: str, entry: Mapping[str, Any]) -> Resource:

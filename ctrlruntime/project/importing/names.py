@@ -6,6 +6,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 from ctrlruntime.api.fields import camel
 from ctrlruntime.api.object import Object
@@ -72,7 +73,7 @@ class ClassNames:
         names = [self._prefix + name for name in wanted]
         names = [name if name[:1].isalpha() and not keyword.iskeyword(name) else f"Class{name}" for name in names]
         last = names[-1]
-        free = next((name for name in (*names, *_numbered(last)) if name not in self._used), last)
+        free = next((name for name in chain(names, _numbered(last)) if name not in self._used), last)
         self._used.add(free)
         return free
 
