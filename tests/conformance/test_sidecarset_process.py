@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from example_process import Operator, Starter, needs_kubectl
+from forked import Forks
 
 from ctrlruntime.testing import eventually
 
@@ -36,9 +37,9 @@ def pod(name: str) -> dict[str, object]:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Starter]:
+def start(example_forks: Forks, tmp_path: Path) -> Iterator[Starter]:
     """Starts the example; none outlives the test."""
-    starter = Starter("sidecarset", tmp_path)
+    starter = Starter(example_forks, "sidecarset", tmp_path)
     yield starter
     starter.end()
 
