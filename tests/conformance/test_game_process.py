@@ -41,7 +41,7 @@ async def operator(request: pytest.FixtureRequest, start: Starter) -> Operator:
     flags = ["--long-way"] if long_way else []
     operator = start.on(backend, request, *flags, real=("--webhooks", "development"))
     await operator.says("starting workers")
-    await eventually(lambda: "must not contain" in operator.refusal(game(host="*.io")))
+    await eventually(lambda: "must not contain" in operator.refusal(game(host="*.io")), interval=0.2)
     return operator
 
 
