@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any, Self
 
 import pytest
 
-__all__ = ["CTRL", "Forks", "forked_pytest", "forks", "manifests_in_forks"]
+__all__ = ["CTRL", "Forked", "Forks", "forked_pytest", "forks", "manifests_in_forks"]
 
 LONGEST_START = 120.0  # seconds
 CTRL = [
@@ -86,6 +87,17 @@ class Forks:
             self._process.stdin.write(json.dumps(asked) + "\n")
             return self._pids.get(timeout=LONGEST_START)
 
+    def popen(self, module: str, *arguments: str, cwd: Path, env: dict[str, str], out: Path) -> Forked:
+        """Start a process and return what `subprocess.Popen` does, or the part of it that tests use."""
+        return Forked(self, self.start(module, list(arguments), cwd=cwd, env=env, out=out, err=out))
+
+    def code(self, pid: int, timeout: float | None = None) -> int:
+        """Wait for the end of a process and return its exit code."""
+        with self._ended:
+            if not self._ended.wait_for(lambda: pid in self.codes, timeout):
+                raise TimeoutError(f"process {pid} runs {timeout} s later")
+        return self.codes[pid]
+
     def run(self, command: list[str], *, cwd: Path, env: dict[str, str], **_: Any) -> subprocess.CompletedProcess[str]:
         """Run `python -m ctrlruntime …` or `python -m pytest …`, as `subprocess.run` with captured text does."""
         assert command[:2] == [sys.executable, "-m"]
@@ -93,14 +105,29 @@ class Forks:
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
             pid = self.start(_MAIN[module], arguments, cwd=Path(cwd), env=env, out=out, err=err)
-            with self._ended:
-                self._ended.wait_for(lambda: pid in self.codes)
-            return subprocess.CompletedProcess(command, self.codes[pid], out.read_text(), err.read_text())
+            return subprocess.CompletedProcess(command, self.code(pid), out.read_text(), err.read_text())
 
     def run_pytest(self, folder: Path, *arguments: str, env: dict[str, str]) -> pytest.RunResult:
         """Run pytest in a folder, as `Pytester.runpytest_subprocess` does."""
         done = self.run([sys.executable, "-m", "pytest", *arguments], cwd=folder, env=env)
         return pytest.RunResult(done.returncode, done.stdout.splitlines(), done.stderr.splitlines(), duration=0)
+
+
+class Forked:
+    """A process that was started by a fork."""
+
+    def __init__(self, forks: Forks, pid: int) -> None:
+        self._forks = forks
+        self.pid = pid
+
+    def poll(self) -> int | None:
+        return self._forks.codes.get(self.pid)
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def wait(self, timeout: float) -> int:
+        return self._forks.code(self.pid, timeout)
 
 
 @pytest.fixture(scope="session")

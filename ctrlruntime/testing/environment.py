@@ -134,7 +134,9 @@ class Environment:
         """
         server, self._server = self._server, None
         folder, self._folder = self._folder, None
-        self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
         try:
             if server is not None:
                 server.stop()

@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import tomllib
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -406,14 +407,14 @@ def render(folder: Path, files: Any) -> None:
     called("render", str(folder), "-o", str(folder / "out") + "/")
 
 
-READERS = itertools.cycle(("scorecard", "catalog", "compare"))
-"""What else reads a bundle. The next one in the table, as each takes a tenth of a second."""
+READERS = ("scorecard", "catalog", "compare")
+"""What else reads a bundle. One of them reads each, as each takes a tenth of a second."""
 
 
 def bundle(folder: Path, files: Any) -> None:
     write_files(folder / "bundle", files)
     called("bundle", "validate", "bundle", "--select-optional", "suite=operatorframework")
-    match next(READERS):
+    match READERS[zlib.crc32(repr(files).encode()) % len(READERS)]:
         case "compare":
             write_files(folder / "old", good())
             called("bundle", "compare", "old", "bundle")

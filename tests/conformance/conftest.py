@@ -21,10 +21,11 @@ from ctrlruntime.testing import Environment
 sys.path.append(str(Path(__file__).parent.parent / "controlplane"))
 sys.path.append(str(Path(__file__).parent.parent / "olm"))  # bundles, and what OLM makes of them
 
+from example_process import example_forks
 from nodes import NodeSimulator
 from servers import namespace, new_namespace, server
 
-__all__ = ["namespace", "new_namespace", "server"]
+__all__ = ["example_forks", "namespace", "new_namespace", "server"]
 
 
 @pytest.fixture(scope="session")

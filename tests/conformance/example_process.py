@@ -1,4 +1,7 @@
-"""An example as a process (`python -m examples.NAME`), and the kubectl of a user beside it."""
+"""An example as a process (`python -m examples.NAME`), and the kubectl of a user beside it.
+
+It starts by a fork of a process that has its modules loaded.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,38 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from forked import Forks
 
 from ctrlruntime.testing import eventually
 
 ROOT = Path(__file__).parents[2]
 
+EXAMPLES = [f"examples.{name}.__main__" for name in ("memcached", "game", "sidecarset")]
+
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl in the PATH")
+
+
+@pytest.fixture(scope="session")
+def example_forks() -> Iterator[Forks]:
+    """Starts examples, with all loaded that they need, the embedded server included."""
+    with Forks([*EXAMPLES, "ctrlruntime.apiserver"], env={**os.environ, "PYTHONPATH": str(ROOT)}) as forks:
+        yield forks
 
 
 class Operator:
     """The running example and a kubectl that talks to its cluster."""
 
-    def __init__(self, example: str, kubeconfig: Path, *flags: str, environ: dict[str, str] | None = None) -> None:
+    def __init__(self, forks: Forks, example: str, kubeconfig: Path, *flags: str, environ: dict[str, str]) -> None:
         self.kubeconfig = kubeconfig
         self.log = kubeconfig.with_suffix(".log")
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", f"examples.{example}", *flags],
-                cwd=ROOT,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **(environ or {})},
-            )
+        self.log.write_text("")
+        self.process = forks.popen(
+            f"examples.{example}.__main__", *flags, cwd=ROOT, env={**os.environ, **environ}, out=self.log
+        )
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """Return what kubectl prints. Raises: AssertionError with what it says when it fails."""
@@ -82,13 +91,14 @@ class Operator:
 class Starter:
     """Starts an example with flags and environment; `end` kills what is still there."""
 
-    def __init__(self, example: str, folder: Path) -> None:
+    def __init__(self, forks: Forks, example: str, folder: Path) -> None:
         self.kubeconfig = folder / "kubeconfig"
+        self._forks = forks
         self._example = example
         self._started: list[Operator] = []
 
     def __call__(self, *flags: str, **environ: str) -> Operator:
-        self._started.append(Operator(self._example, self.kubeconfig, *flags, environ=environ))
+        self._started.append(Operator(self._forks, self._example, self.kubeconfig, *flags, environ=environ))
         return self._started[-1]
 
     def embedded(self, *flags: str, **environ: str) -> Operator:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from forked import CTRL, Forks
+from forked import CTRL, Forked, Forks
 from servers import free_port
 
 from ctrlruntime.certificates import make_authority
@@ -130,7 +130,7 @@ class InCluster:
         self.project = project
         self.namespace = f"{project}-system"
         self.log = shell.folder / "operator.log"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | None = None
         self.port = 0
         self.authority = make_authority("the cert-manager of a test")
 
@@ -155,14 +155,14 @@ class InCluster:
         args = [each for each in args if not each.startswith(fixed)]
         args += [f"{flag}=127.0.0.1:0" for flag in fixed] + [f"--webhook-port={self.port}"]
         args += [f"--leader-election-namespace={self.namespace}", f"--kubeconfig={self._identity()}"]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", self.project, *args],
-                cwd=self.shell.folder,
-                env={**self.shell.environ, **variables},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+        self.log.write_text("")
+        self.process = self.shell.forks.popen(
+            f"{self.project}.__main__",
+            *args,
+            cwd=self.shell.folder,
+            env={**self.shell.environ, **variables},
+            out=self.log,
+        )
         if not is_own:
             self._route(self.port)
 

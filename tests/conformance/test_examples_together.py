@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 from example_process import Starter
+from forked import Forks
 
 
 @pytest.fixture
-def starter_of(tmp_path: Path) -> Iterator[object]:
+def starter_of(example_forks: Forks, tmp_path: Path) -> Iterator[object]:
     """Makes the starter of an example in a folder of its own; no example outlives the test."""
     starters: list[Starter] = []
 
     def make(example: str) -> Starter:
         folder = tmp_path / str(len(starters))
         folder.mkdir()
-        starters.append(Starter(example, folder))
+        starters.append(Starter(example_forks, example, folder))
         return starters[-1]
 
     yield make

@@ -140,7 +140,7 @@ async def test_sidecarset_from_nothing(shell, operator):
         done = shell.try_run(["kubectl", "create", "-f", "-", "--dry-run=server"], stdin=json.dumps(refused))
         return "spec.selector: Required value" in done.stderr
 
-    await eventually(refusal)
+    await eventually(refusal, interval=0.2)
     shell.kubectl("apply", "-f", "-", stdin=json.dumps(sidecars))
     pod = {
         "apiVersion": "v1",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from example_process import Operator, Starter, needs_kubectl
+from forked import Forks
 
 from ctrlruntime.testing import eventually
 
@@ -27,9 +28,9 @@ def game(**spec: object) -> dict[str, object]:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Starter]:
+def start(example_forks: Forks, tmp_path: Path) -> Iterator[Starter]:
     """Starts the example; none outlives the test."""
-    starter = Starter("game", tmp_path)
+    starter = Starter(example_forks, "game", tmp_path)
     yield starter
     starter.end()
 
@@ -40,7 +41,7 @@ async def operator(request: pytest.FixtureRequest, start: Starter) -> Operator:
     flags = ["--long-way"] if long_way else []
     operator = start.on(backend, request, *flags, real=("--webhooks", "development"))
     await operator.says("starting workers")
-    await eventually(lambda: "must not contain" in operator.refusal(game(host="*.io")))
+    await eventually(lambda: "must not contain" in operator.refusal(game(host="*.io")), interval=0.2)
     return operator
 
 

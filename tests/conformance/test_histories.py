@@ -56,6 +56,12 @@ KINDS = {
 }
 
 
+def seeds(first: int, few: int, all: int) -> list[object]:
+    """Return the seeds of a normal run, and those that `--all` adds."""
+    more = (pytest.param(seed, marks=pytest.mark.thorough) for seed in range(first + few, first + all))
+    return [*range(first, first + few), *more]
+
+
 @pytest.fixture(scope="module")
 def _installed() -> set[str]:
     return set()
@@ -91,7 +97,7 @@ async def written(client: Client, path: str, head: dict[str, str], seed: int) ->
     return [*watchers, whole]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(0, 3, 12))
 @pytest.mark.parametrize("kind", KINDS)
 async def test_every_watcher_arrives_at_what_a_list_shows(client, namespace, kind, seed):
     template, head = KINDS[kind]
@@ -109,7 +115,7 @@ async def test_every_watcher_arrives_at_what_a_list_shows(client, namespace, kin
         assert replayed == shown
 
 
-@pytest.mark.parametrize("seed", range(10, 13))
+@pytest.mark.parametrize("seed", seeds(12, 2, 6))
 async def test_frames_come_in_the_order_of_the_writes(client, namespace, seed):
     template, head = KINDS["configmaps"]
     for watcher in await written(client, template.format(namespace), head, seed):
@@ -117,7 +123,7 @@ async def test_frames_come_in_the_order_of_the_writes(client, namespace, seed):
         assert live == sorted(set(live))
 
 
-@pytest.mark.parametrize("seed", range(20, 23))
+@pytest.mark.parametrize("seed", seeds(20, 2, 6))
 async def test_a_list_at_a_version_shows_what_the_frames_lead_to_up_to_it(client, namespace, seed):
     template, head = KINDS["notes"]
     path = template.format(namespace)

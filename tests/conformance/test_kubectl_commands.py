@@ -116,9 +116,11 @@ class Kubectl:
         self.url = server.url
 
     def __call__(self, *arguments: str, stdin: Any = None) -> Answer:
+        """Run a command; `stdin` is a manifest, or a tuple of some."""
+        documents = stdin if isinstance(stdin, tuple) else (stdin,)
         done = subprocess.run(
             [*self._base, *arguments],
-            input=None if stdin is None else json.dumps(stdin),
+            input=None if stdin is None else "\n".join(map(json.dumps, documents)),
             capture_output=True,
             text=True,
             timeout=120,
@@ -151,6 +153,10 @@ class Both:
         assert answer == self.real(*arguments, stdin=stdin), f"kubectl {' '.join(arguments)}"
         return answer
 
+    def create(self, *manifests: dict[str, Any]) -> None:
+        """Give both servers what a test looks at, by one command."""
+        assert self("create", "-f", "-", stdin=manifests).code == 0
+
     def codes(self, *arguments: str, stdin: Any = None) -> tuple[Answer, Answer]:
         """Give both the command; they must end with the same code."""
         answers = self.embedded(*arguments, stdin=stdin), self.real(*arguments, stdin=stdin)
@@ -158,13 +164,18 @@ class Both:
         return answers
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> list[str]:
+    """Where kubectl keeps what it has learned of the two servers."""
+    return [str(tmp_path_factory.mktemp(name)) for name in ("embedded", "real")]
+
+
 @pytest.fixture
-def both(embedded_server: Environment, real_server: Environment, tmp_path) -> Both:
+def both(embedded_server: Environment, real_server: Environment, folders: list[str]) -> Both:
     namespace = f"kubectl-{secrets.token_hex(4)}"
     servers = (embedded_server, real_server)
     for server in servers:
         server.connection.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-    folders = [str(tmp_path / name) for name in ("embedded", "real")]
     return Both(*(Kubectl(server, namespace, folder) for server, folder in zip(servers, folders, strict=True)))
 
 
@@ -210,17 +221,13 @@ def test_apply_of_a_field_that_does_not_exist(both):
     assert 'unknown field "spec.replica"' in answer.err
 
 
-@pytest.mark.parametrize("form", ["", "wide", "name", "yaml"])
-def test_get(both, form):
-    for manifest in (SETTINGS, WEB, POD):
-        both("apply", "-f", "-", stdin=manifest)
-    output = ["-o", form] if form else []
+def test_get(both):
+    both.create(SETTINGS, WEB, POD)
 
-    for what in ("configmap/settings", "pod/idle"):
-        assert both("get", what, *output).code == 0
-    # The status of a Deployment is written a moment later, by a controller.
-    if form != "yaml":
-        assert both("get", "deployment", "web", *output).code == 0
+    for output in ([], ["-o", "wide"], ["-o", "name"], ["-o", "yaml"]):
+        # The status of a Deployment is written a moment later, by a controller.
+        deployment = [] if "yaml" in output else ["deployment/web"]
+        assert both("get", "configmap/settings", "pod/idle", *deployment, *output).code == 0
 
 
 def test_get_of_what_is_not_there(both):
@@ -231,9 +238,8 @@ def test_get_of_what_is_not_there(both):
 
 
 def test_get_by_labels_fields_and_paths(both):
-    for name, color in (("one", "red"), ("two", "blue")):
-        labels = {"metadata": {"name": name, "labels": {"color": color}}}
-        both("apply", "-f", "-", stdin={**SETTINGS, **labels})
+    colors = {"one": "red", "two": "blue"}
+    both.create(*({**SETTINGS, "metadata": {"name": name, "labels": {"color": colors[name]}}} for name in colors))
 
     assert both("get", "configmaps", "-l", "color=red", "-o", "name").out == "configmap/one"
     assert both("get", "configmaps", "-l", "color notin (red)", "-L", "color").code == 0
@@ -253,16 +259,14 @@ def test_custom_resources_have_their_columns_names_and_categories(both, trinkets
     assert both("apply", "-f", "-", stdin={**TRINKET, "spec": {}}).code == 1
 
 
-@pytest.mark.parametrize("what", ["configmap/settings", "pod/idle", "trinket/w"])
-def test_describe(both, trinkets, what):
-    for manifest in (SETTINGS, POD, TRINKET):
-        both("apply", "-f", "-", stdin=manifest)
+def test_describe(both, trinkets):
+    both.create(SETTINGS, POD, TRINKET)
 
-    assert both("describe", what).code == 0
+    assert both("describe", "configmap/settings", "pod/idle", "trinket/w").code == 0
 
 
 def test_describe_of_a_deployment_names_what_matters(both):
-    both("apply", "-f", "-", stdin=WEB)
+    both.create(WEB)
 
     for answer in both.codes("describe", "deployment", "web"):
         assert re.search(r"Selector: app=web", answer.out)
@@ -271,8 +275,7 @@ def test_describe_of_a_deployment_names_what_matters(both):
 
 
 def test_scale(both, trinkets):
-    for manifest in (WEB, TRINKET):
-        both("apply", "-f", "-", stdin=manifest)
+    both.create(WEB, TRINKET)
 
     assert both("scale", "deployment", "web", "--replicas", "1").out == "deployment.apps/web scaled"
     assert both("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}").out == "1"
@@ -282,25 +285,22 @@ def test_scale(both, trinkets):
     assert both("scale", "configmap", "settings", "--replicas", "1").code == 1
 
 
-@pytest.mark.parametrize(
-    ("type", "patch"),
-    [
-        ("merge", '{"data": {"color": "blue"}}'),
-        ("json", '[{"op": "replace", "path": "/data/color", "value": "blue"}]'),
-        ("strategic", '{"data": {"color": "blue"}}'),
-    ],
-)
-def test_patch(both, type, patch):
-    both("apply", "-f", "-", stdin=SETTINGS)
-
-    assert both("patch", "configmap", "settings", "--type", type, "-p", patch).out == "configmap/settings patched"
-    assert both("patch", "configmap", "settings", "--type", type, "-p", patch).out.endswith("patched (no change)")
-    assert both("get", "configmap", "settings", "-o", "jsonpath={.data.color}").out == "blue"
+def test_patch(both):
+    both.create(SETTINGS)
+    patches = {
+        "merge": ("blue", '{"data": {"color": "blue"}}'),
+        "json": ("green", '[{"op": "replace", "path": "/data/color", "value": "green"}]'),
+        "strategic": ("white", '{"data": {"color": "white"}}'),
+    }
+    for sort, (color, patch) in patches.items():
+        command = ["patch", "configmap", "settings", "--type", sort, "-p", patch]
+        assert both(*command).out == "configmap/settings patched"
+        assert both(*command).out.endswith("patched (no change)")
+        assert both("get", "configmap", "settings", "-o", "jsonpath={.data.color}").out == color
 
 
 def test_patches_that_are_refused(both, trinkets):
-    for manifest in (SETTINGS, TRINKET):
-        both("apply", "-f", "-", stdin=manifest)
+    both.create(SETTINGS, TRINKET)
 
     wrong = '[{"op": "test", "path": "/data/color", "value": "blue"}]'
     assert both.codes("patch", "configmap", "settings", "--type", "json", "-p", wrong)[0].code == 1
@@ -310,8 +310,7 @@ def test_patches_that_are_refused(both, trinkets):
 
 
 def test_delete(both):
-    for manifest in (SETTINGS, POD):
-        both("apply", "-f", "-", stdin=manifest)
+    both.create(SETTINGS, POD)
 
     assert both("delete", "configmap", "settings").out.startswith('configmap "settings" deleted')
     assert both("delete", "configmap", "settings").code == 1
@@ -330,7 +329,7 @@ def test_create_of_what_exists(both):
 
 
 def test_labels_and_annotations(both):
-    both("apply", "-f", "-", stdin=SETTINGS)
+    both.create(SETTINGS)
 
     assert both("label", "configmap", "settings", "color=red").out == "configmap/settings labeled"
     assert both("label", "configmap", "settings", "color=blue").code == 1
@@ -338,8 +337,8 @@ def test_labels_and_annotations(both):
 
 
 def test_get_watch_shows_changes_as_they_come(both):
+    both.create(SETTINGS)
     for kubectl in (both.embedded, both.real):
-        kubectl("apply", "-f", "-", stdin=SETTINGS)
         watch = kubectl.start("get", "configmap", "settings", "-w", "-o", "jsonpath={.data.color} ")
         try:
             assert watch.stdout is not None

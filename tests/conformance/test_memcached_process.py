@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from example_process import Operator, Starter, needs_kubectl
+from forked import Forks
 
 from ctrlruntime.testing import eventually
 
@@ -23,9 +24,9 @@ pytestmark = needs_kubectl
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Starter]:
+def start(example_forks: Forks, tmp_path: Path) -> Iterator[Starter]:
     """Starts the example; none outlives the test."""
-    starter = Starter("memcached", tmp_path)
+    starter = Starter(example_forks, "memcached", tmp_path)
     yield starter
     starter.end()
 

@@ -58,13 +58,13 @@ def admin(connect):
 
 
 @pytest.fixture
-async def install(server, admin, namespace, tmp_path):
+async def install(server, admin, namespace, tmp_path, example_forks):
     """Installs the bundle of a project into the namespace of the test."""
     made = []
 
     async def installed(project, **options):
         bundle = bundle_of(project, tmp_path)
-        made.append(InstalledOperator(server, admin, bundle, tmp_path, namespace=namespace, **options))
+        made.append(InstalledOperator(server, admin, bundle, tmp_path, example_forks, namespace=namespace, **options))
         await made[-1].install()
         return made[-1]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from example_process import Operator, Starter, needs_kubectl
+from forked import Forks
 
 from ctrlruntime.testing import eventually
 
@@ -36,9 +37,9 @@ def pod(name: str) -> dict[str, object]:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Starter]:
+def start(example_forks: Forks, tmp_path: Path) -> Iterator[Starter]:
     """Starts the example; none outlives the test."""
-    starter = Starter("sidecarset", tmp_path)
+    starter = Starter(example_forks, "sidecarset", tmp_path)
     yield starter
     starter.end()
 
@@ -47,7 +48,7 @@ def start(tmp_path: Path) -> Iterator[Starter]:
 async def operator(request: pytest.FixtureRequest, start: Starter) -> Operator:
     operator = start.on(request.param, request, real=("--webhooks", "development"))
     await operator.says("starting workers")
-    await eventually(lambda: "spec.selector" in operator.refusal(sidecar_set(selector={})))
+    await eventually(lambda: "spec.selector" in operator.refusal(sidecar_set(selector={})), interval=0.2)
     return operator
 
 
@@ -78,7 +79,7 @@ async def counts(operator: Operator, *wanted: int) -> None:
 
 async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> None:
     operator.apply(sidecar_set())
-    found = await eventually(lambda: injected(operator, "one"))
+    found = await eventually(lambda: injected(operator, "one"), interval=0.2)
     first = hash_of_the_set(operator)
     assert found == {
         "image": "busybox:1",
@@ -94,7 +95,7 @@ async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> No
     assert hash_of_the_set(operator) != first
     await counts(operator, 2, 0, 2)
 
-    await eventually(lambda: (injected(operator, "three") or {}).get("image") == "busybox:2")
+    await eventually(lambda: (injected(operator, "three") or {}).get("image") == "busybox:2", interval=0.2)
     operator.apply(pod("three"))
     await counts(operator, 3, 1, 3)
 

@@ -20,7 +20,7 @@ from ctrlruntime.testing.faults import FaultProxy
 GRACE = 5.0
 RELEASE = 5.0  # seconds the release of the lease is tried for, when no answer comes
 STRICT = ("-X", "dev", "-W", "error")
-COUNT = int(os.environ.get("CTRLRUNTIME_MOMENTS", "20"))
+COUNT = int(os.environ.get("CTRLRUNTIME_MOMENTS", "12"))
 
 # Judged is what the other processes say; sockets that the proxy drops while it refuses connections are of the kit.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
@@ -140,6 +140,8 @@ async def test_sigterm_at_any_moment_is_a_clean_end(start):
     assert sum(run.was_caught for run in runs) > COUNT / 2
 
 
+# What the server answers does not get through the proxy, whichever server it is.
+@pytest.mark.parametrize("server", ["embedded", pytest.param("real", marks=pytest.mark.thorough)], indirect=True)
 @pytest.mark.parametrize("fault", ["black_hole", "refuse", "stall", "slow_body"])
 async def test_sigterm_while_the_server_does_not_answer(server, start, fault):
     with FaultProxy(server) as proxy:

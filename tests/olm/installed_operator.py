@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+from forked import Forked, Forks
 from installing import CERTIFICATES, Document, Installation, arguments, environment, kubeconfig_of
 from scaffolded import ROOT
 from servers import free_port
@@ -29,8 +28,11 @@ LIMIT = 30.0
 class InstalledOperator:
     """A bundle that is installed, and its operator."""
 
-    def __init__(self, server: Environment, admin: ctrl.Client, bundle: Bundle, folder: Path, **options: Any) -> None:
+    def __init__(
+        self, server: Environment, admin: ctrl.Client, bundle: Bundle, folder: Path, forks: Forks, **options: Any
+    ) -> None:
         assert bundle.csv is not None
+        self.forks = forks
         self.server = server
         self.admin = admin
         self.bundle = bundle
@@ -43,7 +45,7 @@ class InstalledOperator:
         self.made: list[ctrl.Object] = []
         """What is in no namespace goes with `remove`."""
 
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | None = None
 
     # What OLM does
 
@@ -122,14 +124,9 @@ class InstalledOperator:
             f"--leader-election-namespace={self.installation.namespace}",
             f"--kubeconfig={self.kubeconfig}",
         ]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", module, *flags],
-                cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(ROOT)]), **variables},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+        self.log.write_text("")
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(ROOT)]), **variables}
+        self.process = self.forks.popen(f"{module}.__main__", *flags, cwd=self.folder, env=env, out=self.log)
 
     def _certificates(self) -> Path:
         """Write what OLM mounts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.server
 import json
+import select
 import socket
 import ssl
 import sys
@@ -74,6 +75,40 @@ def test_a_body_is_json_of_the_named_type(url):
 
     assert sent["body"] == '{"a": 1}'
     assert ["Content-Type", "application/merge-patch+json"] in sent["headers"]
+
+
+class Kept(Echo):
+    """Keeps a connection for the next request, until one for /last."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        super().do_GET()
+        self.close_connection = self.path == "/last"  # without a header that says so
+
+
+def test_requests_share_a_connection_until_the_server_or_we_close_it():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Kept) as server:
+        opened: list[object] = []
+        server.verify_request = lambda request, address: not opened.append(address)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        connection = connect(f"http://127.0.0.1:{server.server_port}")
+
+        for path in ("/1", "/2", "/last"):
+            connection.request("GET", path)
+        assert len(opened) == 1
+        (idle,) = connection._idle
+        select.select([idle.sock], [], [])  # until the end of /last is here
+        connection.request("GET", "/3")
+        assert len(opened) == 2
+        connection.close()
+        connection.request("GET", "/4")
+        assert len(opened) == 3
+
+        connection.close()
+        server.shutdown()
+        thread.join()
 
 
 def test_an_answer_that_is_no_json_comes_as_text(url):
