@@ -48,8 +48,9 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            hint = did_you_mean(args[0], self._lazy, ".")
-            raise click.UsageError(f"{error.message.rstrip('.')}{hint}", ctx) from error
+            if hint := did_you_mean(args[0], self._lazy, ""):
+                raise click.UsageError(f"{error.message.rstrip('.')}{hint}", ctx) from error
+            raise
 
     @override
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -94,7 +94,7 @@ def _unknown_resource(text: str, groups: Sequence[str], known: Mapping[str, _Nam
 def _unknown_subresource(resource: str, below: str, known: Iterable[str]) -> UnknownName | None:
     if not below or "*" in below or below in {*known, *_VIRTUAL}:
         return None
-    near = nearest(below, sorted({*known, *_VIRTUAL}), similar=_SIMILAR)
+    near = nearest(below, {*known, *_VIRTUAL}, similar=_SIMILAR)
     if near is None:
         return None  # an authorizer other than the API server can have it, as the kubelet does
     what = f"Kubernetes 1.36 has no subresource '{resource}/{below}'"

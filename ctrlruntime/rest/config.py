@@ -27,7 +27,6 @@ from ctrlruntime.rest.credentials import (
     ConfigurationCredential,
     Credential,
     ExecPlugin,
-    GoogleProvider,
     IssuedCredential,
     OIDCProvider,
     StaticToken,
@@ -498,6 +497,13 @@ def _cluster_info(cluster: files.Entry, tls: TLSConfig) -> Mapping[str, Any]:
     return info
 
 
+# What took the place of the auth-providers that client-go 1.26 removed.
+_EXEC_PLUGINS = {
+    "azure": "the exec plugin kubelogin (`kubelogin convert-kubeconfig`)",
+    "gcp": "the exec plugin gke-gcloud-auth-plugin (`gcloud container clusters get-credentials CLUSTER` configures it)",
+}
+
+
 def _auth_provider(provider: files.Entry, now: Callable[[], float]) -> Credential:
     name = provider.text("name")
     settings = provider.section("config") or {}
@@ -513,12 +519,11 @@ def _auth_provider(provider: files.Entry, now: Callable[[], float]) -> Credentia
                         f"cannot read the identity provider's authority {path} ({error.strerror})"
                     ) from error
             return IssuedCredential(OIDCProvider(settings, authority, now=now), "oidc", now=now)
-        case "gcp":
-            return IssuedCredential(GoogleProvider(settings, now=now), "gcp", now=now)
         case _:
+            plugin = _EXEC_PLUGINS.get(name or "", "an exec plugin")
             raise ConfigError(
                 f"{provider.file}: user {provider.name!r} uses the auth-provider {name!r}, which is not supported; "
-                "use an exec plugin"
+                f"use {plugin}"
             )
 
 

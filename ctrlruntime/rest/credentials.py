@@ -442,29 +442,6 @@ class OIDCProvider:
         return requestor_type(client, secret, str(self._config["idp-issuer-url"]))
 
 
-class GoogleProvider:
-    """The `gcp` auth-provider: the access token of the kubeconfig while it is valid, then one from its command (gcloud)."""
-
-    def __init__(self, config: Mapping[str, Any], *, now: Callable[[], float] = time.time) -> None:
-        self._config = config
-        self._now = now
-        self._token = str(config.get("access-token") or "")
-
-    def __call__(self) -> Grant:
-        token, self._token = self._token, ""
-        expires = _timestamp(self._config.get("expiry"))
-        if token and expires is not None and expires - self._now() > MAX_MARGIN:
-            return Grant(bearer(token), None, expires)
-        google = kubernetes_asyncio_piece("config.google_auth")
-        try:
-            answer = asyncio.run(google.google_auth_credentials(self._config))
-        except Exception as error:  # noqa: BLE001 - as above
-            raise CredentialError(
-                f"the gcp auth-provider gave no token ({_without_text(error)}); use gke-gcloud-auth-plugin"
-            ) from None
-        return Grant(bearer(str(answer.token)), None, _timestamp(answer.expiry))
-
-
 def _without_text(error: Exception) -> str:
     """Name an error of a provider by its class and the status of an answer: its text and its cause may quote tokens.
 
@@ -484,14 +461,6 @@ def _jwt_expiry(token: str) -> float | None:
         return float(claims["exp"])
     except (IndexError, KeyError, ValueError, TypeError):
         return None
-
-
-def _timestamp(text: object) -> float | None:
-    try:
-        moment = text if isinstance(text, datetime) else datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 # --- a Configuration of kubernetes_asyncio ---------------------------------------------------------------------------

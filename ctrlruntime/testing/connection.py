@@ -13,7 +13,8 @@ import os
 import select
 import ssl
 import subprocess
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -24,17 +25,20 @@ from ctrlruntime.tls import client_context, load_pair
 __all__ = ["Connection"]
 
 _TIMEOUT = 30.0  # seconds for one request
+_LONGEST_IDLE = 30.0  # seconds; load balancers forget a connection after a minute or more, and some do not close it
 
 
 class Connection:
     """Requests to one API server.
 
-    `config` is a kubeconfig as a dictionary; its current context is used. What a request has opened stays open for the next one: a TLS
+    `config` is a kubeconfig as a dictionary; its current context is used. A connection stays open for the next request, because a TLS
     handshake takes ten times the processor time of a request.
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._idle: list[http.client.HTTPConnection] = []  # one for each thread that sent requests at the same time
+    def __init__(self, config: Mapping[str, Any], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # Each with the time of its last response: one for each thread that sent requests at the same time.
+        self._idle: list[tuple[http.client.HTTPConnection, float]] = []
         cluster, user = _current(config)
         self.url = str(cluster.get("server", "")).rstrip("/")
         if not self.url:
@@ -53,9 +57,9 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Close what is open for the next request, which can still be sent."""
-        while (connection := self._take_idle()) is not None:
-            connection.close()
+        """Close the idle connections. A later request opens a new one."""
+        while self._idle:
+            self._idle.pop()[0].close()
 
     def request(self, method: str, path: str, body: Any = None, *, content_type: str = "") -> dict[str, Any]:
         """Send one request and return the JSON of the response (``{"text": …}`` if it is not JSON).
@@ -79,7 +83,7 @@ class Connection:
             raise TransportError(f"{method} {self.url}{path}: {error or type(error).__name__}") from error
         finally:
             if is_answered and connection.sock is not None:  # it is None when the server wants to close
-                self._idle.append(connection)
+                self._idle.append((connection, self._clock()))
             else:
                 connection.close()
         if answer.status >= 400:
@@ -90,15 +94,16 @@ class Connection:
             return {"text": text.decode("utf-8", "replace")}
 
     def _take_idle(self) -> http.client.HTTPConnection | None:
-        """Return a connection that the server has not closed meanwhile."""
+        """Return a connection that was used recently and that the server has not closed."""
         while True:
             try:
-                connection = self._idle.pop()
-            except IndexError:
+                connection, last_used = self._idle.pop()
+            except IndexError:  # another thread may have taken the last one
                 return None
             waiting = select.poll()
             waiting.register(connection.sock, select.POLLIN)
-            if not waiting.poll(0):  # nothing to read: no end either
+            is_open = not waiting.poll(0)  # nothing to read: no end either
+            if is_open and self._clock() - last_used < _LONGEST_IDLE:
                 return connection
             connection.close()
 

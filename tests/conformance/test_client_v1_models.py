@@ -6,12 +6,9 @@ import pytest
 
 from ctrlruntime.api import core
 from ctrlruntime.api.metadata import NamespacedName
-from ctrlruntime.client import APIClient, namespaced
+from ctrlruntime.client import namespaced
 from ctrlruntime.client.patches import json_patch, merge_patch
 from ctrlruntime.errors import Conflict, NotFound, NotRegisteredError
-from ctrlruntime.rest import RESTMapper, get_config
-from ctrlruntime.rest.transport import Transport
-from ctrlruntime.scheme import Scheme
 
 
 @pytest.fixture
@@ -19,13 +16,6 @@ def models():
     from kubernetes_asyncio import client
 
     return client
-
-
-@pytest.fixture
-async def client(server):
-    transport = Transport(get_config(str(server.kubeconfig_path)))
-    yield APIClient(transport, RESTMapper(transport.fetch), Scheme())
-    await transport.close()
 
 
 async def test_a_v1_config_map_goes_through_every_verb(client, models, namespace):

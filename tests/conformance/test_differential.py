@@ -26,16 +26,13 @@ from apply_sequences import (
     normal,
     send,
 )
+from seeds import seeds
 from strategic_patches import BASES, PatchMaker
 
 from ctrlruntime.api import apps, autoscaling, core, networking, rbac
 from ctrlruntime.api.object import Object
 from ctrlruntime.apiserver import Options
-from ctrlruntime.client import APIClient
 from ctrlruntime.errors import APIStatusError, TransportError
-from ctrlruntime.rest import RESTMapper, get_config
-from ctrlruntime.rest.transport import Transport
-from ctrlruntime.scheme import Scheme
 from ctrlruntime.testing import Environment
 
 LENGTH = 12
@@ -51,11 +48,6 @@ CLASSES: dict[str, type[Object]] = {
     "Role": rbac.Role,
 }
 _numbers = itertools.count()
-
-
-def seeds(few: int, all: int) -> list[object]:
-    """Return the seeds of a normal run, and those that `--all` adds."""
-    return [*range(few), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(few, all))]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +83,7 @@ def version(document: dict) -> str:
     return document["metadata"]["resourceVersion"]
 
 
-@pytest.mark.parametrize("seed", seeds(4, 16))
+@pytest.mark.parametrize("seed", seeds(range(16), 4))
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_both_servers_leave_the_same_objects_and_owners(pair, kind: Kind, seed: int) -> None:
     connections = [environment.connection for environment in pair]
@@ -174,13 +166,6 @@ def namespace(server):
     return name
 
 
-@pytest.fixture
-async def client(server):
-    transport = Transport(get_config(str(server.kubeconfig_path)))
-    yield APIClient(transport, RESTMapper(transport.fetch), Scheme())
-    await transport.close()
-
-
 def zeroed(random: Random, tree, depth=0):
     """Return the tree with some leaves explicitly empty."""
     if isinstance(tree, dict):
@@ -237,7 +222,7 @@ def nameless(document, name):
     return {**found, "metadata": {key: value for key, value in found["metadata"].items() if key != "name"}}
 
 
-@pytest.mark.parametrize("seed", seeds(2, 8))
+@pytest.mark.parametrize("seed", seeds(range(8), 2))
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name in CLASSES], ids=lambda kind: kind.name)
 async def test_a_class_applies_what_its_json_applies(server, client, namespace, kind, seed) -> None:
     random = Random(f"{kind.name}-{seed}")

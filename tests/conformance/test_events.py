@@ -9,13 +9,9 @@ from random import Random
 import pytest
 
 from ctrlruntime.api import core, events, meta, rbac
-from ctrlruntime.client import APIClient
 from ctrlruntime.errors import TransportError
 from ctrlruntime.field import MicroTime
 from ctrlruntime.recorder import FINISH_AFTER, REFRESH_EVERY, RETRY_DELAY, EventRecorder
-from ctrlruntime.rest import RESTMapper, get_config
-from ctrlruntime.rest.transport import Transport
-from ctrlruntime.scheme import Scheme
 
 ODD_WORDS = ["Made", "x" * 128, "ä" * 64, "two words", "a/b:c", "\u2028", '"', "😀"]
 ODD_NOTES = ["", "ä" * 600, "😀" * 300, "x" * 5000, "lone \ud800 surrogate", "\x00\x1f", "line\nline"]
@@ -51,13 +47,6 @@ class Unreliable:
 
     async def patch(self, obj, patch):
         await self._send(lambda: self.client.patch(obj.deep_copy(), patch))
-
-
-@pytest.fixture
-async def client(server):
-    transport = Transport(get_config(str(server.kubeconfig_path)))
-    yield APIClient(transport, RESTMapper(transport.fetch), Scheme())
-    await transport.close()
 
 
 async def end(recorder):

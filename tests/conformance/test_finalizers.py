@@ -9,22 +9,11 @@ import pytest
 
 from ctrlruntime.api import core, meta
 from ctrlruntime.api.metadata import NamespacedName
-from ctrlruntime.client import APIClient
 from ctrlruntime.client.patches import json_patch, merge_patch
 from ctrlruntime.errors import Conflict
 from ctrlruntime.finalizer import Finalizers
-from ctrlruntime.rest import RESTMapper, get_config
-from ctrlruntime.rest.transport import Transport
-from ctrlruntime.scheme import Scheme
 
 STRANGERS = ["other.io/z", "other.io/a", "other.io/m"]
-
-
-@pytest.fixture
-async def client(server):
-    transport = Transport(get_config(str(server.kubeconfig_path)))
-    yield APIClient(transport, RESTMapper(transport.fetch), Scheme())
-    await transport.close()
 
 
 class Controller:

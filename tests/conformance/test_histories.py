@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 import pytest
 from histories import Client, Watcher, Writes, begin
 from pydantic import Field
+from seeds import seeds
 
 from ctrlruntime.api.object import Object
 from ctrlruntime.cache.cache import Cache, running
@@ -56,12 +57,6 @@ KINDS = {
 }
 
 
-def seeds(first: int, few: int, all: int) -> list[object]:
-    """Return the seeds of a normal run, and those that `--all` adds."""
-    more = (pytest.param(seed, marks=pytest.mark.thorough) for seed in range(first + few, first + all))
-    return [*range(first, first + few), *more]
-
-
 @pytest.fixture(scope="module")
 def _installed() -> set[str]:
     return set()
@@ -97,7 +92,7 @@ async def written(client: Client, path: str, head: dict[str, str], seed: int) ->
     return [*watchers, whole]
 
 
-@pytest.mark.parametrize("seed", seeds(0, 3, 12))
+@pytest.mark.parametrize("seed", seeds(range(12), 3))
 @pytest.mark.parametrize("kind", KINDS)
 async def test_every_watcher_arrives_at_what_a_list_shows(client, namespace, kind, seed):
     template, head = KINDS[kind]
@@ -115,7 +110,7 @@ async def test_every_watcher_arrives_at_what_a_list_shows(client, namespace, kin
         assert replayed == shown
 
 
-@pytest.mark.parametrize("seed", seeds(12, 2, 6))
+@pytest.mark.parametrize("seed", seeds(range(12, 18), 2))
 async def test_frames_come_in_the_order_of_the_writes(client, namespace, seed):
     template, head = KINDS["configmaps"]
     for watcher in await written(client, template.format(namespace), head, seed):
@@ -123,7 +118,7 @@ async def test_frames_come_in_the_order_of_the_writes(client, namespace, seed):
         assert live == sorted(set(live))
 
 
-@pytest.mark.parametrize("seed", seeds(20, 2, 6))
+@pytest.mark.parametrize("seed", seeds(range(20, 26), 2))
 async def test_a_list_at_a_version_shows_what_the_frames_lead_to_up_to_it(client, namespace, seed):
     template, head = KINDS["notes"]
     path = template.format(namespace)

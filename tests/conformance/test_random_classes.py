@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import types
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -26,9 +26,6 @@ from ctrlruntime.errors import Invalid
 from ctrlruntime.generate import crds
 from ctrlruntime.generate.options import Options
 from ctrlruntime.patch import apply_json_patch
-from ctrlruntime.rest import RESTMapper, get_config
-from ctrlruntime.rest.transport import Transport
-from ctrlruntime.scheme import Scheme
 from ctrlruntime.webhook import Conversion, defaulting
 from ctrlruntime.webhook.request import AdmissionRequest
 
@@ -79,22 +76,10 @@ def make_lot(seed: int, random: Random) -> Lot:
     return Lot(kind("v1"), kind("v2", storage=False), parts)
 
 
-@pytest.fixture
-def scheme() -> Scheme:
-    return Scheme()
-
-
-@pytest.fixture
-async def client(server, scheme) -> AsyncIterator[APIClient]:
-    transport = Transport(get_config(str(server.kubeconfig_path)))
-    yield APIClient(transport, RESTMapper(transport.fetch), scheme)
-    await transport.close()
-
-
-async def check_lot(server, namespace: str, client: APIClient, scheme: Scheme, seed: int) -> None:
+async def check_lot(server, namespace: str, client: APIClient, seed: int) -> None:
     random = Random(seed)
     lot = make_lot(seed, random)
-    scheme.register(lot.kind)
+    client.scheme.register(lot.kind)
     options = Options(allow_floats=True)
     (crd,) = crds([lot.kind], options=options, warn=lambda _: None)
     await asyncio.to_thread(server.install_crds, [crd])
@@ -253,11 +238,11 @@ async def check_defaulting(lot: Lot, raw: dict[str, Any], random: Random) -> Non
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_objects_of_random_classes_survive(server, namespace, client, scheme, seed) -> None:
-    await check_lot(server, namespace, client, scheme, seed)
+async def test_objects_of_random_classes_survive(server, namespace, client, seed) -> None:
+    await check_lot(server, namespace, client, seed)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3, 100))
-async def test_objects_of_many_random_classes_survive(server, namespace, client, scheme, seed) -> None:
-    await check_lot(server, namespace, client, scheme, seed)
+async def test_objects_of_many_random_classes_survive(server, namespace, client, seed) -> None:
+    await check_lot(server, namespace, client, seed)

@@ -11,8 +11,6 @@ import pytest
 from ctrlruntime.api import core
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.client import APIClient
-from ctrlruntime.rest import RESTMapper, get_config
-from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.webhook.configurations import Mutating
 from ctrlruntime.webhook.secret import SecretCertificates, SecretStore
@@ -26,13 +24,6 @@ class Clock:
 
     def __call__(self):
         return self.moment
-
-
-@pytest.fixture
-async def client(server):
-    transport = Transport(get_config(str(server.kubeconfig_path)))
-    yield APIClient(transport, RESTMapper(transport.fetch), Scheme())
-    await transport.close()
 
 
 @pytest.fixture

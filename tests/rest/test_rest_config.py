@@ -253,6 +253,7 @@ def test_certificate_data_is_decoded_and_wrapped_lines_are_fine(world, authority
     assert (tls.ca_data, tls.cert_data, tls.key_data) == (authority.pem, pair.certificate, pair.key)
 
 
+OIDC = {"name": "oidc", "config": {"idp-issuer-url": "https://i", "client-id": "c"}}
 EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "login", "interactiveMode": "Never"}
 
 
@@ -267,11 +268,7 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "login", "in
         ({"username": "u", "password": "p"}, BasicAuth),
         ({"exec": EXEC}, IssuedCredential),
         ({"token": "t", "exec": EXEC}, StaticToken),
-        (
-            {"auth-provider": {"name": "oidc", "config": {"idp-issuer-url": "https://i", "client-id": "c"}}},
-            IssuedCredential,
-        ),
-        ({"auth-provider": {"name": "gcp"}}, IssuedCredential),
+        ({"auth-provider": OIDC}, IssuedCredential),
     ],
 )
 def test_which_credential_a_user_has(world, user, kind):
@@ -320,9 +317,10 @@ def test_a_context_without_a_user_is_anonymous(world):
         (kubeconfig(user={"exec": {**EXEC, "interactiveMode": "Always"}}), "needs a terminal"),
         (kubeconfig(user={"exec": {"apiVersion": EXEC["apiVersion"]}}), "has no command"),
         (
-            kubeconfig(user={"auth-provider": {"name": "azure"}}),
-            "auth-provider 'azure', which is not supported; use an exec",
+            kubeconfig(user={"auth-provider": {"name": "x"}}),
+            "auth-provider 'x', which is not supported; use an exec plugin",
         ),
+        (kubeconfig(user={"auth-provider": {"name": "gcp"}}), "use the exec plugin gke-gcloud-auth-plugin"),
         (kubeconfig(user={"auth-provider": {"name": "oidc"}}), "needs idp-issuer-url and client-id"),
         (kubeconfig(user={"as-groups": ["g"]}), "without `as`"),
         (kubeconfig(user={"as": "jane", "as-user-extra": {"a": 1.5}}), "a of .* must be a list, not float"),
@@ -528,7 +526,7 @@ def run_python(code, **env):
 
 
 def test_get_config_loads_neither_aiohttp_nor_kubernetes_asyncio(world):
-    path = world.write("config", kubeconfig(user={"auth-provider": {"name": "gcp"}}))
+    path = world.write("config", kubeconfig(user={"auth-provider": OIDC}))
 
     loaded = run_python(
         """
@@ -551,7 +549,6 @@ def test_the_users_own_import_of_kubernetes_asyncio_works(order):
             from ctrlruntime.rest.kubeconfig import kubernetes_asyncio_piece
             known = {n for n in sys.modules if n.startswith("kubernetes_asyncio")}
             assert kubernetes_asyncio_piece("config.openid").OpenIDRequestor.refresh_token
-            assert kubernetes_asyncio_piece("config.google_auth").google_auth_credentials
             assert known == {n for n in sys.modules if n.startswith("kubernetes_asyncio")}
         def theirs():
             from kubernetes_asyncio.client import V1Pod, Configuration

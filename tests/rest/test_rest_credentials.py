@@ -15,7 +15,6 @@ from ctrlruntime.rest.credentials import (
     CredentialError,
     ExecPlugin,
     Flight,
-    GoogleProvider,
     Grant,
     IssuedCredential,
     OIDCProvider,
@@ -435,22 +434,6 @@ async def test_an_ended_id_token_without_a_refresh_token_asks_to_log_in(clock):
 
     with pytest.raises(CredentialError, match="log in again"):
         await IssuedCredential(OIDCProvider(settings, None, now=clock), "oidc", now=clock).headers()
-
-
-async def test_google_tokens_come_from_the_kubeconfig_and_then_from_the_command(clock, tmp_path):
-    answer = {"credential": {"access_token": "new", "token_expiry": "2030-01-01T00:00:00Z"}}
-    (tmp_path / "answer").write_text(json.dumps(answer))
-    settings = {
-        "access-token": "old",
-        "expiry": datetime.fromtimestamp(clock() + 100, UTC).isoformat(),
-        "cmd-path": "cat",
-        "cmd-args": str(tmp_path / "answer"),
-    }
-    credential = IssuedCredential(GoogleProvider(settings, now=clock), "gcp", now=clock)
-
-    assert await credential.headers() == bearer("old")
-    clock.time += 100
-    assert await credential.headers() == bearer("new")
 
 
 # --- a Configuration --------------------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ WORDS = st.one_of(
 )  # fmt: skip
 VALUES = st.one_of(WORDS, st.none(), st.booleans(), st.integers(), st.floats(), st.lists(WORDS, max_size=2), st.dictionaries(WORDS, WORDS, max_size=2))  # fmt: skip
 EXEC = st.fixed_dictionaries({}, optional={"command": VALUES, "apiVersion": st.one_of(st.just("client.authentication.k8s.io/v1"), VALUES), "args": VALUES, "env": st.one_of(VALUES, st.lists(st.dictionaries(st.sampled_from(["name", "value"]), VALUES), max_size=2)), "provideClusterInfo": VALUES, "interactiveMode": VALUES, "installHint": VALUES})  # fmt: skip
-PROVIDER = st.fixed_dictionaries({}, optional={"name": st.sampled_from(["oidc", "gcp", "x", 5]), "config": st.one_of(VALUES, st.dictionaries(st.sampled_from(["idp-issuer-url", "client-id", "id-token", "expiry", "access-token", "idp-certificate-authority-data", "idp-certificate-authority"]), VALUES))})  # fmt: skip
+PROVIDER = st.fixed_dictionaries({}, optional={"name": st.sampled_from(["oidc", "x", 5]), "config": st.one_of(VALUES, st.dictionaries(st.sampled_from(["idp-issuer-url", "client-id", "id-token", "expiry", "access-token", "idp-certificate-authority-data", "idp-certificate-authority"]), VALUES))})  # fmt: skip
 CLUSTER = st.fixed_dictionaries({}, optional=dict.fromkeys(("server", "proxy-url", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority", "certificate-authority-data", "extensions"), VALUES))  # fmt: skip
 USER = st.fixed_dictionaries({}, optional={**dict.fromkeys(("token", "tokenFile", "username", "password", "client-key", "client-key-data", "client-certificate", "client-certificate-data", "as", "as-uid", "as-groups", "as-user-extra"), VALUES), "exec": st.one_of(EXEC, VALUES), "auth-provider": st.one_of(PROVIDER, VALUES)})  # fmt: skip
 

@@ -11,6 +11,7 @@ import ssl
 import sys
 import tempfile
 import threading
+import time
 
 import pytest
 
@@ -51,14 +52,15 @@ def url():
         thread.join()
 
 
-def connect(url: str, user: dict | None = None, **cluster) -> Connection:
+def connect(url: str, user: dict | None = None, *, clock=time.monotonic, **cluster) -> Connection:
     return Connection(
         {
             "current-context": "c",
             "contexts": [{"name": "c", "context": {"cluster": "k", **({"user": "u"} if user else {})}}],
             "clusters": [{"name": "k", "cluster": {"server": url, **cluster}}],
             "users": [{"name": "u", "user": user or {}}],
-        }
+        },
+        clock=clock,
     )
 
 
@@ -87,24 +89,31 @@ class Kept(Echo):
         self.close_connection = self.path == "/last"  # without a header that says so
 
 
-def test_requests_share_a_connection_until_the_server_or_we_close_it():
+def test_requests_share_a_connection_until_the_server_or_we_close_it_or_it_is_old():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Kept) as server:
         opened: list[object] = []
         server.verify_request = lambda request, address: not opened.append(address)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        connection = connect(f"http://127.0.0.1:{server.server_port}")
+        now = 0.0
+        connection = connect(f"http://127.0.0.1:{server.server_port}", clock=lambda: now)
 
         for path in ("/1", "/2", "/last"):
             connection.request("GET", path)
         assert len(opened) == 1
-        (idle,) = connection._idle
+        ((idle, _),) = connection._idle
         select.select([idle.sock], [], [])  # until the end of /last is here
         connection.request("GET", "/3")
         assert len(opened) == 2
         connection.close()
         connection.request("GET", "/4")
         assert len(opened) == 3
+        now = 29.0
+        connection.request("GET", "/5")
+        assert len(opened) == 3
+        now = 59.0
+        connection.request("GET", "/6")
+        assert len(opened) == 4
 
         connection.close()
         server.shutdown()
