@@ -37,7 +37,8 @@ def create(*arguments: object):
 
 
 def texts(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 
 def test_a_kind_is_added_and_no_file_of_a_person_is_changed(shop):
