@@ -26,7 +26,7 @@ from apply_sequences import (
     normal,
     send,
 )
-from seeds import seeds
+from cases import seeds
 from strategic_patches import BASES, PatchMaker
 
 from ctrlruntime.api import apps, autoscaling, core, networking, rbac

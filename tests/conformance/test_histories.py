@@ -10,9 +10,9 @@ import random
 from collections.abc import AsyncIterator
 
 import pytest
+from cases import seeds
 from histories import Client, Watcher, Writes, begin
 from pydantic import Field
-from seeds import seeds
 
 from ctrlruntime.api.object import Object
 from ctrlruntime.cache.cache import Cache, running

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 import pytest
+from cases import on_both_servers
 from operators.process import FOLDER, ROOT, Operators, Process
 from servers import LONGEST_WAIT
 
@@ -141,8 +142,11 @@ async def test_sigterm_at_any_moment_is_a_clean_end(start):
 
 
 # What the server answers does not get through the proxy, whichever server it is.
-@pytest.mark.parametrize("server", ["embedded", pytest.param("real", marks=pytest.mark.thorough)], indirect=True)
-@pytest.mark.parametrize("fault", ["black_hole", "refuse", "stall", "slow_body"])
+@pytest.mark.parametrize(
+    ("server", "fault"),
+    on_both_servers(["black_hole", "refuse", "stall", "slow_body"], real=[]),
+    indirect=["server"],
+)
 async def test_sigterm_while_the_server_does_not_answer(server, start, fault):
     with FaultProxy(server) as proxy:
         begin = functools.partial(start, kubeconfig=proxy.kubeconfig_path)
@@ -150,7 +154,9 @@ async def test_sigterm_while_the_server_does_not_answer(server, start, fault):
             await run_all(begin, (0.1, 0.3, 0.6, 1.0), after="begin\n")
 
 
-@pytest.mark.parametrize("fault", ["black_hole", "refuse", "stall"])
+@pytest.mark.parametrize(
+    ("server", "fault"), on_both_servers(["black_hole", "refuse", "stall"], real=["stall"]), indirect=["server"]
+)
 async def test_sigterm_after_the_server_has_stopped_to_answer(server, start, fault):
     with FaultProxy(server) as proxy:
         process = start("cut-off", kubeconfig=proxy.kubeconfig_path, grace=1.0)

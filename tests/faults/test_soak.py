@@ -13,7 +13,7 @@ from operators.soak import soak
 async def test_an_operator_under_constant_change_and_faults_loses_and_leaks_nothing(embedded_server, tmp_path, request):
     seconds = 120.0 if request.config.getoption("--all") else 30.0
 
-    report = await soak(embedded_server, tmp_path, seconds, watch=(4.0, 6.0, 2.0))
+    report = await soak(embedded_server, tmp_path, seconds, rate=40.0, watch=(4.0, 6.0, 2.0))
 
     assert not report.complaints(), "\n".join(report.lines())
-    assert report.updates > 10 * seconds  # it offers ten times as many; a loaded machine does less
+    assert report.updates > 10 * seconds  # it offers four times as many; a loaded machine does less

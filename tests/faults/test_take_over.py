@@ -7,6 +7,7 @@ import contextlib
 import time
 
 import pytest
+from cases import on_both_servers
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import coordination, core, meta
@@ -84,7 +85,9 @@ class Standby:
         return time.monotonic()
 
 
-@pytest.mark.parametrize("fault", ["black_hole", "refuse"])
+@pytest.mark.parametrize(
+    ("server", "fault"), on_both_servers(["black_hole", "refuse"], real=["black_hole"]), indirect=["server"]
+)
 async def test_a_dead_second_cluster_delays_only_those_who_read_it(server, namespace, fault):
     with FaultProxy(server) as proxy:
         standby = Standby(server, namespace, proxy)

@@ -13,6 +13,7 @@ import signal
 import time
 
 import pytest
+from cases import on_both_servers
 from operators.history import History, Version
 from operators.process import Operators, Process
 from servers import LONGEST_WAIT
@@ -160,6 +161,7 @@ async def test_a_short_freeze_costs_nothing(pair):
     assert pair.history.terms() == [pair.leader]
 
 
+@pytest.mark.parametrize("server", ["embedded", pytest.param("real", marks=pytest.mark.thorough)], indirect=True)
 async def test_freezes_of_any_length_again_and_again(start, history):
     """Each time the leader wakes up around the moment at which its lease runs out."""
     pair = Pair(history, start("a"), start("b"))
@@ -195,7 +197,11 @@ async def test_a_lease_deleted_by_hand_makes_no_second_leader(pair, server, name
         await eventually(lambda mark=mark: len(pair.history.writes(after=mark)) > 20)
 
 
-@pytest.mark.parametrize("pair", ["stubborn", "thread", "blocking"], indirect=True)
+@pytest.mark.parametrize(
+    ("server", "pair"),
+    on_both_servers(["stubborn", "thread", "blocking"], real=["stubborn"]),
+    indirect=["server", "pair"],
+)
 async def test_what_ignores_the_end_of_its_leadership_writes_nothing_after_it(pair):
     """Frozen until the lease is somebody else's; then it goes on as if nothing had happened."""
     since = time.monotonic()
@@ -209,6 +215,7 @@ async def test_what_ignores_the_end_of_its_leadership_writes_nothing_after_it(pa
     assert await pair.leading.ends(within=120) == 1
 
 
+@pytest.mark.parametrize("server", ["embedded", pytest.param("real", marks=pytest.mark.thorough)], indirect=True)
 async def test_a_leader_that_blocks_its_loop_for_longer_than_the_lease(start, history):
     """It may stay the leader, or lose the lease meanwhile: then its process ends, blocked or not, or does not start its next write."""
     blocking = start("a", "--mode", "blocking")
@@ -242,19 +249,20 @@ async def far_pair(start, history, proxies, request):
     return pair
 
 
+FAULTS = {
+    "delayed": lambda proxy: proxy.delay(RENEWALS, RENEW + 1.0),
+    "denied": lambda proxy: proxy.deny(RENEWALS),
+    "failing": lambda proxy: proxy.respond(RENEWALS, 500),
+    "throttled": lambda proxy: proxy.throttle(RENEWALS, retry_after=1.0),
+    "stalled": lambda proxy: proxy.stall(RENEWALS),
+    "answers-lost": lambda proxy: proxy.drop_response(RENEWALS, None),
+    "refused": lambda proxy: proxy.refuse(),
+    "black-hole": lambda proxy: proxy.black_hole(),
+}
+
+
 @pytest.mark.parametrize(
-    "fault",
-    [
-        lambda proxy: proxy.delay(RENEWALS, RENEW + 1.0),
-        lambda proxy: proxy.deny(RENEWALS),
-        lambda proxy: proxy.respond(RENEWALS, 500),
-        lambda proxy: proxy.throttle(RENEWALS, retry_after=1.0),
-        lambda proxy: proxy.stall(RENEWALS),
-        lambda proxy: proxy.drop_response(RENEWALS, None),
-        lambda proxy: proxy.refuse(),
-        lambda proxy: proxy.black_hole(),
-    ],
-    ids=["delayed", "denied", "failing", "throttled", "stalled", "answers-lost", "refused", "black-hole"],
+    ("server", "fault"), on_both_servers(FAULTS, real=["answers-lost", "black-hole"]), indirect=["server"]
 )
 async def test_who_cannot_renew_stops_writing_before_the_other_one_begins(far_pair, proxies, fault):
     """Its reconciler ignores cancellation and errors, and its writes would reach the server all the time."""

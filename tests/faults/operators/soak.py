@@ -110,10 +110,11 @@ class Report:
 class Load:
     """Changes objects at a constant rate, by a way that does not fail."""
 
-    def __init__(self, client: ctrl.Client, namespace: str, rng: random.Random) -> None:
+    def __init__(self, client: ctrl.Client, namespace: str, rng: random.Random, rate: float) -> None:
         self.client = client
         self.namespace = namespace
         self.rng = rng
+        self.rate = rate
         self.done = 0
 
     def parent(self, number: int) -> core.ConfigMap:
@@ -127,7 +128,7 @@ class Load:
         began = time.monotonic()
         running: set[asyncio.Task[None]] = set()
         while (passed := time.monotonic() - began) < seconds:
-            while self.done < passed * UPDATES_PER_SECOND and len(running) < 50:
+            while self.done < passed * self.rate and len(running) < 50:
                 self.done += 1
                 task = asyncio.create_task(self._change())
                 running.add(task)
@@ -172,8 +173,9 @@ def _faults(proxy: FaultProxy, rng: random.Random) -> dict[str, Callable[[], Abs
 
 class Soak:
     def __init__(
-        self, proxy: FaultProxy, process: Process, client: ctrl.Client, namespace: str, seconds: float
+        self, proxy: FaultProxy, process: Process, client: ctrl.Client, namespace: str, seconds: float, rate: float
     ) -> None:
+        self.rate = rate
         self.proxy = proxy
         self.process = process
         self.client = client
@@ -183,7 +185,7 @@ class Soak:
         self.tell: Callable[[str], object] = lambda line: None
 
     async def run(self) -> None:
-        load = Load(self.client, self.namespace, self.rng)
+        load = Load(self.client, self.namespace, self.rng, self.rate)
         await load.fill()
         await eventually(lambda: '"msg":"starting workers"' in self.process.text())
         warm = asyncio.create_task(load.run(5.0))
@@ -283,10 +285,11 @@ async def soak(
     folder: Path,
     seconds: float,
     *,
+    rate: float = UPDATES_PER_SECOND,
     watch: tuple[float, float, float] | None = None,
     tell: Callable[[str], object] = lambda line: None,
 ) -> Report:
-    """Run a soak of so many seconds. `watch`: shorter times of watches (shortest, longest, grace) than the default."""
+    """Run a soak of so many seconds, with `rate` updates a second. `watch`: shorter times of watches (shortest, longest, grace) than the default."""
     namespace = await asyncio.to_thread(server.create_namespace, "soak")
     cluster = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)))
     times = ["--watch", *map(str, watch)] if watch else []
@@ -294,7 +297,7 @@ async def soak(
         process = operators.start(
             "soaker", folder, "--kubeconfig", str(proxy.kubeconfig_path), "--namespace", namespace, *times
         )
-        one = Soak(proxy, process, cluster.unfenced_client(), namespace, seconds)
+        one = Soak(proxy, process, cluster.unfenced_client(), namespace, seconds, rate)
         one.tell = tell
         try:
             await one.run()
