@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from ctrlruntime.api.meta.v1 import Condition
 from ctrlruntime.field import Time
@@ -15,6 +15,7 @@ from ctrlruntime.field import Time
 __all__ = [
     "NAME",
     "RULES",
+    "AnyCondition",
     "ConditionStatus",
     "find_condition",
     "is_condition_false",
@@ -24,6 +25,19 @@ __all__ = [
 ]
 
 ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
+
+
+class AnyCondition(Protocol):
+    """A condition of any kind: `meta.Condition`, or that of a Job, a Pod, a Deployment."""
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def status(self) -> str: ...
+
+
+C = TypeVar("C", bound=AnyCondition)
 
 NAME: Final[Mapping[str, Any]] = {
     "maxLength": 316,
@@ -134,7 +148,7 @@ def _arrange(conditions: list[Condition]) -> None:
     conditions[:] = [first[name] for name in sorted(first)]
 
 
-def find_condition(conditions: Sequence[Condition], type: str) -> Condition | None:
+def find_condition(conditions: Sequence[C], type: str) -> C | None:
     """Return the condition of one type, or None."""
     return next((condition for condition in conditions if condition.type == type), None)
 
@@ -147,13 +161,13 @@ def remove_condition(conditions: list[Condition], type: str) -> bool:
     return removed
 
 
-def is_condition_true(conditions: Sequence[Condition], type: str) -> bool:
+def is_condition_true(conditions: Sequence[AnyCondition], type: str) -> bool:
     """Return whether the condition of one type exists and is "True"."""
     condition = find_condition(conditions, type)
     return condition is not None and condition.status == "True"
 
 
-def is_condition_false(conditions: Sequence[Condition], type: str) -> bool:
+def is_condition_false(conditions: Sequence[AnyCondition], type: str) -> bool:
     """Return whether the condition of one type exists and is "False"."""
     condition = find_condition(conditions, type)
     return condition is not None and condition.status == "False"

@@ -28,6 +28,7 @@ __all__ = [
     "OperationResult",
     "add_finalizer",
     "contains_finalizer",
+    "controller_of",
     "create_or_patch",
     "create_or_update",
     "delete_tracked_dependents",
@@ -136,7 +137,15 @@ def has_owner(owner: Object, obj: Object) -> bool:
 
 def has_controller(obj: Object) -> bool:
     """Return whether one owner of `obj` is its controller."""
-    return any(reference.controller for reference in obj.metadata.owner_references)
+    return controller_of(obj) is not None
+
+
+def controller_of(obj: Object) -> OwnerReference | None:
+    """Return the reference to the controller of `obj`, or None.
+
+    As metav1.GetControllerOf in Go.
+    """
+    return next((reference for reference in obj.metadata.owner_references if reference.controller), None)
 
 
 def _reference(owner: Object, obj: Object) -> OwnerReference:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ctrlruntime.api import batch
 from ctrlruntime.api.meta import Condition
 from ctrlruntime.conditions import (
     find_condition,
@@ -121,3 +122,11 @@ def test_what_the_server_would_refuse_is_refused(wrong: dict[str, Any], problem:
 
     assert problem in str(caught.value)
     assert present == [Condition(type="Ready", status="True", reason="Up")]
+
+
+def test_conditions_of_built_in_kinds_can_be_read() -> None:
+    job = batch.JobStatus(conditions=[batch.JobCondition(type="Complete", status="True")])
+
+    assert is_condition_true(job.conditions, "Complete")
+    assert not is_condition_false(job.conditions, "Failed")
+    assert find_condition(job.conditions, "Complete") is job.conditions[0]

@@ -14,6 +14,7 @@ from ctrlruntime.controllerutil import (
     OperationResult,
     add_finalizer,
     contains_finalizer,
+    controller_of,
     create_or_patch,
     create_or_update,
     delete_tracked_dependents,
@@ -77,6 +78,7 @@ def test_controller_reference_names_the_owner_and_marks_it():
         }
     ]
     assert has_controller(obj)
+    assert controller_of(obj) is obj.metadata.owner_references[0]
 
 
 def test_another_controller_is_refused_by_name():
@@ -119,6 +121,7 @@ def test_owners_are_removed_and_asked_for():
     assert not remove_owner_reference(owner("second", uid="u2"), obj)
     assert remove_controller_reference(owner(), obj)
     assert not has_controller(obj)
+    assert controller_of(obj) is None
 
 
 @pytest.mark.parametrize("set_reference", [set_controller_reference, set_owner_reference])
