@@ -20,7 +20,7 @@ from ctrlruntime.olm.bundle import (
 from ctrlruntime.olm.finding import Finding
 from ctrlruntime.olm.validation.subject import Problem, Subject, about
 
-__all__ = ["annotations", "layout"]
+__all__ = ["layout", "metadata"]
 
 _REGISTRY: Final = "registry+v1"
 _BUNDLE: Final = MEDIA_TYPE.removesuffix("mediatype.v1")
@@ -62,7 +62,7 @@ def _entries(bundle: Bundle) -> Iterator[Finding]:
             yield about("manifests-foreign-file", file, text)
 
 
-def annotations(subject: Subject) -> Iterator[Finding]:
+def metadata(subject: Subject) -> Iterator[Finding]:
     bundle = subject.bundle
     if bundle.annotations is not None:
         for code, name, text in _annotations(bundle, bundle.annotations):

@@ -6,13 +6,11 @@ A catalog with its own categories lists them in a JSON file, `{"categories": ["â
 from __future__ import annotations
 
 import base64
-import json
 import os
 from collections.abc import Iterator, Sequence
 from email.errors import MessageError
 from email.headerregistry import Address
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from ctrlruntime.errors import ConfigError
@@ -22,7 +20,7 @@ from ctrlruntime.olm.capabilities import LEVELS
 from ctrlruntime.olm.finding import Finding
 from ctrlruntime.olm.picture import MEDIA_TYPES, is_picture
 from ctrlruntime.olm.validation import removed
-from ctrlruntime.olm.validation.subject import Problem, Subject, of_csv
+from ctrlruntime.olm.validation.subject import Problem, Subject, of_csv, read_json
 from ctrlruntime.spelling import did_you_mean
 
 __all__ = ["CATEGORIES", "VARIABLE", "capabilities", "categories", "run"]
@@ -165,13 +163,7 @@ def categories(csv: ClusterServiceVersion, _subject: Subject) -> Iterator[Proble
 def _known_categories(path: str) -> tuple[str, ...]:
     if not path:
         return CATEGORIES
-    try:
-        tree: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(f"{path}, set in {VARIABLE}", error) from error
-    except ValueError as error:
-        raise ConfigError(f"{path}, set in {VARIABLE}, is not JSON: {error}") from error
-    match tree:
+    match read_json(path, VARIABLE):
         case {"categories": [*names]} if all(isinstance(name, str) for name in names):
             return tuple(map(str, names))
         case _:

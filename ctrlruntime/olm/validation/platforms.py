@@ -5,16 +5,15 @@ The platforms of images come from a file, not from a registry: `{"IMAGE": ["linu
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ctrlruntime.api.core import NodeSelectorTerm, PodSpec
+from ctrlruntime.api.core import PodSpec
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.api import ClusterServiceVersion, NamedDeployment
+from ctrlruntime.olm.validation.subject import read_json
 
 __all__ = [
     "ARCH_LABEL",
@@ -84,12 +83,7 @@ def _named(labels: Mapping[str, str], prefix: str) -> frozenset[str]:
 
 def read_platforms(path: str) -> dict[str, frozenset[Platform]]:
     """Return the platforms of each image in a file. Raises: ConfigError if the file cannot be used."""
-    try:
-        tree: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(f"{path}, set in image-platforms", error) from error
-    except ValueError as error:
-        raise ConfigError(f"{path}, set in image-platforms, is not JSON: {error}") from error
+    tree = read_json(path, "image-platforms")
     if not isinstance(tree, dict):
         raise _unusable(path)
     images: dict[str, Any] = tree
@@ -120,17 +114,13 @@ def placed_on(pod: PodSpec, label: str) -> frozenset[str] | None:
     affinity = pod.affinity.node_affinity if pod.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     # One of the terms must match: a term without the label matches every node.
-    found = [_demanded(term, label) for term in required.node_selector_terms] if required else [None]
+    found = [
+        next((each.values for each in term.match_expressions if each.key == label and each.operator == "In"), None)
+        for term in (required.node_selector_terms if required else ())
+    ]
     if not found or None in found:
         return None
-    return frozenset[str]().union(*(values for values in found if values is not None))
-
-
-def _demanded(term: NodeSelectorTerm, label: str) -> frozenset[str] | None:
-    for each in term.match_expressions:
-        if each.key == label and each.operator == "In":
-            return frozenset(each.values)
-    return None
+    return frozenset(value for values in found if values is not None for value in values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,21 +21,10 @@ _CHANNELS: Final = ("candidate", "fast", "stable")
 _REQUESTED: Final = ("cpu", "memory")
 
 # Those of OpenShift 4; for a cluster without one of them, the check does no harm.
-_DEFAULT_SCCS: Final = frozenset(
-    {
-        "anyuid",
-        "hostaccess",
-        "hostmount-anyuid",
-        "hostnetwork",
-        "hostnetwork-v2",
-        "node-exporter",
-        "nonroot",
-        "nonroot-v2",
-        "privileged",
-        "restricted",
-        "restricted-v2",
-    }
-)
+_DEFAULT_SCCS: Final = frozenset((
+    "anyuid", "hostaccess", "hostmount-anyuid", "hostnetwork", "hostnetwork-v2", "node-exporter", "nonroot", "nonroot-v2",
+    "privileged", "restricted", "restricted-v2",
+))  # fmt: skip
 
 
 @of_csv
@@ -50,10 +39,10 @@ def run(csv: ClusterServiceVersion, subject: Subject) -> Iterator[Problem | Find
                 text = f"is missing. Describe {each.kind}; for an owned kind, in the docstring of its class"
                 yield "practice-crd-description-missing", path, text
     yield from _channels(subject.bundle)
-    for each in csv_rules(subject):
-        if each.covers("apiextensions.k8s.io", "customresourcedefinitions", ("create", "patch")):
+    for rule in csv_rules(subject):
+        if rule.covers("apiextensions.k8s.io", "customresourcedefinitions", ("create", "patch")):
             text = "OLM installs and upgrades CRDs. Remove create and patch, and add the CRDs to the bundle"
-            yield "practice-crd-permission", each.path, text
+            yield "practice-crd-permission", rule.path, text
     if not _names_version(csv):
         text = f"{csv.metadata.name!r} has no version. Name it like kettle.v1.2.0"
         yield "practice-csv-name", "metadata.name", text

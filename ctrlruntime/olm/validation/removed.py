@@ -92,11 +92,11 @@ def run(subject: Subject) -> Iterator[Finding]:
             text = f"{gvk.kind} of {gvk.api_version} {removal}"
             yield about(_code(removal, newest), subject.bundle.csv, text, path)
     # Only a rule that names the resource counts; one with * does not.
-    for each in chain(csv_rules(subject), role_rules(subject)):
-        groups, resources = each.rule.api_groups, each.rule.resources
+    for placed in chain(csv_rules(subject), role_rules(subject)):
+        groups, resources = placed.rule.api_groups, placed.rule.resources
         if "podsecuritypolicies" in resources and not {"policy", "extensions"}.isdisjoint(groups):
             text = "Kubernetes 1.25 removed PodSecurityPolicies. Remove podsecuritypolicies"
-            yield about("api-removed-permission", each.found, text, each.path)
+            yield about("api-removed-permission", placed.found, text, placed.path)
 
 
 def _code(removal: Removal, newest: int) -> str:

@@ -30,7 +30,7 @@ __all__ = ["RUNS", "VALUES", "select", "validate"]
 
 RUNS: Final[Mapping[str, Run]] = {
     "layout": files.layout,
-    "annotations": files.annotations,
+    "annotations": files.metadata,
     "dependencies": dependencies.run,
     "manifests": manifests.objects,
     "definitions": manifests.definitions,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.bundle import Bundle, BundleObject
 from ctrlruntime.olm.finding import Finding
 from ctrlruntime.olm.release import csv_of
 from ctrlruntime.olm.validation.checks import CHECKS
 
-__all__ = ["Problem", "Run", "Subject", "about", "of_csv"]
+__all__ = ["Problem", "Run", "Subject", "about", "of_csv", "read_json"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,16 @@ class Subject:
         None without one, or if it cannot be decoded; other checks report that.
         """
         return csv_of(self.bundle)
+
+
+def read_json(path: str, setting: str) -> Any:
+    """Return the JSON in the file of a setting. Raises: ConfigError if the file cannot be read, or is not JSON."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.unreadable(f"{path}, set in {setting}", error) from error
+    except ValueError as error:
+        raise ConfigError(f"{path}, set in {setting}, is not JSON: {error}") from error
 
 
 Run: TypeAlias = Callable[[Subject], Iterator[Finding]]
