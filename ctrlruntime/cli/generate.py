@@ -129,7 +129,7 @@ def kustomize_manifests(
 
 
 def _tell_of_categories(text: str) -> None:
-    from ctrlruntime.olm.validation.optional.categories import CATEGORIES, VARIABLE
+    from ctrlruntime.olm.validation.hub import CATEGORIES, VARIABLE
     from ctrlruntime.spelling import did_you_mean
 
     if os.environ.get(VARIABLE):  # the catalog has shelves of its own

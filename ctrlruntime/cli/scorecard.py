@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import click
 
@@ -74,7 +74,7 @@ def scorecard(
     tests = selected(read_configuration(config) if config else configuration_of(found), selector)
     if not tests:
         raise ConfigError(f"no test has the labels {selector}. List the tests with ctrl scorecard --list")
-    outcomes = [Outcome(test, None) for test in tests] if only_list else run(found, tests)
+    outcomes = [Outcome(test) for test in tests] if only_list else run(found, tests)
     match output:
         case "json":
             say(json.dumps(documents(outcomes), indent=2))
@@ -90,17 +90,16 @@ def _print(outcomes: Sequence[Outcome]) -> None:
     counts: Counter[State] = Counter()
     width = max(len(each.test.name) for each in outcomes)
     for each in outcomes:
-        result = each.result
-        if result is None:
+        if each.state is None:
             labels = ",".join(f"{key}={value}" for key, value in sorted(each.test.labels.items()))
             say(f"{each.test.name:<{width}}  {labels}".rstrip())
             continue
-        counts[result.state] += 1
-        say(f"{each.test.name:<{width}}  ", Coloured(result.state.value, _COLOURS[result.state]))
-        # Of a test that ran, the log says nothing that a person would miss.
-        told: list[Any] = [result.log] if result.state is State.NOT_RUN else []
-        told += [*result.errors, *(f"suggestion: {text}" for text in result.suggestions)]
-        for text in told:
+        counts[each.state] += 1
+        say(f"{each.test.name:<{width}}  ", Coloured(each.state.value, _COLOURS[each.state]))
+        # The log of a test that ran has nothing that a person needs.
+        lines = [each.log] if each.state is State.NOT_RUN else []
+        lines += [*each.errors, *(f"suggestion: {text}" for text in each.suggestions)]
+        for text in lines:
             say(f"  {text}")
     if counts:
         said = ", ".join(f"{counts[state]} {word}" for state, word in _COUNTED.items() if counts[state])

@@ -30,8 +30,6 @@ class Check:
     level: Level
     type: str
     summary: str
-    suite: str = ""
-    """The name of the optional validator it belongs to; empty for a check that always runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.errors import APIStatusError, StatusCause
 from ctrlruntime.generate.documents import opened, read_documents
 
-__all__ = ["UNKNOWN_FIELD", "Checked", "Problem", "check"]
+__all__ = ["UNKNOWN_FIELD", "Checked", "Problem", "check", "check_documents"]
 
 UNKNOWN_FIELD: Final = "unknown field"
 """The text of a problem with a field that the kind does not have, and that is dropped."""
@@ -66,10 +66,16 @@ def check(texts: Iterable[tuple[str, str]], *, optional: Container[str] = ()) ->
     `optional`: files found in a folder, which need not be manifests. Documents in them that are not objects are skipped.
     Raises: ConfigError for a text that is not YAML.
     """
+    documents = ((name, tree) for name, text in texts for tree in read_documents(text, name))
+    return check_documents(documents, optional=optional)
+
+
+def check_documents(documents: Iterable[tuple[str, Any]], *, optional: Container[str] = ()) -> Checked:
+    """Check manifests as `check` does, given as pairs of a file's name and a document."""
     registry = Registry(Store())
     registry.extensions.checks_namespaces = False
     checked = Checked()
-    found = [(name, tree) for name, text in texts for tree in opened(read_documents(text, name))]
+    found = [(name, tree) for name, document in documents for tree in opened([document])]
     # Definitions first: objects of their kinds may stand before them.
     found.sort(key=lambda each: _field(each[1], "kind") != _DEFINITION)
     seen: dict[tuple[str, ...], tuple[str, Any]] = {}

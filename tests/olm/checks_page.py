@@ -35,9 +35,15 @@ def page() -> str:
         "Select one with `--select-optional name=NAME`, or all checks of a suite with `suite=SUITE`. `--list-optional` lists them.",
         "",
     ]
-    homes: dict[str, str] = {}
+    listed: dict[Check, str] = {}
     for validator in OPTIONAL:
-        lines += [*_heading(validator), *_checks(validator, homes)]
+        lines += _heading(validator)
+        # The checks of another validator are not repeated.
+        if validator.checks[0] in listed:
+            lines += [f"Its checks are listed at `{listed[validator.checks[0]]}`.", ""]
+        else:
+            lines += _table(validator.checks)
+        listed |= dict.fromkeys(validator.checks, validator.name)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -45,19 +51,6 @@ def _heading(validator: Validator) -> Iterator[str]:
     suite = f" In the suite `{validator.suite}`." if validator.suite else ""
     text = f"{validator.summary[:1].upper()}{validator.summary[1:]}.{suite}"
     yield from (f"### {validator.name}", "", fill(text, 140, break_on_hyphens=False, break_long_words=False), "")
-
-
-def _checks(validator: Validator, homes: dict[str, str]) -> Iterator[str]:
-    """Yield the table of the checks that no validator above has, and where the others are."""
-    own = [check for check in validator.checks if check.code not in homes]
-    others = list(dict.fromkeys(f"`{homes[check.code]}`" for check in validator.checks if check.code in homes))
-    homes.update({check.code: validator.name for check in own})
-    if own:
-        yield from _table(own)
-    if others:
-        above = others[0] if len(others) == 1 else f"{', '.join(others[:-1])} and {others[-1]}"
-        yield f"{'It also has checks' if own else 'Its checks are'} listed at {above}."
-        yield ""
 
 
 def _table(checks: Iterable[Check]) -> Iterator[str]:

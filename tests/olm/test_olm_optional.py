@@ -18,63 +18,58 @@ from ctrlruntime.api.groups import MODULES
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.bundle import Bundle, BundleObject, read_bundle
 from ctrlruntime.olm.finding import Finding
-from ctrlruntime.olm.validation.optional import VALIDATORS, categories, operatorhub
-from ctrlruntime.olm.validation.optional.removals import REMOVED
-from ctrlruntime.olm.validation.validator import Subject, Validator
+from ctrlruntime.olm.validation import OPTIONAL, RUNS, Subject
+from ctrlruntime.olm.validation.hub import VARIABLE
+from ctrlruntime.olm.validation.removed import REMOVED
 
-BY_NAME = {each.name: each for each in VALIDATORS}
-SUITE = [each for each in VALIDATORS if each.suite == "operatorframework"]
+BY_NAME = {each.name: each for each in OPTIONAL}
+SUITE = [each.name for each in OPTIONAL if each.suite == "operatorframework"]
 
 
-def found(validator: Validator, folder: Path, change: Change | None = None, **values: str) -> list[Finding]:
+def found(name: str, folder: Path, change: Change | None = None, **values: str) -> list[Finding]:
+    """Return the findings of one validator."""
     write(folder, change)
-    named = {name.replace("_", "-"): value.replace("{folder}", str(folder)) for name, value in values.items()}
-    return list(validator.run(Subject(read_bundle(folder), named)))
+    given = {key.replace("_", "-"): value.replace("{folder}", str(folder)) for key, value in values.items()}
+    return list(RUNS[name](Subject(read_bundle(folder), given)))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_change_of_the_good_bundle_fails_one_check(case: Case, tmp_path: Path) -> None:
-    validator = BY_NAME[case.select[0].removeprefix("name=")]
+    name = case.select[0].removeprefix("name=")
 
-    findings = found(validator, tmp_path, case.change, **case.values)
+    findings = found(name, tmp_path, case.change, **case.values)
 
     assert {each.code for each in findings} == {case.code}
     assert {each.level for each in findings} == {case.level}
     assert {(each.file, each.object, each.path) for each in findings} == case.places
-    assert {each.check for each in findings} <= set(validator.checks)
+    assert {each.check for each in findings} <= set(BY_NAME[name].checks)
     assert all(each.text and "\n" not in each.text for each in findings)
 
 
-@pytest.mark.parametrize("validator", SUITE, ids=lambda each: each.name)
-def test_the_good_bundle_passes_the_suite(validator: Validator, tmp_path: Path) -> None:
-    assert found(validator, tmp_path) == []
+@pytest.mark.parametrize("name", SUITE)
+def test_the_good_bundle_passes_the_suite(name: str, tmp_path: Path) -> None:
+    assert found(name, tmp_path) == []
 
 
 def test_the_suite_is_that_of_operator_framework() -> None:
-    assert {each.name for each in SUITE} == {
+    assert set(SUITE) == {
         "operatorhubv2",
         "capabilities",
         "categories",
         "alpha-deprecated-apis",
         "good-practices",
     }
-    assert set(BY_NAME) - {each.name for each in SUITE} == {"operatorhub", "multiarch", "object", "package-manifest"}
+    assert set(BY_NAME) - set(SUITE) == {"multiarch", "object"}
 
 
 def test_every_check_has_a_case() -> None:
-    checks = {check.code for each in VALIDATORS for check in each.checks}
+    checks = {check.code for each in OPTIONAL for check in each.checks}
 
     assert checks == {each.code for each in CASES}
 
 
-def test_a_code_is_one_check() -> None:
-    checks = {check for each in VALIDATORS for check in each.checks}
-
-    assert len(checks) == len({check.code for check in checks})
-
-
 def test_findings_tell_file_object_and_field(tmp_path: Path) -> None:
-    (finding,) = found(BY_NAME["operatorhubv2"], tmp_path, csv("spec.links.0.url", "kettle"))
+    (finding,) = found("operatorhubv2", tmp_path, csv("spec.links.0.url", "kettle"))
 
     assert str(finding) == (
         f"{CSV}: ClusterServiceVersion/kettle.v1.2.0: spec.links[0].url:"
@@ -83,7 +78,7 @@ def test_findings_tell_file_object_and_field(tmp_path: Path) -> None:
 
 
 def test_a_level_that_is_nearly_right_is_named(tmp_path: Path) -> None:
-    (finding,) = found(BY_NAME["capabilities"], tmp_path, csv_annotation("capabilities", "autopilot"))
+    (finding,) = found("capabilities", tmp_path, csv_annotation("capabilities", "autopilot"))
 
     assert finding.text == "'autopilot' is not a capability level; did you mean 'Auto Pilot'?"
 
@@ -93,7 +88,7 @@ def test_a_level_that_is_nearly_right_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["capabilities", "categories"])
 def test_an_annotation_that_is_missing_is_fine(name: str, tmp_path: Path) -> None:
-    assert found(BY_NAME[name], tmp_path, csv_annotation(name)) == []
+    assert found(name, tmp_path, csv_annotation(name)) == []
 
 
 def test_without_a_csv_only_objects_are_looked_at(tmp_path: Path) -> None:
@@ -103,9 +98,9 @@ def test_without_a_csv_only_objects_are_looked_at(tmp_path: Path) -> None:
     )
     subject = Subject(read_bundle(tmp_path))
 
-    codes = {finding.code for each in VALIDATORS for finding in each.run(subject)}
+    codes = {finding.code for name in BY_NAME for finding in RUNS[name](subject)}
 
-    assert codes == {"api-removed-later", "pdb-max-unavailable-zero", "operatorhub-deprecated"}
+    assert codes == {"api-removed-later", "pdb-max-unavailable-zero"}
 
 
 # Categories of a catalog's own.
@@ -115,27 +110,30 @@ def test_without_a_csv_only_objects_are_looked_at(tmp_path: Path) -> None:
     ("annotated", "codes"),
     [("Kitchen", []), ("Kitchen, Garden ", []), ("Database", ["category-unknown"])],
 )
-def test_a_file_names_other_categories(annotated: str, codes: list[str], tmp_path: Path) -> None:
+def test_a_file_names_other_categories(
+    annotated: str, codes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "categories.json"
     path.write_text(json.dumps({"categories": ["Kitchen", "Garden"]}))
-    environ = {categories.VARIABLE: str(path)}
-    change = csv_annotation("categories", annotated)
+    monkeypatch.setenv(VARIABLE, str(path))
 
-    by_itself = found(categories.validator(environ), tmp_path / "a", change)
-    in_the_old_one = found(operatorhub.validator(environ), tmp_path / "b", change)
+    findings = found("categories", tmp_path / "bundle", csv_annotation("categories", annotated))
 
-    assert [each.code for each in by_itself] == codes
-    assert [each.code for each in in_the_old_one] == ["operatorhub-deprecated", *codes]
+    assert [each.code for each in findings] == codes
 
 
 @pytest.mark.parametrize("text", ["[", '["Kitchen"]', '{"categories": "Kitchen"}', '{"categories": [1]}', None])
-def test_a_file_of_categories_that_cannot_be_used_is_named(text: str | None, tmp_path: Path) -> None:
+def test_a_file_of_categories_that_cannot_be_used_is_named(
+    text: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "categories.json"
     if text is not None:
         path.write_text(text)
 
+    monkeypatch.setenv(VARIABLE, str(path))
+
     with pytest.raises(ConfigError, match=r"categories\.json, set in OPERATOR_BUNDLE_CATEGORIES"):
-        found(categories.validator({categories.VARIABLE: str(path)}), tmp_path / "bundle")
+        found("categories", tmp_path / "bundle")
 
 
 # Removed APIs.
@@ -144,14 +142,14 @@ def test_a_file_of_categories_that_cannot_be_used_is_named(text: str | None, tmp
 @pytest.mark.parametrize("version", ["now", "1.x", "2.0.0", "1"])
 def test_a_version_of_kubernetes_that_is_none_is_refused(version: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"invalid k8s-version .*\. Write a Kubernetes version such as 1\.32"):
-        found(BY_NAME["alpha-deprecated-apis"], tmp_path, k8s_version=version)
+        found("alpha-deprecated-apis", tmp_path, k8s_version=version)
 
 
 def test_what_replaces_a_removed_api_is_said(tmp_path: Path) -> None:
     resource = [{"kind": "HorizontalPodAutoscaler", "name": "", "version": "autoscaling/v2beta2"}]
     change = csv("spec.customresourcedefinitions.owned.0.resources", resource)
 
-    (finding,) = found(BY_NAME["alpha-deprecated-apis"], tmp_path, change)
+    (finding,) = found("alpha-deprecated-apis", tmp_path, change)
 
     assert finding.path == "spec.customresourcedefinitions.owned[0].resources[0]"
     assert finding.text == (
@@ -163,12 +161,12 @@ def test_what_replaces_a_removed_api_is_said(tmp_path: Path) -> None:
 def test_every_removed_api_is_an_error_from_its_version_on(gvk: Any, removal: Any) -> None:
     document = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": "other"}}
     bundle = Bundle(folder=Path(), objects=(BundleObject("manifests/other.yaml", document),))
-    validator = BY_NAME["alpha-deprecated-apis"]
+    run = RUNS["alpha-deprecated-apis"]
 
     codes = [
         finding.code
         for minor in (removal.since - 1, removal.since)
-        for finding in validator.run(Subject(bundle, {"k8s-version": f"1.{minor}"}))
+        for finding in run(Subject(bundle, {"k8s-version": f"1.{minor}"}))
     ]
 
     assert codes == ["api-removed-later", "api-removed"]
@@ -188,7 +186,7 @@ def test_what_replaces_a_removed_api_is_served_and_it_is_not(gvk: Any, removal: 
 
 
 def test_without_a_file_one_warning_says_that_nothing_is_asked(tmp_path: Path) -> None:
-    (finding,) = found(BY_NAME["multiarch"], tmp_path)
+    (finding,) = found("multiarch", tmp_path)
 
     assert finding.code == "multiarch-image-unknown"
     assert "no registry is queried" in finding.text
@@ -204,7 +202,7 @@ def _all_over(files: Files) -> None:
 
 
 def test_labels_images_and_affinity_that_agree_are_fine(tmp_path: Path) -> None:
-    assert found(BY_NAME["multiarch"], tmp_path, _all_over, image_platforms=f"{{folder}}/{PLATFORMS}") == []
+    assert found("multiarch", tmp_path, _all_over, image_platforms=f"{{folder}}/{PLATFORMS}") == []
 
 
 def test_no_label_is_asked_for_that_an_image_could_not_keep(tmp_path: Path) -> None:
@@ -214,7 +212,7 @@ def test_no_label_is_asked_for_that_an_image_could_not_keep(tmp_path: Path) -> N
         manager, side = offered
         files[PLATFORMS] = json.dumps({manager: [*offered[manager], "linux/s390x"], side: offered[side]})
 
-    findings = found(BY_NAME["multiarch"], tmp_path, change, image_platforms=f"{{folder}}/{PLATFORMS}")
+    findings = found("multiarch", tmp_path, change, image_platforms=f"{{folder}}/{PLATFORMS}")
 
     assert [each.code for each in findings] == ["multiarch-image-behind"]
     assert "linux/s390x" in findings[0].text
@@ -225,7 +223,7 @@ def test_a_node_selector_places_pods_too(tmp_path: Path) -> None:
         del files.pod["affinity"]
         files.pod["nodeSelector"] = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 
-    codes = {each.code for each in found(BY_NAME["multiarch"], tmp_path, change)}
+    codes = {each.code for each in found("multiarch", tmp_path, change)}
 
     assert codes == {"multiarch-image-unknown"}
 
@@ -235,7 +233,7 @@ def test_one_term_that_lets_every_node_in_is_enough(tmp_path: Path) -> None:
         affinity = files.pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         affinity["nodeSelectorTerms"].append({"matchExpressions": [{"key": "disk", "operator": "Exists"}]})
 
-    codes = {each.code for each in found(BY_NAME["multiarch"], tmp_path, change)}
+    codes = {each.code for each in found("multiarch", tmp_path, change)}
 
     assert codes == {"multiarch-image-unknown", "multiarch-affinity-missing"}
 
@@ -247,7 +245,7 @@ def test_a_file_of_platforms_that_cannot_be_used_is_named(text: str | None, tmp_
         path.write_text(text)
 
     with pytest.raises(ConfigError, match=r"platforms\.json, set in image-platforms"):
-        found(BY_NAME["multiarch"], tmp_path / "bundle", image_platforms=str(path))
+        found("multiarch", tmp_path / "bundle", image_platforms=str(path))
 
 
 # Pictures.
@@ -271,7 +269,7 @@ def test_a_picture_begins_as_its_media_type_has_it(
     # `base64` breaks its lines unless it is told not to.
     icon = {"base64data": base64.encodebytes(data).decode(), "mediatype": media_type}
 
-    findings = found(BY_NAME["operatorhubv2"], tmp_path, csv("spec.icon", [icon]))
+    findings = found("operatorhubv2", tmp_path, csv("spec.icon", [icon]))
 
     assert [each.code for each in findings] == codes
 
@@ -315,26 +313,12 @@ FINE: list[tuple[str, Change]] = [
         ),
     ),
     ("object", lambda files: files.update({"manifests/role.yaml": "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: [1]}\n"})),
-    (
-        "package-manifest",
-        lambda files: files.update(
-            {"kettle.package.yaml": "{packageName: kettle, channels: [{name: stable, currentCSV: kettle.v1.2.0}]}\n"}
-        ),
-    ),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "change"), FINE, ids=lambda each: each if isinstance(each, str) else "")
 def test_what_is_fine_is_not_told(name: str, change: Change, tmp_path: Path) -> None:
-    assert found(BY_NAME[name], tmp_path, change) == []
-
-
-def test_a_package_manifest_above_the_bundle_is_read(tmp_path: Path) -> None:
-    (tmp_path / "kettle.package.yaml").write_text("packageName: kettle\n")
-
-    (finding,) = found(BY_NAME["package-manifest"], tmp_path / "1.2.0")
-
-    assert (finding.code, finding.file) == ("package-channels-empty", "../kettle.package.yaml")
+    assert found(name, tmp_path, change) == []
 
 
 # A bundle may hold anything.
@@ -369,31 +353,45 @@ def test_no_validator_fails_whatever_a_csv_holds() -> None:
     for tree in _broken(good().csv):
         subject = Subject(Bundle(folder=Path("/nowhere/bundle"), objects=(BundleObject(CSV, tree),)))
         decoded += subject.csv is not None
-        codes.update(finding.code for each in VALIDATORS for finding in each.run(subject))
+        codes.update(finding.code for name in BY_NAME for finding in RUNS[name](subject))
 
     assert decoded > 500
     assert {"hub-icon-incomplete", "practice-requests-missing", "multiarch-affinity-missing"} <= codes
 
 
 @pytest.mark.parametrize(
-    "document",
+    ("document", "codes"),
     [
-        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"maxUnavailable": 1, "minAvailable": 1}},
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1, "globalDefault": False},
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "rules": [{"apiGroups": ["policy"], "resources": ["podsecuritypolicies"], "verbs": ["use"]}],
-        },
+        (
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "spec": {"maxUnavailable": 1, "minAvailable": 1},
+            },
+            set(),
+        ),
+        (
+            {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1, "globalDefault": False},
+            set(),
+        ),
+        (
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRole",
+                "rules": [{"apiGroups": ["policy"], "resources": ["podsecuritypolicies"], "verbs": ["use"]}],
+            },
+            {"api-removed-permission"},
+        ),
     ],
-    ids=lambda each: each["kind"],
+    ids=lambda each: each.get("kind") if isinstance(each, dict) else "",
 )
-def test_no_validator_fails_whatever_an_object_holds(document: dict[str, Any]) -> None:
+def test_no_validator_fails_whatever_an_object_holds(document: dict[str, Any], codes: set[str]) -> None:
     written = copy.deepcopy(document)
+    found_codes: set[str] = set()
 
     for tree in _broken(document):
         bundle = Bundle(folder=Path("/nowhere/bundle"), objects=(BundleObject("manifests/a.yaml", tree),))
-        codes = {finding.code for each in VALIDATORS for finding in each.run(Subject(bundle))}
-        assert "operatorhub-deprecated" in codes
+        found_codes.update(finding.code for name in BY_NAME for finding in RUNS[name](Subject(bundle)))
 
+    assert found_codes == codes
     assert document == written

@@ -13,7 +13,6 @@ from ctrlruntime.olm.bundle import read_bundle
 from ctrlruntime.olm.scorecard import (
     Configuration,
     Outcome,
-    Result,
     State,
     Test,
     configuration_of,
@@ -38,7 +37,7 @@ OWNED = "spec.customresourcedefinitions.owned"
 
 def results(folder, change=None):
     bundle = read_bundle(write(folder, change))
-    return {each.test.name: each.result for each in run(bundle, configuration_of(bundle).tests)}
+    return {each.test.name: each for each in run(bundle, configuration_of(bundle).tests)}
 
 
 def examples(*trees):
@@ -227,8 +226,8 @@ def test_a_test_of_another_image_is_not_run(tmp_path):
 
     (outcome,) = run(bundle, configuration_of(bundle).tests)
 
-    assert (outcome.test.name, outcome.result.state, outcome.is_bad) == ("steam", State.NOT_RUN, False)
-    assert outcome.result.log == "it runs in the image registry.example.com/kuttl:v2, which needs a cluster"
+    assert (outcome.test.name, outcome.state, outcome.is_bad) == ("steam", State.NOT_RUN, False)
+    assert outcome.log == "it runs in the image registry.example.com/kuttl:v2, which needs a cluster"
 
 
 def test_a_test_that_the_program_does_not_have_is_an_error(tmp_path):
@@ -236,10 +235,8 @@ def test_a_test_that_the_program_does_not_have_is_an_error(tmp_path):
 
     (outcome,) = run(bundle, configuration_of(bundle).tests)
 
-    assert (outcome.result.state, outcome.is_bad) == (State.ERROR, True)
-    assert outcome.result.errors == (
-        "scorecard-test has no test 'olm-spec-descriptor'; did you mean 'olm-spec-descriptors'?",
-    )
+    assert (outcome.state, outcome.is_bad) == (State.ERROR, True)
+    assert outcome.errors == ("scorecard-test has no test 'olm-spec-descriptor'; did you mean 'olm-spec-descriptors'?",)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +290,7 @@ def test_a_configuration_can_stand_elsewhere(tmp_path):
 
 def outcome(name, state, **parts):
     test = Test(image="i:v1", entrypoint=["scorecard-test", name], labels={"suite": "olm"})
-    return Outcome(test, state and Result(name=name, state=state, **parts))
+    return Outcome(test, state, **parts)
 
 
 OUTCOMES = [
@@ -333,4 +330,4 @@ def test_xml_counts_what_failed():
 
 
 def test_a_configuration_without_labels_has_tests_in_no_suite():
-    assert Outcome(Configuration.from_dict({"stages": [{"tests": [{"image": "i"}]}]}).tests[0], None).suite == ""
+    assert Outcome(Configuration.from_dict({"stages": [{"tests": [{"image": "i"}]}]}).tests[0]).suite == ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import dataclasses
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -32,10 +34,10 @@ from checks_page import PAGE, page
 from installing import Installation, InstallationError
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.olm import validation
 from ctrlruntime.olm.bundle import read_bundle
 from ctrlruntime.olm.finding import Level
-from ctrlruntime.olm.validation import ALWAYS, OPTIONAL, VALIDATORS, VALUES, select, validate
-from ctrlruntime.olm.validation.validator import Subject
+from ctrlruntime.olm.validation import ALWAYS, CHECKS, OPTIONAL, RUNS, VALIDATORS, VALUES, select, validate
 
 MODULES = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("cases_*.py"))]
 CASES: list[Case] = [case for module in MODULES for case in module.CASES]
@@ -60,15 +62,10 @@ def test_one_change_is_one_finding(case, tmp_path):
 def test_a_file_that_is_not_text_is_named_once(tmp_path):
     bundle = write(tmp_path)
     (bundle / "manifests/broken.yaml").write_bytes(b"\xff")
-    (bundle / "kettle.package.yaml").write_bytes(b"\xff")
-    (package,) = select(["name=package-manifest"])
 
-    found = [*validate(read_bundle(bundle)), *package.run(Subject(read_bundle(bundle), {}))]
+    found = validate(read_bundle(bundle))
 
-    assert [(each.file, each.text) for each in found] == [
-        ("manifests/broken.yaml", "it is not UTF-8 text"),
-        ("kettle.package.yaml", "cannot be read: it is not UTF-8 text"),
-    ]
+    assert [(each.file, each.text) for each in found] == [("manifests/broken.yaml", "it is not UTF-8 text")]
 
 
 def test_nothing_is_wrong_with_the_good_bundle(tmp_path):
@@ -76,24 +73,35 @@ def test_nothing_is_wrong_with_the_good_bundle(tmp_path):
 
 
 def test_every_check_has_a_case():
-    checks = {check.code for validator in VALIDATORS for check in validator.checks}
-
-    assert checks - {case.code for case in CASES} == set()
-    assert {case.code for case in CASES} - checks == set()
-    assert len(CASES) >= 90
+    assert {case.code for case in CASES} == set(CHECKS)
 
 
 def test_names_of_cases_are_distinct():
     assert len({str(case) for case in CASES}) == len(CASES)
 
 
+def test_a_code_in_the_table_is_used_in_a_module_and_the_reverse():
+    modules = [path for path in Path(validation.__file__).parent.glob("*.py") if path.name != "checks.py"]
+    nodes = [node for path in modules for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    # A finding has its code first: `yield "code", path, text` or `about("code", …)`.
+    first = [node.value.elts[0] for node in nodes if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple)]
+    first += [node.args[0] for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "about"]
+    codes = {
+        node.value for node in first if isinstance(node, ast.Constant) and node.value.strip(".") == node.value != ""
+    }
+
+    assert set(CHECKS) - texts == set()
+    assert codes - set(CHECKS) == set()
+    assert len(codes) > 80
+
+
 def test_codes_are_stable_words_of_one_check_each():
     checks = [check for validator in VALIDATORS for check in validator.checks]
-    by_code = {check.code: check for check in checks}
 
-    assert all(by_code[check.code] == check for check in checks), "two checks with one code"
+    assert all(CHECKS[check.code] is check for check in checks), "two checks with one code"
     for check in checks:
-        assert check.code == check.code.lower().replace("_", "-").replace(" ", "-")
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", check.code)
         assert check.summary
         assert not check.summary.endswith(".")
         assert check.type
@@ -119,6 +127,16 @@ def test_a_finding_says_file_object_field_and_what_to_do(tmp_path):
         "manifests/kettle.clusterserviceversion.yaml: ClusterServiceVersion/kettle.v1.2.0: spec.installModes[3].suported: "
         "is unknown to OLM, which drops it; did you mean 'supported'?"
     )
+
+
+def test_a_finding_of_two_validators_is_reported_once(tmp_path):
+    """A removed API is a check of `operatorhubv2` and of `alpha-deprecated-apis`."""
+    budget = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "kettle"}}
+    bundle = read_bundle(write(tmp_path, add("manifests/budget.yaml", {**budget, "spec": {"minAvailable": 1}})))
+
+    found = validate(bundle, optional=["name in (operatorhubv2, alpha-deprecated-apis)"])
+
+    assert [each.code for each in found] == ["api-removed"]
 
 
 def test_an_optional_validator_runs_when_it_is_asked_for(tmp_path):
@@ -178,10 +196,20 @@ def test_an_unknown_name_is_refused_with_the_nearest():
         select(["name in (capabilities, multiarhc)"])
 
 
-def test_names_of_validators_are_distinct():
-    names = [each.name for each in VALIDATORS]
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("operatorhub", "Select suite=operatorframework"),
+        ("package-manifest", "OLM replaced package manifests by bundles"),
+    ],
+)
+def test_a_validator_that_upstream_deprecated_is_unknown_with_advice(name, advice):
+    with pytest.raises(ConfigError, match=rf"^unknown optional validator: name '{name}'\. {advice}$"):
+        select([f"name={name}"])
 
-    assert len(set(names)) == len(names)
+
+def test_names_of_validators_are_distinct_and_each_has_a_function():
+    assert [each.name for each in VALIDATORS] == list(RUNS)
     assert not any(each.suite for each in ALWAYS)
 
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from ctrlruntime.olm.scorecard.configuration import API_VERSION, Test
 
-__all__ = ["Outcome", "Result", "State", "documents", "junit"]
+__all__ = ["Outcome", "State", "documents", "junit"]
 
 
 class State(StrEnum):
@@ -26,48 +26,41 @@ class State(StrEnum):
     """The test needs a cluster. Upstream has no such state: it runs every test in a cluster."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    name: str
-    state: State
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A test and its result."""
+
+    test: Test
+    state: State | None = None
+    """None for a test that is only listed."""
+
     log: str = ""
     errors: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
 
-    def document(self) -> dict[str, Any]:
-        """Return the result in the JSON of the scorecard, without empty fields."""
-        tree: dict[str, Any] = {"name": self.name, "state": self.state.value}
-        tree |= {"log": self.log} if self.log else {}
-        tree |= {"errors": list(self.errors)} if self.errors else {}
-        return tree | ({"suggestions": list(self.suggestions)} if self.suggestions else {})
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A test and its result, which is None for a test that is only listed."""
-
-    test: Test
-    result: Result | None
-
     @property
     def is_bad(self) -> bool:
-        return self.result is not None and self.result.state in {State.FAIL, State.ERROR}
+        return self.state in {State.FAIL, State.ERROR}
 
     @property
     def suite(self) -> str:
         return self.test.labels.get("suite", "")
 
+    def document(self) -> dict[str, Any]:
+        """Return the test and its result in the JSON of the scorecard, without empty fields of the result."""
+        test = self.test
+        spec = {"image": test.image, "entrypoint": test.entrypoint, "labels": test.labels}
+        status: dict[str, Any] = {}
+        if self.state is not None:
+            more = {"log": self.log, "errors": list(self.errors), "suggestions": list(self.suggestions)}
+            given = {name: value for name, value in more.items() if value}
+            status["results"] = [{"name": test.name, "state": self.state.value, **given}]
+        return {"apiVersion": API_VERSION, "kind": "Test", "spec": spec, "status": status}
+
 
 def documents(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return a TestList, as the scorecard prints it with `-o json`."""
-    return {"apiVersion": API_VERSION, "kind": "TestList", "items": [_item(each) for each in outcomes]}
-
-
-def _item(outcome: Outcome) -> dict[str, Any]:
-    test, result = outcome.test, outcome.result
-    spec = {"image": test.image, "entrypoint": test.entrypoint, "labels": test.labels}
-    status = {"results": [result.document()]} if result else {}
-    return {"apiVersion": API_VERSION, "kind": "Test", "spec": spec, "status": status}
+    return {"apiVersion": API_VERSION, "kind": "TestList", "items": [each.document() for each in outcomes]}
 
 
 def junit(outcomes: Sequence[Outcome]) -> str:
@@ -77,12 +70,12 @@ def junit(outcomes: Sequence[Outcome]) -> str:
         suites[outcome.suite].append(outcome)
     root = ET.Element("testsuites", {"name": "scorecard"})
     for name, several in suites.items():
-        states = [each.result.state for each in several if each.result]
+        states = [each.state for each in several]
         counts = {
             "tests": len(several),
             "failures": states.count(State.FAIL),
             "errors": states.count(State.ERROR),
-            "skipped": len(several) - len(states) + states.count(State.NOT_RUN),
+            "skipped": states.count(State.NOT_RUN) + states.count(None),
         }
         suite = ET.SubElement(root, "testsuite", {"name": name, **{key: str(value) for key, value in counts.items()}})
         for each in several:
@@ -93,16 +86,15 @@ def junit(outcomes: Sequence[Outcome]) -> str:
 
 def _add_case(suite: ET.Element, name: str, outcome: Outcome) -> None:
     case = ET.SubElement(suite, "testcase", {"name": outcome.test.name, "classname": name or "scorecard"})
-    result = outcome.result
-    if result is None or result.state is State.NOT_RUN:
-        ET.SubElement(case, "skipped", {"message": result.log if result else "listed only"})
+    if outcome.state in {None, State.NOT_RUN}:
+        ET.SubElement(case, "skipped", {"message": outcome.log if outcome.state else "listed only"})
         return
-    if result.state is not State.PASS:
-        word = "failure" if result.state is State.FAIL else "error"
-        said = ET.SubElement(case, word, {"message": _plain(result.errors[0]) if result.errors else ""})
-        said.text = _plain("\n".join(result.errors))
-    if result.suggestions:
-        ET.SubElement(case, "system-out").text = _plain("\n".join(result.suggestions))
+    if outcome.is_bad:
+        word = "failure" if outcome.state is State.FAIL else "error"
+        problem = ET.SubElement(case, word, {"message": _plain(outcome.errors[0]) if outcome.errors else ""})
+        problem.text = _plain("\n".join(outcome.errors))
+    if outcome.suggestions:
+        ET.SubElement(case, "system-out").text = _plain("\n".join(outcome.suggestions))
 
 
 def _plain(text: str) -> str:

@@ -10,7 +10,7 @@ from ctrlruntime.errors import CtrlError
 from ctrlruntime.olm.bundle import Bundle
 from ctrlruntime.olm.scorecard.checks import CHECKS
 from ctrlruntime.olm.scorecard.configuration import Configuration, Test
-from ctrlruntime.olm.scorecard.outcome import Outcome, Result, State
+from ctrlruntime.olm.scorecard.outcome import Outcome, State
 from ctrlruntime.selector import EVERYTHING, LabelSelector
 from ctrlruntime.spelling import did_you_mean
 
@@ -27,27 +27,22 @@ def selected(configuration: Configuration, selector: LabelSelector = EVERYTHING)
 
 def run(bundle: Bundle, tests: Iterable[Test]) -> list[Outcome]:
     """Run tests on a bundle. The problems of an invalid bundle are in the results, and raise nothing."""
-    return [Outcome(test, _result(bundle, test)) for test in tests]
+    return [_outcome(bundle, test) for test in tests]
 
 
-def _result(bundle: Bundle, test: Test) -> Result:
+def _outcome(bundle: Bundle, test: Test) -> Outcome:
     name = test.name
     if PurePosixPath(test.entrypoint[0]).name != _PROGRAM:
-        return Result(name=name, state=State.NOT_RUN, log=f"it runs in the image {test.image}, which needs a cluster")
+        return Outcome(test, State.NOT_RUN, f"it runs in the image {test.image}, which needs a cluster")
     check = CHECKS.get(name)
     if check is None:
-        return Result(
-            name=name, state=State.ERROR, errors=(f"{_PROGRAM} has no test {name!r}{did_you_mean(name, CHECKS)}",)
-        )
+        error = f"{_PROGRAM} has no test {name!r}{did_you_mean(name, CHECKS)}"
+        return Outcome(test, State.ERROR, errors=(error,))
     try:
         notes = list(check(bundle))
     except CtrlError as error:
-        return Result(name=name, state=State.ERROR, errors=(str(error),))
-    errors = tuple(text for word, text in notes if word == "error")
-    return Result(
-        name=name,
-        state=State.FAIL if errors else State.PASS,
-        log="\n".join(text for word, text in notes if word == "log"),
-        errors=errors,
-        suggestions=tuple(text for word, text in notes if word == "suggestion"),
+        return Outcome(test, State.ERROR, errors=(str(error),))
+    log, errors, suggestions = (
+        tuple(text for word, text in notes if word == which) for which in ("log", "error", "suggestion")
     )
+    return Outcome(test, State.FAIL if errors else State.PASS, "\n".join(log), errors, suggestions)

@@ -11,8 +11,8 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.api import ClusterServiceVersion, CRDDescription
 from ctrlruntime.olm.bundle import Bundle
 from ctrlruntime.olm.examples import EXAMPLES, Example, examples_of
+from ctrlruntime.olm.release import csv_of
 from ctrlruntime.olm.trees import mapping
-from ctrlruntime.olm.validation.validator import Subject
 
 __all__ = ["Schema", "Specimen"]
 
@@ -28,7 +28,7 @@ class Specimen:
     @cached_property
     def csv(self) -> ClusterServiceVersion:
         """Raises: ConfigError without a readable one."""
-        found = Subject(self.bundle).csv
+        found = csv_of(self.bundle)
         if found is None:
             raise ConfigError(
                 "the bundle has no readable ClusterServiceVersion. Run `ctrl bundle validate` for details"

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Final
 
 from ctrlruntime.olm.bundle import DEPENDENCIES_FILE
-from ctrlruntime.olm.finding import Check, Finding, Level
+from ctrlruntime.olm.finding import Finding
 from ctrlruntime.olm.semver import parse_range
 from ctrlruntime.olm.trees import mapping
-from ctrlruntime.olm.validation.validator import Subject, Validator
+from ctrlruntime.olm.validation.subject import Problem, Subject, about
 
-__all__ = ["VALIDATOR"]
-
-_error = partial(Check, level=Level.ERROR, type="ValidationFailed")
-_NO_LIST: Final = _error(code="dependencies-no-list", summary="the file of dependencies has no list `dependencies`")
-_TYPE: Final = _error(code="dependency-type", summary="a dependency has an unknown type")
-_PACKAGE: Final = _error(code="dependency-package", summary="an olm.package lacks a name or a range of versions")
-_GVK: Final = _error(code="dependency-gvk", summary="an olm.gvk lacks group, version or kind")
-_LABEL: Final = _error(code="dependency-label", summary="an olm.label has no label")
-_CONSTRAINT: Final = _error(code="dependency-constraint", summary="OLM cannot read an olm.constraint")
+__all__ = ["run"]
 
 _PROPERTIES: Final = ("olm.maxOpenShiftVersion", "olm.gvk.required", "olm.package.required")
 """Types of properties, which are not dependencies."""
@@ -31,37 +22,39 @@ _KINDS: Final = ("cel", "package", "gvk", *_COMPOUND)
 _LARGEST: Final = 2 << 16
 
 
-def _run(subject: Subject) -> Iterator[Finding]:
+def run(subject: Subject) -> Iterator[Finding]:
     bundle = subject.bundle
     if not bundle.dependencies_file:
         is_unreadable = any(each.file == DEPENDENCIES_FILE for each in bundle.unreadable)
         if (bundle.folder / DEPENDENCIES_FILE).is_file() and not is_unreadable:
             text = "has no list `dependencies:`. Add it, or remove the file if the operator has no dependencies"
-            yield Finding(check=_NO_LIST, text=text, file=DEPENDENCIES_FILE)
+            yield about("dependencies-no-list", DEPENDENCIES_FILE, text)
         return
     for index, dependency in enumerate(bundle.dependencies):
-        for check, path, text in _problems(dependency):
-            where = f"dependencies[{index}]{path}"
-            yield Finding(check=check, text=text, file=bundle.dependencies_file, path=where)
+        for code, path, text in _problems(dependency):
+            yield about(code, bundle.dependencies_file, text, f"dependencies[{index}]{path}")
 
 
-def _problems(dependency: Any) -> Iterator[tuple[Check, str, str]]:
-    """Yield check, path and text."""
+def _problems(dependency: Any) -> Iterator[Problem]:
     known = mapping(dependency)
     kind, value = known.get("type"), known.get("value")
     match kind:
         case "olm.package":
-            yield from ((_PACKAGE, f".value{path}", text) for path, text in _package(value, "version"))
+            code, found = "dependency-package", _package(value, "version")
         case "olm.gvk":
-            yield from ((_GVK, f".value{path}", text) for path, text in _missing(value, "group", "version", "kind"))
+            code, found = "dependency-gvk", _missing(value, "group", "version", "kind")
         case "olm.label":
-            yield from ((_LABEL, f".value{path}", text) for path, text in _missing(value, "label"))
+            code, found = "dependency-label", _missing(value, "label")
         case "olm.constraint":
-            yield from ((_CONSTRAINT, f".value{path}", text) for path, text in _constraint(value))
-        case str() if kind in _PROPERTIES:
-            yield _TYPE, ".type", f"{kind} is a property, not a dependency. Move it to metadata/properties.yaml"
+            code, found = "dependency-constraint", _constraint(value)
         case _:
-            yield _TYPE, ".type", f"unknown type {kind!r}. Use olm.package, olm.gvk, olm.label or olm.constraint"
+            advice = f"unknown type {kind!r}. Use olm.package, olm.gvk, olm.label or olm.constraint"
+            if kind in _PROPERTIES:
+                advice = f"{kind} is a property, not a dependency. Move it to metadata/properties.yaml"
+            yield "dependency-type", ".type", advice
+            return
+    for path, text in found:
+        yield code, f".value{path}", text
 
 
 def _missing(value: Any, *names: str) -> Iterator[tuple[str, str]]:
@@ -123,11 +116,3 @@ def _rule(value: Any) -> Iterator[tuple[str, str]]:
         parse(value["rule"])
     except CompileError as error:
         yield ".rule", f"is not a CEL expression: {' '.join(str(error).split())}"
-
-
-VALIDATOR: Final = Validator(
-    name="dependencies",
-    summary="Dependencies",
-    checks=(_NO_LIST, _TYPE, _PACKAGE, _GVK, _LABEL, _CONSTRAINT),
-    run=_run,
-)

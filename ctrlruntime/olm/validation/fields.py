@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
@@ -12,79 +11,61 @@ from pydantic import ValidationError
 from ctrlruntime.api.fields import wire_names
 from ctrlruntime.api.model import Model
 from ctrlruntime.olm.api import ClusterServiceVersion
-from ctrlruntime.olm.finding import Check, Finding, Level
-from ctrlruntime.olm.validation.validator import Subject, Validator, about
+from ctrlruntime.olm.bundle import BundleObject
+from ctrlruntime.olm.finding import Finding
+from ctrlruntime.olm.trees import mapping
+from ctrlruntime.olm.validation.subject import Problem, Subject, about
 from ctrlruntime.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["VALIDATOR", "wrong_fields"]
+__all__ = ["run", "wrong_fields"]
 
 _NOT_EMPTY: Final = (("spec", "displayName"), ("spec", "install", "strategy"))
 """Required fields that must not be empty."""
 
-_error = partial(Check, level=Level.ERROR)
-_DECODED: Final = _error(
-    code="csv-not-decodable",
-    type="ParseError",
-    summary="a field of the ClusterServiceVersion has a value of a wrong type",
-)
-_MISSING: Final = _error(
-    code="csv-field-missing",
-    type="FieldNotFound",
-    summary="a required field of the ClusterServiceVersion is missing",
-)
-_UNKNOWN: Final = Check(
-    code="csv-unknown-field",
-    level=Level.WARNING,
-    type="CSVFileNotValid",
-    summary="the ClusterServiceVersion has an unknown field, which OLM drops",
-)
 
-
-def _run(subject: Subject) -> Iterator[Finding]:
-    yield from wrong_fields(subject)
-    if subject.csv is not None:
-        for path, text in _unknown(subject.csv, ""):
-            yield about(_UNKNOWN, subject.csv_object, text, path)
-
-
-def wrong_fields(subject: Subject) -> Iterator[Finding]:
-    """Yield the fields that cannot be decoded, and those that are missing."""
-    found = subject.csv_object
+def run(subject: Subject) -> Iterator[Finding]:
+    found = subject.bundle.csv
     if found is None:
         return
+    for code, path, text in wrong_fields(found):
+        yield about(code, found, text, path)
+    for path, text in _unknown(subject.csv, ""):
+        yield about("csv-unknown-field", found, text, path)
+
+
+def wrong_fields(found: BundleObject) -> Iterator[Problem]:
+    """Yield the fields that cannot be decoded, and those that are missing."""
     document = _without_nulls(found.document)
     seen: set[str] = set()
-    for check, path, text in (*_decoded(document), *_empty(document)):
-        if path not in seen:  # each type a field may have gives an error of its own
-            seen.add(path)
-            yield about(check, found, text, path)
+    for each in (*_decoded(document), *_empty(document)):
+        if each[1] not in seen:  # each type a field may have gives an error of its own
+            seen.add(each[1])
+            yield each
 
 
-def _decoded(document: Any) -> Iterator[tuple[Check, str, str]]:
+def _decoded(document: Any) -> Iterator[Problem]:
     try:
         # Strict, as Go is: "true" is not a boolean there.
         ClusterServiceVersion.model_validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         for each in error.errors(include_url=False, include_context=False):
-            if each["type"] == "missing":
-                if _is_filled_in(each["loc"]):
-                    continue
-                yield _MISSING, _written(each["loc"]), "is missing, but OLM requires it"
-            else:
-                yield _DECODED, _written(_known(document, each["loc"])), _complaint(each)
+            if each["type"] != "missing":
+                yield "csv-not-decodable", _written(_known(document, each["loc"])), _complaint(each)
+            elif not _is_filled_in(each["loc"]):
+                yield "csv-field-missing", _written(each["loc"]), "is missing, but OLM requires it"
 
 
-def _empty(document: Any) -> Iterator[tuple[Check, str, str]]:
+def _empty(document: Any) -> Iterator[Problem]:
     for path in _NOT_EMPTY:
         *parents, last = path
         place = document
         for step in parents:
-            place = place.get(step) if isinstance(place, dict) else None
-        if isinstance(place, dict) and place.get(last) == "":
-            yield _MISSING, ".".join(path), "is empty, but OLM requires it"
+            place = mapping(place.get(step))
+        if place.get(last) == "":
+            yield "csv-field-missing", ".".join(path), "is empty, but OLM requires it"
 
 
 def _is_filled_in(path: Sequence[int | str]) -> bool:
@@ -135,11 +116,3 @@ def _without_nulls(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _without_nulls(one) for key, one in tree.items() if one is not None}
     return tree
-
-
-VALIDATOR: Final = Validator(
-    name="csv-fields",
-    summary="The ClusterServiceVersion: types, required and unknown fields",
-    checks=(_DECODED, _MISSING, _UNKNOWN),
-    run=_run,
-)

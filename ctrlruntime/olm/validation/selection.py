@@ -1,4 +1,4 @@
-"""All validators, the selection of some of them, and their run."""
+"""The functions of the validators, the selection of optional validators, and the run."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -8,43 +8,57 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.bundle import Bundle
 from ctrlruntime.olm.finding import Finding, Level
 from ctrlruntime.olm.validation import (
-    annotations,
     content,
     csv,
-    definitions,
     dependencies,
     examples,
     fields,
+    files,
+    hub,
     installation,
-    layout,
     manifests,
-    optional,
-    webhooks,
+    multiarch,
+    practices,
+    removed,
 )
-from ctrlruntime.olm.validation.validator import Subject, Validator
+from ctrlruntime.olm.validation.checks import ALWAYS, OPTIONAL, Validator
+from ctrlruntime.olm.validation.subject import Run, Subject
 from ctrlruntime.selector import LabelSelector, parse_labels
 from ctrlruntime.spelling import did_you_mean
 
-__all__ = ["ALWAYS", "OPTIONAL", "VALIDATORS", "VALUES", "select", "validate"]
+__all__ = ["RUNS", "VALUES", "select", "validate"]
 
-ALWAYS: Final[tuple[Validator, ...]] = (
-    layout.VALIDATOR,
-    annotations.VALIDATOR,
-    dependencies.VALIDATOR,
-    manifests.VALIDATOR,
-    definitions.VALIDATOR,
-    definitions.CONTENT,
-    content.VALIDATOR,
-    fields.VALIDATOR,
-    csv.VALIDATOR,
-    examples.VALIDATOR,
-    installation.VALIDATOR,
-    webhooks.VALIDATOR,
-)
-OPTIONAL: Final[tuple[Validator, ...]] = optional.VALIDATORS
-VALIDATORS: Final = ALWAYS + OPTIONAL
+RUNS: Final[Mapping[str, Run]] = {
+    "layout": files.layout,
+    "annotations": files.metadata,
+    "dependencies": dependencies.run,
+    "manifests": manifests.objects,
+    "definitions": manifests.definitions,
+    "owned-definitions": manifests.owned_definitions,
+    "content": content.run,
+    "csv-fields": fields.run,
+    "csv": csv.run,
+    "examples": examples.run,
+    "installation": installation.run,
+    "webhooks": installation.webhooks,
+    "operatorhubv2": hub.run,
+    "capabilities": hub.capabilities,
+    "categories": hub.categories,
+    "alpha-deprecated-apis": removed.run,
+    "good-practices": practices.run,
+    "multiarch": multiarch.run,
+    "object": practices.objects,
+}
+"""The function of each validator, by its name."""
+
 VALUES: Final = ("image-platforms", "k8s-version")
 """The names of the values for optional validators."""
+
+_GONE: Final = {
+    "operatorhub": ". Select suite=operatorframework",
+    "package-manifest": ". OLM replaced package manifests by bundles",
+}
+"""The validators that upstream has deprecated, and what to do instead."""
 
 _LABELS: Final = ("name", "suite")
 _ADVICE: Final = "Write name=NAME, suite=SUITE, or 'name in (NAME, NAME)'"
@@ -61,7 +75,7 @@ def validate(bundle: Bundle, *, optional: Iterable[str] = (), values: Mapping[st
         if name not in VALUES:
             raise ConfigError(f"unknown value {name!r} in --optional-values{did_you_mean(name, VALUES)}")
     subject = Subject(bundle, values or {})
-    found = [finding for validator in (*ALWAYS, *select(optional)) for finding in validator.run(subject)]
+    found = [finding for validator in (*ALWAYS, *select(optional)) for finding in RUNS[validator.name](subject)]
     # Two validators may share a check, and each yields what it finds.
     distinct = dict.fromkeys(map(_in_one_line, found))
     return sorted(distinct, key=lambda finding: finding.level is not Level.ERROR)
@@ -100,7 +114,8 @@ def _asked(text: str) -> LabelSelector:
         known = sorted({labels[requirement.key] for labels in map(_labels, OPTIONAL) if requirement.key in labels})
         for name in requirement.values:
             if name not in known:
-                raise ConfigError(f"unknown optional validator: {requirement.key} {name!r}{did_you_mean(name, known)}")
+                advice = _GONE.get(name) or did_you_mean(name, known)
+                raise ConfigError(f"unknown optional validator: {requirement.key} {name!r}{advice}")
     return selector
 
 

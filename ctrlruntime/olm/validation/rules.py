@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from ctrlruntime.api.rbac import PolicyRule
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.olm.bundle import BundleObject
-from ctrlruntime.olm.validation.validator import Subject
+from ctrlruntime.olm.trees import listed
+from ctrlruntime.olm.validation.subject import Subject
 
 __all__ = ["PlacedRule", "csv_rules", "role_rules"]
 
@@ -35,7 +36,7 @@ class PlacedRule:
 
 def csv_rules(subject: Subject) -> Iterator[PlacedRule]:
     """Yield the rules of the permissions and cluster permissions."""
-    found = subject.csv_object
+    found = subject.bundle.csv
     if found is None or subject.csv is None or subject.csv.spec.install.spec is None:
         return
     strategy = subject.csv.spec.install.spec
@@ -53,8 +54,7 @@ def role_rules(subject: Subject) -> Iterator[PlacedRule]:
     for found in subject.bundle.objects:
         if found.gvk.group != "rbac.authorization.k8s.io" or found.gvk.kind not in {"Role", "ClusterRole"}:
             continue
-        rules = found.document.get("rules")
-        for number, rule in enumerate(cast("list[object]", rules) if isinstance(rules, list) else ()):
+        for number, rule in enumerate(listed(found.document.get("rules"))):
             try:
                 yield PlacedRule(found, f"rules[{number}]", PolicyRule.model_validate(rule))
             except (CtrlError, ValueError):  # the checks that always run report an invalid rule
