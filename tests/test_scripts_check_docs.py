@@ -12,10 +12,11 @@ import pytest
 SCRIPT = Path(__file__).parent.parent / "scripts" / "check-docs"
 
 
-def run(tmp_path: Path, page: str) -> subprocess.CompletedProcess[str]:
-    path = tmp_path / "page.md"
-    path.write_text(page)
-    return subprocess.run([sys.executable, SCRIPT, path], capture_output=True, text=True, check=False)
+def run(tmp_path: Path, *pages: str) -> subprocess.CompletedProcess[str]:
+    paths = [tmp_path / f"page{number or ''}.md" for number in range(len(pages))]
+    for path, page in zip(paths, pages, strict=True):
+        path.write_text(page)
+    return subprocess.run([sys.executable, SCRIPT, *paths], capture_output=True, text=True, check=False)
 
 
 def test_blocks_of_a_page_share_a_namespace_and_are_not_main(tmp_path):
@@ -29,6 +30,14 @@ def test_a_block_that_fails_is_named_by_the_line_of_the_page(tmp_path):
 
     assert done.returncode == 1
     assert 'page.md", line 5' in done.stderr
+
+
+def test_of_several_pages_the_one_that_fails_is_named(tmp_path):
+    done = run(tmp_path, "```python\nprint('one')\n```\n", "```python\n1 / 0\n```\n")
+
+    assert done.returncode == 1
+    assert "one\n" in done.stdout
+    assert "page1.md fails" in done.stdout
 
 
 def test_a_block_after_the_mark_is_compiled_and_not_run(tmp_path):
