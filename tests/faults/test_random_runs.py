@@ -295,13 +295,14 @@ async def _settled(client: ctrl.Client, namespace: str, parents: list[Parent], h
     """Wait until every parent has what it wants, and return what is wrong with those that have not, or had more."""
     limit = time.monotonic() + SETTLED
     while True:
-        found = Counter(
-            child.labels[PARENT] for child in (await client.list(core.Secret, namespace=namespace)).metadata
-        )
+        children = (await client.list(core.Secret, namespace=namespace)).metadata
+        found = Counter(child.labels[PARENT] for child in children)
         missing = [parent for parent in parents if found[parent.name] != parent.wanted]
         if not missing or time.monotonic() > limit or any(found[p.name] > p.wanted for p in parents):
             break
         await asyncio.sleep(0.1)
+    newest = max((int(child.resource_version) for child in children), default=0)
+    await eventually(lambda: history.mark() >= newest)  # the watch that records may be behind the list
     created = Counter(
         version.object["metadata"]["labels"][PARENT] for version in history.versions if version.type == "ADDED"
     )
