@@ -1,8 +1,8 @@
 """Manifests as text: the bytes that controller-gen writes for the same content.
 
-Its YAML comes from Go's yaml.v2, whose scanner of scalars and folding at column 80 are those of libyaml; what is here writes trees of
-JSON values the same way. Keys are sorted in Go's natural order, lists are at the indent of their key, texts with line breaks are
-literal blocks.
+Its YAML comes from Go's yaml.v2, a port of libyaml, as PyYAML is a binding of it: both choose the quotes and fold lines alike. What is here
+differs from PyYAML's own dumper: keys in Go's natural order, numbers as Go writes them, and quotes for each text that Go reads as another
+type.
 """
 
 from __future__ import annotations
@@ -10,15 +10,20 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from ctrlruntime.generate.options import Document
+from ctrlruntime.errors import ConfigError
+
+if TYPE_CHECKING:
+    import yaml
 
 __all__ = ["dump", "dump_all", "file_name"]
 
-_WIDTH = 80
+_TEXT: Final = "tag:yaml.org,2002:str"
+_MAP: Final = "tag:yaml.org,2002:map"
+_LIST: Final = "tag:yaml.org,2002:seq"
 
 
 def file_name(definition: Mapping[str, Any]) -> str:
@@ -28,8 +33,14 @@ def file_name(definition: Mapping[str, Any]) -> str:
 
 
 def dump(document: Mapping[str, Any]) -> str:
-    """Return one document as YAML text that starts with `---`."""
-    return "---\n" + "".join(_mapping(document, 0))
+    """Return one document as YAML text that starts with `---`. Raises: ConfigError for a text that is not Unicode."""
+    import yaml
+
+    text: str = yaml.serialize(  # pyright: ignore[reportUnknownMemberType]
+        _node(document), Dumper=_dumper(), explicit_start=True, allow_unicode=True, width=80
+    )
+    # PyYAML ends a document whose last text keeps its line breaks, and Go does not.
+    return text.removesuffix("...\n") if text.endswith("\n...\n") else text
 
 
 def dump_all(documents: Iterable[Mapping[str, Any]]) -> str:
@@ -37,44 +48,50 @@ def dump_all(documents: Iterable[Mapping[str, Any]]) -> str:
     return "".join(dump(document) for document in documents)
 
 
-# Blocks
+@functools.cache
+def _dumper() -> type[yaml.SafeDumper]:
+    import yaml
+
+    base: Any = getattr(
+        yaml, "CSafeDumper", yaml.SafeDumper
+    )  # it has the first where libyaml was there when it was built
+    # Without resolvers a scalar is written as it is: `_scalar` has made its text, and `_is_quoted` decides about quotes.
+    return cast("type[yaml.SafeDumper]", type("Dumper", (base,), {"yaml_implicit_resolvers": {}}))
 
 
-def _mapping(tree: Mapping[str, Any], indent: int) -> Iterator[str]:
-    for key in sorted(tree, key=functools.cmp_to_key(_compare)):
-        head = _key(key)
-        yield f"{' ' * indent}{head}:"
-        yield from _value(tree[key], indent, " " * indent + head + ": ")
+def _node(value: Any) -> yaml.Node:
+    import yaml
+
+    match value:
+        case Mapping():
+            tree = cast("Mapping[str, Any]", value)
+            keys = sorted(tree, key=functools.cmp_to_key(_compare))
+            pairs = [(_text(key, is_key=True), _node(tree[key])) for key in keys]
+            return yaml.MappingNode(_MAP, pairs, flow_style=not pairs)
+        case list() | tuple():
+            items = [_node(item) for item in cast("list[Any]", value)]
+            return yaml.SequenceNode(_LIST, items, flow_style=not items)
+        case str():
+            return _text(value)
+        case _:
+            return yaml.ScalarNode(_TEXT, _scalar(value))
 
 
-def _value(value: Any, indent: int, before: str) -> Iterator[str]:
-    """What follows a key and its colon, the line break included; `before` is the line as far as a scalar would start."""
-    if isinstance(value, Mapping) and value:
-        yield "\n"
-        yield from _mapping(cast("Document", value), indent + 2)
-    elif isinstance(value, (list, tuple)) and value:
-        yield "\n"
-        yield from _sequence(cast("Sequence[Any]", value), indent)
-    else:
-        yield f" {_scalar(value, len(before), indent + 2)}\n"
+def _text(text: str, *, is_key: bool = False) -> yaml.ScalarNode:
+    import yaml
+
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(
+            f"{text!r:.60} cannot be written: it has half of a surrogate pair. Remove this character"
+        ) from error
+    has_breaks = "\n" in text
+    style = '"' if _is_quoted(text) or (is_key and has_breaks) else "|" if has_breaks else None  # None: libyaml decides
+    return yaml.ScalarNode(_TEXT, text, style=style)
 
 
-def _sequence(items: Sequence[Any], indent: int) -> Iterator[str]:
-    for item in items:
-        yield f"{' ' * indent}- "
-        if isinstance(item, Mapping) and item:
-            yield "".join(_mapping(cast("Document", item), indent + 2))[indent + 2 :]
-        elif isinstance(item, (list, tuple)) and item:
-            yield "".join(_sequence(cast("Sequence[Any]", item), indent + 2))[indent + 2 :]
-        else:
-            yield f"{_scalar(item, indent + 2, indent + 2)}\n"
-
-
-def _key(text: str) -> str:
-    return _text(text, 0, 0, is_key=True)
-
-
-def _scalar(value: Any, column: int, indent: int) -> str:
+def _scalar(value: Any) -> str:
     match value:
         case None:
             return "null"
@@ -82,14 +99,8 @@ def _scalar(value: Any, column: int, indent: int) -> str:
             return "true" if value else "false"
         case int():
             return str(value) if -(2**63) <= value < 2**64 else _float(float(value))
-        case float():
-            return _float(value)
-        case str():
-            return _text(value, column, indent)
-        case Mapping():
-            return "{}"
         case _:
-            return "[]"
+            return _float(value)
 
 
 def _float(value: float) -> str:
@@ -132,184 +143,15 @@ def _plain(digits: str, exponent: int) -> str:
 
 # Texts
 
-
-def _text(text: str, column: int, indent: int, *, is_key: bool = False) -> str:
-    allowed = _allowed(text)
-    if "\n" in text and not is_key:
-        return _literal(text, indent) if "block" in allowed else _double(text, column, indent)
-    if "\n" in text or not _stays_text(text):
-        return _double(text, column, indent, folds=not is_key)
-    if "plain" in allowed:
-        return _fold(text, column, indent) if not is_key else text
-    if "single" in allowed:
-        return _single(text, column, indent, folds=not is_key)
-    return _double(text, column, indent, folds=not is_key)
-
-
-def _literal(text: str, indent: int) -> str:
-    hint = "2" if text[0] in " \n" else ""
-    chomp = "-" if not text.endswith("\n") else "+" if text == "\n" or text.endswith("\n\n") else ""
-    body = text.removesuffix("\n")
-    lines = [f"{' ' * indent}{line}" if line else "" for line in body.split("\n")]
-    return "\n".join([f"|{hint}{chomp}", *lines])
-
-
-def _fold(text: str, column: int, indent: int) -> str:
-    """Break at single blanks once the line is longer than 80 columns."""
-    parts: list[str] = []
-    start = 0
-    for at, char in enumerate(text):
-        single = char == " " and text[at - 1 : at] != " " and text[at + 1 : at + 2] not in {" ", ""}
-        if single and at and column + (at - start) > _WIDTH:
-            parts.append(text[start:at])
-            start, column = at + 1, indent
-    parts.append(text[start:])
-    return f"\n{' ' * indent}".join(parts)
-
-
-def _single(text: str, column: int, indent: int, *, folds: bool) -> str:
-    if not folds:
-        return "'" + text.replace("'", "''") + "'"
-    quoted: list[str] = ["'"]
-    column += 1
-    for at, char in enumerate(text):
-        inside = 0 < at < len(text) - 1
-        if char == " " and inside and column > _WIDTH and text[at - 1] != " " and text[at + 1] != " ":
-            quoted.append(f"\n{' ' * indent}")
-            column = indent
-        else:
-            piece = "''" if char == "'" else char
-            quoted.append(piece)
-            column += len(piece)
-    return "".join([*quoted, "'"])
-
-
-_ESCAPES = {
-    "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e", '"': '"', "\\": "\\",
-    "\x85": "N", "\xa0": "_", "\u2028": "L", "\u2029": "P",
-}  # fmt: skip
-
-
-def _double(text: str, column: int, indent: int, *, folds: bool = True) -> str:
-    quoted: list[str] = ['"']
-    column += 1
-    after_blank = False
-    for at, char in enumerate(text):
-        if char in '"\\' or not _is_printable(char) or char in _BREAKS:
-            piece, after_blank = _escape(char), False
-        elif char == " " and folds and not after_blank and column > _WIDTH and 0 < at < len(text) - 1:
-            piece = f"\n{' ' * indent}" + ("\\" if text[at + 1] == " " else "")
-            after_blank, column = True, indent - len(piece)
-            column += 1 if piece.endswith("\\") else 0
-        else:
-            piece, after_blank = char, char == " "
-        quoted.append(piece)
-        column += len(piece)
-    return "".join([*quoted, '"'])
-
-
-def _escape(char: str) -> str:
-    if char in _ESCAPES:
-        return f"\\{_ESCAPES[char]}"
-    code = ord(char)
-    if code <= 0xFF:
-        return f"\\x{code:02X}"
-    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
-
-
-def _is_printable(char: str) -> bool:
-    code = ord(char)
-    return (
-        code == 0x0A
-        or 0x20 <= code <= 0x7E
-        or (0xA0 <= code <= 0xD7FF)
-        or (0xE000 <= code <= 0xFFFD and code != 0xFEFF)
-    )
-
-
-_BREAKS = "\r\n\x85\u2028\u2029"
-_STARTS = "#,[]{}&*!|>'\"%@`"
-
-
-def _allowed(text: str) -> frozenset[str]:
-    """The styles that write a text so that it is read again: what libyaml finds when it looks through a scalar."""
-    if not text:
-        return frozenset({"single"})
-    before = {text[at - 1] for at, char in enumerate(text) if char == " " and at}
-    after = {text[at - 1] for at, char in enumerate(text) if char in _BREAKS and at}
-    if " " in after or any(
-        char in "\r\x85\u2028\u2029" for char in text
-    ):  # breaks to a reader, which only escapes keep
-        return frozenset()
-    if not all(_is_printable(char) or char in _BREAKS for char in text):
-        return frozenset()
-    styles = {"plain", "single", "block"}
-    if text[-1] == " ":
-        styles -= {"plain", "block"}
-    if text[0] in f" {_BREAKS}" or any(char in _BREAKS for char in text) or _has_indicators(text):
-        styles.discard("plain")
-    if before & set(_BREAKS):
-        styles -= {"plain", "single"}
-    return frozenset(styles)
-
-
-def _has_indicators(text: str) -> bool:
-    if text.startswith(("---", "...")) or text[0] in _STARTS:
-        return True
-    if text[0] in "?:-" and (len(text) == 1 or text[1] in f" \t{_BREAKS}"):
-        return True
-    return bool(re.search(r":(?=[ \t\r\n\x85\u2028\u2029]|$)|(?<=[ \t\r\n\x85\u2028\u2029])#", text))
-
-
-_WORDS = {
-    *(
-        [
-            "y",
-            "Y",
-            "yes",
-            "Yes",
-            "YES",
-            "true",
-            "True",
-            "TRUE",
-            "on",
-            "On",
-            "ON",
-            "n",
-            "N",
-            "no",
-            "No",
-            "NO",
-            "false",
-            "False",
-            "FALSE",
-            "off",
-            "Off",
-            "OFF",
-        ]
-    ),
-    *(
-        [
-            "null",
-            "Null",
-            "NULL",
-            "~",
-            ".nan",
-            ".NaN",
-            ".NAN",
-            ".inf",
-            ".Inf",
-            ".INF",
-            "+.inf",
-            "+.Inf",
-            "+.INF",
-            "-.inf",
-            "-.Inf",
-            "-.INF",
-        ]
-    ),
-    "",
-}
+_BREAKS = re.compile("[\r\x85\u2028\u2029]")  # line breaks to a reader, besides \n
+_WORDS = frozenset(
+    [
+        "", "~", ".nan", ".NaN", ".NAN",
+        *(sign + word for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")),
+        *(form for word in ("y", "yes", "true", "on", "n", "no", "false", "off", "null")
+          for form in (word, word.capitalize(), word.upper())),
+    ]
+)  # fmt: skip
 _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _PREFIXED = re.compile(r"[-+]?0(?:b[01]+|o[0-7]+|x[0-9a-fA-F]+)", re.IGNORECASE)
 _BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
@@ -319,8 +161,13 @@ _MOMENT = re.compile(
 )
 
 
+def _is_quoted(text: str) -> bool:
+    """Tell whether a text needs quotes: Go reads it as another type without them, or it has a line break that only an escape keeps."""
+    return _BREAKS.search(text) is not None or not _stays_text(text)
+
+
 def _stays_text(text: str) -> bool:
-    """Whether a YAML 1.1 reader, as Go's is, reads the bare text as text."""
+    """Tell whether a YAML 1.1 reader, as Go's is, reads the bare text as text."""
     if text in _WORDS or _BASE_60.fullmatch(text):
         return False
     if text[0] in "+-.0123456789":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate import dump, dump_all
 
 TEXTS = st.one_of(
@@ -51,3 +53,8 @@ def test_documents_begin_with_three_dashes():
 
 def test_keys_sort_numbers_by_value():
     assert dump({"a10": 1, "a2": 2, "B": 3, "a": 4}) == "---\nB: 3\na: 4\na2: 2\na10: 1\n"
+
+
+def test_what_is_no_unicode_is_an_error():
+    with pytest.raises(ConfigError, match="half of a surrogate pair"):
+        dump({"a": ["\udcf6"]})

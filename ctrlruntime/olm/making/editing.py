@@ -61,16 +61,13 @@ def with_values(text: str, values: Mapping[Keys, Any], where: str) -> Edited:
 
 
 def _anew(wanted: Document, where: str) -> str:
-    text = dump(wanted)
     try:
-        is_same = read_one(text, where) == wanted
+        text = dump(wanted)
+        if read_one(text, where) == wanted:
+            return text
     except ConfigError:
-        is_same = False
-    if not is_same:
-        raise ConfigError(
-            f"cannot update {where}: YAML does not keep the new values. Remove special characters from them"
-        )
-    return text
+        pass
+    raise ConfigError(f"cannot update {where}: YAML does not keep the new values. Remove special characters from them")
 
 
 def _set_in_tree(tree: Document, keys: Keys, value: Any, where: str) -> None:
