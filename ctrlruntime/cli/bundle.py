@@ -230,7 +230,8 @@ def _say_lines(plan: Plan) -> None:
 
 
 def _tell_unpinned(plan: Plan) -> None:
-    if any(_DIGEST in (change.before or "") and _DIGEST not in (change.after or "") for change in plan.refresh.changes):
+    texts = ((change.before or "", change.after) for change in plan.refresh.changes if change.after is not None)
+    if any(_DIGEST in before and _DIGEST not in after for before, after in texts):
         warn(
             "the existing bundle pins its images to digests, but the new one does not. Add --image-digests or --use-image-digests"
         )

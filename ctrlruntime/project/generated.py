@@ -99,7 +99,11 @@ def refreshed(folder: Path, files: Mapping[Path, str], *, mark: str, within: str
     found = changes({path: text for path, text in files.items() if text.startswith(mark) or not path.exists()})
     foreign = [each for each in found if each.before is not None and not each.before.startswith(mark)]
     suffixes = {path.suffix for path in files}  # a copy that an editor makes has another one
-    left = [path for path in marked(folder / within, mark) if path not in files and path.suffix in suffixes]
+    left = [
+        path
+        for path in marked(folder, mark)
+        if path not in files and path.suffix in suffixes and path.is_relative_to(folder / within)
+    ]
     paths = [each.path for each in foreign]
     return Refresh(
         folder=folder,
@@ -130,8 +134,8 @@ def apply(changes: Iterable[Change]) -> None:
 
 
 def marked(folder: Path, mark: str) -> Iterator[Path]:
-    """Yield the files below a folder whose first line is the mark, without those behind links. Raises: ConfigError for an unreadable one."""
-    for path in () if folder.is_symlink() else sorted(folder.rglob("*")):
+    """Yield the files below a folder whose first line is the mark, without links. Raises: ConfigError for one that cannot be read."""
+    for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_file():
             continue
         try:

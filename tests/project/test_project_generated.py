@@ -139,7 +139,9 @@ def test_only_files_of_the_folder_are_deleted_and_no_copies_of_an_editor(write, 
 
     assert refresh(folder, {"new.yaml": NEW}, within="link") == ["created new.yaml"]
     assert refresh(folder, {"new.yaml": NEW}, within="parts") == ["removed parts/a.yaml"]
-    assert refresh(folder, {"new.yaml": NEW}) == ["removed a.yaml"]
+    (outside / "root").symlink_to(folder)
+    assert refresh(outside / "root", {"new.yaml": NEW}) == ["removed a.yaml"]
+    (outside / "root").unlink()
     assert content(outside) == {"x.yaml": OLD}
     assert {path.name for path in folder.iterdir()} == {"new.yaml", "link", "link.yaml", "a.yaml.orig", "binary.yaml"}
 
