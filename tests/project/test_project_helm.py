@@ -229,9 +229,9 @@ def by_key(objects):
 
 
 def plain(node):
-    """An object without the labels that differ in charts, and with named things in the order of their names."""
+    """An object without the labels that differ in charts, and with named things and flags in the order of their names."""
     if isinstance(node, dict):
-        found = {key: plain(value) for key, value in node.items()}
+        found = {key: sorted(value) if key == "args" else plain(value) for key, value in node.items()}
         for key in ("labels", "annotations"):
             if isinstance(found.get(key), dict):
                 found[key] = {name: value for name, value in found[key].items() if name not in _OURS}
