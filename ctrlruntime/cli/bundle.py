@@ -128,7 +128,7 @@ def bundle(
             "--base requires --input-dir or --input. In a project, edit the base in config/manifests/bases"
         )
     from ctrlruntime.olm.making import Given, Request, planned
-    from ctrlruntime.project.tree import folder_for
+    from ctrlruntime.project.generated import folder_for
 
     is_read = input_dir is not None or input_file is not None
     root, settings = _project(project, is_needed=not is_read)
@@ -214,8 +214,8 @@ def _show(plan: Plan, material: Material, *, fail: bool) -> None:
     for diff in plan.refresh.diffs():
         say(diff, nl=False)
     _tell_unpinned(plan)
-    if not plan.refresh.stale:
-        _tell_current(plan)
+    if not plan.refresh.changes:
+        _say_lines(plan)
     if fail and (plan.refresh.stale or material.stale):
         # What the bundle is made from comes first: it may be the one that is behind.
         names = ", ".join(map(str, material.stale or plan.refresh.stale))
@@ -224,27 +224,26 @@ def _show(plan: Plan, material: Material, *, fail: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def _tell_current(plan: Plan) -> None:
-    say(f"{plan.refresh.files} files in {plan.refresh.tree.folder}: up to date")
+def _say_lines(plan: Plan) -> None:
+    for line in plan.refresh.report():
+        say(line)
 
 
 def _tell_unpinned(plan: Plan) -> None:
-    if any(_DIGEST in (change.before or "") and _DIGEST not in change.after for change in plan.refresh.changes):
+    texts = ((change.before or "", change.after) for change in plan.refresh.changes if change.after is not None)
+    if any(_DIGEST in before and _DIGEST not in after for before, after in texts):
         warn(
             "the existing bundle pins its images to digests, but the new one does not. Add --image-digests or --use-image-digests"
         )
 
 
 def _tell(plan: Plan, material: Material, settings: Settings | None) -> None:
-    for line in plan.refresh.lines():
-        say(line)
-    if not plan.refresh.stale:
-        _tell_current(plan)
+    _say_lines(plan)
     _tell_unpinned(plan)
     _report(plan.strangers, "not created by `ctrl bundle`, so it is kept as part of the bundle")
-    _report(plan.replaced, "replaced, although it was not created by `ctrl bundle`")
+    _report(plan.refresh.replaced, "replaced, although it was not created by `ctrl bundle`")
     if plan.is_rewritten:
-        _report([plan.refresh.tree.folder / "metadata"], "the annotations were rewritten without their comments")
+        _report([plan.refresh.folder / "metadata"], "the annotations were rewritten without their comments")
     for line in _unsaid(plan, material, settings):
         warn(line)
 

@@ -103,8 +103,8 @@ def kustomize_manifests(
     *, project: Path | None, interactive: bool | None, description_file: Path | None, **answers: Any
 ) -> None:
     from ctrlruntime.olm.making import Answers, base_of, read_text
+    from ctrlruntime.project.generated import apply
     from ctrlruntime.project.settings import find_project, read_settings
-    from ctrlruntime.project.tree import Tree
 
     if description_file is not None:
         if answers["description"] is not None:
@@ -122,8 +122,8 @@ def kustomize_manifests(
     if base.change is None:
         say(f"{base.path}: up to date")
         return
-    Tree(base.path.parent).write([base.change])
-    say(f"{'created' if base.change.before is None else 'changed'} {base.path}")
+    apply([base.change])
+    say(base.change.line())
     if base.is_rewritten:
         warn(f"{base.path} was rewritten without its comments")
 

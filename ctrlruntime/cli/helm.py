@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
 from pathlib import Path
 
 import click
 
 from ctrlruntime.cli.output import say, warn
-from ctrlruntime.project.helm import CHART, Plan, chart_files, planned
+from ctrlruntime.project.generated import folder_for
+from ctrlruntime.project.helm import chart_files, refresh
 from ctrlruntime.project.settings import find_project, read_settings
-from ctrlruntime.project.tree import folder_for
 
 __all__ = ["helm"]
 
 _HELP = """Create a Helm chart of the project: the objects of config/default, with values.
 
-    Chart.yaml is created once. Other files that you edited or deleted are not changed, and are listed; --force overwrites them. The file
-    .checksums has the checksums of the generated files, to detect your changes: commit it.
+    Chart.yaml, values.yaml and .helmignore are created if they are missing, and never changed. A warning names the values that the templates
+    require and your values.yaml does not have. Templates are marked as generated in their first line. They are rewritten, and deleted when
+    their source no longer exists. Remove the first line of a template to keep your own version.
 
     \b
     Examples:
@@ -32,30 +33,12 @@ _HELP = """Create a Helm chart of the project: the objects of config/default, wi
     "--output-dir", "folder", default="dist/chart", show_default=True, metavar="DIR",
     type=click.Path(path_type=Path), help="Folder of the chart, relative to the project.",
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Overwrite edited files, and create deleted ones again.")
+@click.option("--force", is_flag=True, help="Also overwrite templates without the mark.")
 def helm(*, folder: Path, force: bool) -> None:
-    project = find_project(Path.cwd())
+    # Relative to here, as a person would name the files.
+    project = Path(os.path.relpath(find_project(Path.cwd())))
     chart = folder_for("chart", project, folder)
-    plan = planned(chart, chart_files(project, read_settings(project), warn=warn), once=[CHART], force=force)
-    plan.apply()
-    _tell(plan, folder)
-
-
-def _tell(plan: Plan, folder: Path) -> None:
-    for word, names in (("created", plan.created), ("changed", plan.changed), ("removed", plan.removed)):
-        for name in names:
-            say(f"{word} {folder / name}")
-    if plan.is_empty:
-        say(f"{len(plan.sums) + 1} files in {folder}: up to date")
-    _report(plan.kept, folder, "not changed, because you edited it. Overwrite it with --force")
-    _report(plan.deleted, folder, "not created, because you deleted it. Create it with --force")
-    _report(
-        plan.left,
-        folder,
-        "not deleted, because you edited it, but the chart no longer requires it. Delete it, or use --force",
-    )
-
-
-def _report(names: Iterable[str], folder: Path, text: str) -> None:
-    for name in names:
-        warn(f"{folder / name}: {text}")
+    found = refresh(chart, chart_files(project, read_settings(project), warn=warn), warn=warn, force=force)
+    found.apply()
+    for line in found.report():
+        say(line)

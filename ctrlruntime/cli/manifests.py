@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,10 +13,10 @@ from ctrlruntime.cli.output import say, warn
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Options
 from ctrlruntime.generate.rbac import ROLE_NAME
+from ctrlruntime.project.generated import Refresh, changes
 from ctrlruntime.project.manifests import CRD_FOLDER, Choice
 from ctrlruntime.project.manifests import manifests as manifests_of
 from ctrlruntime.project.package import load
-from ctrlruntime.project.tree import Tree
 
 __all__ = ["manifests"]
 
@@ -25,7 +24,8 @@ _HELP = """Generate the manifests of an operator from its classes, @ctrl.rbac an
 
     In a project (a folder that `ctrl init` created, or a folder below it), the command writes the whole kustomize tree config/, as set in
     [tool.ctrlruntime]. The files that you edit (config/manager, config/samples, config/manifests/bases) are created if missing and never
-    changed. Generated files are marked in their first line, and are deleted when their source no longer exists.
+    changed. Generated files are marked in their first line, and are deleted when their source no longer exists. Remove the first line of a
+    file to keep your own version.
 
     With --module, the command writes these files for any package:
 
@@ -108,19 +108,12 @@ def manifests(
         warn(f"module {module} defines no kinds, permissions or webhooks, so no manifests are generated")
     if folder.is_file():
         raise ConfigError(f"cannot write manifests to {folder}: it is a file. Use a folder")
-    tree = Tree(folder)
-    changes = tree.changes(files)
+    paths = {folder / name: text for name, text in files.items()}
+    found = Refresh(folder=folder, files=len(paths), changes=changes(paths))
     if choice.crd:
-        for path in tree.leftovers(files, [CRD_FOLDER]):
+        for path in sorted({*(folder / CRD_FOLDER).glob("*.yaml")} - {*paths}):
             warn(f"{path} was not generated from {module}. Delete it if its class no longer exists")
-    if check or diff:
-        _show((change.diff() for change in changes), [change.path for change in changes], fail=check)
-        return
-    tree.write(changes)
-    for change in changes:
-        say(f"{'created' if change.before is None else 'changed'} {change.path}")
-    if files and not changes:
-        _say_current(len(files), folder)
+    _finish(found, check=check, diff=diff)
 
 
 def _refuse_options_of_module() -> None:
@@ -139,25 +132,18 @@ def _of_project(folder: Path | None, options: Options, *, check: bool, diff: boo
 
     # Relative to here, as a person would name the files.
     root = folder if folder is not None else Path(os.path.relpath(find_project(Path.cwd())))
-    found = refresh(root, read_settings(root), options=options, warn=warn)
-    if check or diff:
-        _show(found.diffs(), found.stale, fail=check)
+    _finish(refresh(root, read_settings(root), options=options, warn=warn), check=check, diff=diff)
+
+
+def _finish(found: Refresh, *, check: bool, diff: bool) -> None:
+    if not check and not diff:
+        found.apply()
+        for line in found.report():
+            say(line)
         return
-    found.apply()
-    for line in found.lines():
-        say(line)
-    if not found.stale:
-        _say_current(found.files, found.tree.folder)
-
-
-def _say_current(files: int, folder: Path) -> None:
-    say(f"{files} file{'s' if files > 1 else ''} in {folder}: up to date")
-
-
-def _show(diffs: Iterable[str], stale: Sequence[Path], *, fail: bool) -> None:
-    for diff in diffs:
-        say(diff, nl=False)
-    if stale and fail:
+    for text in found.diffs():
+        say(text, nl=False)
+    if found.changes and check:
         command = click.get_current_context().command_path
-        say(f"error: stale: {', '.join(map(str, stale))}. Run {command} without --check", err=True)
+        say(f"error: stale: {', '.join(map(str, found.stale))}. Run {command} without --check", err=True)
         click.get_current_context().exit(1)

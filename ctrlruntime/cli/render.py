@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from ctrlruntime.cli.output import read_text, say, source_name
+from ctrlruntime.project.generated import apply, changes
 from ctrlruntime.project.kustomize import differences, read_documents, written
 from ctrlruntime.project.kustomize import render as rendered
 from ctrlruntime.project.kustomize.files import check_name
-from ctrlruntime.project.tree import Tree
 
 __all__ = ["render"]
 
@@ -75,12 +75,11 @@ def _compare(objects: Sequence[Mapping[str, Any]], other: str) -> None:
 def _write(objects: Sequence[Mapping[str, Any]], output: str, *, as_json: bool) -> None:
     path = Path(output)
     if path.is_dir() or output.endswith("/"):
-        tree, ending = Tree(path), "json" if as_json else "yaml"
-        files = {f"{_file_name(each)}.{ending}": _one(each, as_json=as_json) for each in objects}
+        ending = "json" if as_json else "yaml"
+        files = {path / f"{_file_name(each)}.{ending}": _one(each, as_json=as_json) for each in objects}
     else:
-        tree = Tree(path.parent)
-        files = {path.name: _text(objects, as_json=as_json)}
-    tree.write(tree.changes(files))
+        files = {path: _text(objects, as_json=as_json)}
+    apply(changes(files))
     say(f"{len(objects)} objects in {path}")
 
 

@@ -2,6 +2,5 @@
 
 from ctrlruntime.project.manifests import Choice, Manifests, crds_for_tests, manifests
 from ctrlruntime.project.package import Package, load
-from ctrlruntime.project.tree import Change, Tree
 
-__all__ = ["Change", "Choice", "Manifests", "Package", "Tree", "crds_for_tests", "load", "manifests"]
+__all__ = ["Choice", "Manifests", "Package", "crds_for_tests", "load", "manifests"]

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Warn, warn
-from ctrlruntime.project.config import Refresh, refresh
+from ctrlruntime.project.config import refresh
+from ctrlruntime.project.generated import Change, Refresh
 from ctrlruntime.project.settings import PYPROJECT, Settings, read_settings, write_settings
-from ctrlruntime.project.staging import staged
 
-__all__ = ["Edit", "edit"]
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A change that is worked out and not made."""
-
-    path: Path
-    before: str
-    after: str
-    tree: Refresh
-
-    def lines(self) -> Iterator[str]:
-        """Yield what was done, or would be, a line for each file."""
-        if self.after != self.before:
-            yield f"changed {self.path}"
-        yield from self.tree.lines()
-
-    def apply(self) -> None:
-        """Write it. Raises: ConfigError for a file that cannot be written; then no file is changed."""
-        with staged({self.path: self.after} if self.after != self.before else {}):
-            self.tree.apply()
+__all__ = ["edit"]
 
 
-def edit(folder: Path, wanted: Settings, *, warn: Warn = warn) -> Edit:
+def edit(folder: Path, wanted: Settings, *, warn: Warn = warn) -> Refresh:
     """Return the changes that give the project in `folder` other settings; nothing is written.
 
     Raises: ConfigError for settings that contradict each other or the existing classes; GenerateError for a package that cannot be
@@ -50,7 +28,9 @@ def edit(folder: Path, wanted: Settings, *, warn: Warn = warn) -> Edit:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError.unreadable(path, error) from error
-    return Edit(path, before, write_settings(before, wanted), refresh(folder, wanted, warn=warn))
+    after = write_settings(before, wanted)
+    tree = refresh(folder, wanted, warn=warn)
+    return tree if after == before else replace(tree, changes=[Change(path, before, after), *tree.changes])
 
 
 def _refuse_moves(present: Settings, wanted: Settings) -> None:

@@ -30,12 +30,10 @@ def staged(files: Mapping[Path, str | None]) -> Generator[set[Path]]:
     """
     staging = _Staging()
     try:
-        for path, text in files.items():
-            with _told(path):
-                staging.prepare(path, text)
-        for path in files:
-            with _told(path):
-                staging.move(path)
+        for step in (staging.prepare, staging.move):
+            for path, text in files.items():
+                with _named(path, text):
+                    step(path, text)
         yield staging.new
     except BaseException:
         staging.take_back()
@@ -71,11 +69,11 @@ class _Staging:
         else:
             self.new.add(path)
 
-    def move(self, path: Path) -> None:
-        if path in self._texts:
-            self._texts[path].replace(_target(path))
-        else:
+    def move(self, path: Path, text: str | None) -> None:
+        if text is None:
             _target(path).unlink()
+        else:
+            self._texts[path].replace(_target(path))
         self._moved.append(path)
 
     def take_back(self) -> None:
@@ -102,11 +100,12 @@ class _Staging:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Generator[None]:
+def _named(path: Path, text: str | None) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
+        word = "delete" if text is None else "write"
+        raise ConfigError(f"cannot {word} {path}: {error.strerror or error}") from error
 
 
 def _target(path: Path) -> Path:

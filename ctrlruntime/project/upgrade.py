@@ -5,7 +5,8 @@ every upgrade, and the settings may have changed since. So a project stores the 
 `.ctrlruntime/scaffold.json`, which belongs in version control. `record` returns its text; `plan` merges in memory; `apply` writes everything
 or nothing.
 
-The generated files below `config/` are not part of it: `ctrl manifests` writes them.
+The record is the base of merges, and does not say whose a file is: all files of the scaffold belong to the user. The generated files below
+`config/` are not part of it: `ctrl manifests` writes them.
 """
 
 from __future__ import annotations

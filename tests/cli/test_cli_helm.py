@@ -54,26 +54,24 @@ def test_it_works_from_a_folder_of_the_project_and_into_another_one(project, mon
     assert (project / "charts/shop/values.yaml").is_file()
 
 
-def test_an_edited_file_is_kept_and_named_until_it_is_forced(project):
+def test_a_file_without_the_first_line_is_kept_and_named_until_it_is_forced(project):
     run()
     (project / DEPLOYMENT).write_text("mine\n")
 
     kept = run()
     assert (kept.exit_code, (project / DEPLOYMENT).read_text()) == (0, "mine\n")
-    assert kept.stderr == f"warning: {DEPLOYMENT}: not changed, because you edited it. Overwrite it with --force\n"
+    assert kept.stderr.startswith(f"warning: {DEPLOYMENT}: not changed, because its first line ")
+    assert kept.stderr.endswith(" or use --force\n")
 
     forced = run("--force")
     assert (forced.stdout, forced.stderr) == (f"changed {DEPLOYMENT}\n", "")
 
 
-def test_a_deleted_file_stays_away_and_is_named(project):
+def test_a_deleted_file_is_created_again(project):
     run()
     (project / DEPLOYMENT).unlink()
 
-    kept = run()
-
-    assert not (project / DEPLOYMENT).exists()
-    assert kept.stderr == f"warning: {DEPLOYMENT}: not created, because you deleted it. Create it with --force\n"
+    assert run().output == f"created {DEPLOYMENT}\n"
 
 
 def test_outside_a_project_it_is_one_line(tmp_path, monkeypatch):

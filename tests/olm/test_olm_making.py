@@ -269,7 +269,7 @@ def test_what_is_made_no_more_goes_and_what_a_person_put_there_stays(tmp_path):
     plan = plan_of(folder, text=f"{BASE_TEXT}---\n{DEPLOYMENT_TEXT}---\n{ACCOUNT_TEXT}")
     plan.refresh.apply()
 
-    assert plan.refresh.leftovers == [ours, folder / "tests/scorecard/config.yaml"]
+    assert plan.refresh.removed == [ours, folder / "tests/scorecard/config.yaml"]
     assert plan.strangers == (theirs,)
     assert not ours.exists()
     assert not (folder / "tests/scorecard").exists()
@@ -287,7 +287,7 @@ def test_a_file_of_another_tool_is_replaced_and_named(tmp_path):
 
     plan = plan_of(folder)
 
-    assert (plan.replaced, [change.path for change in plan.refresh.changes]) == ((csv,), [csv])
+    assert (plan.refresh.replaced, plan.refresh.stale) == ([csv], [csv])
 
 
 def test_scorecard_tests_of_a_person_stay(tmp_path):

@@ -552,6 +552,17 @@ def test_files_of_a_person_are_written_where_they_are_missing_and_never_changed(
     assert "replicas: 2" in mine.read_text()
 
 
+def test_a_generated_file_without_its_first_line_is_kept_and_named(shop, tmp_path):
+    tree(tmp_path, settings(shop))
+    role, warnings = tmp_path / "config/rbac/role.yaml", []
+    role.write_text(role.read_text().removeprefix(DERIVED_MARK) + "# mine\n")
+
+    again = refresh(tmp_path, settings(shop), warn=warnings.append)
+
+    assert (again.stale, len(warnings)) == ([], 1)
+    assert warnings[0].startswith(f"{role}: not changed, because its first line does not say that it is generated. ")
+
+
 def test_what_a_switch_leaves_behind_is_removed_and_nothing_else(hooked, tmp_path):
     tree(tmp_path, settings(hooked, prometheus=True))
     overlay = tmp_path / "config/prometheus/rules.yaml"

@@ -15,7 +15,8 @@ import yaml
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.config import derived_files
 from ctrlruntime.project.config.refresh import made_by, refresh
-from ctrlruntime.project.helm import CHECKSUMS, chart_files, planned
+from ctrlruntime.project.helm import chart_files
+from ctrlruntime.project.helm import refresh as refresh_chart
 from ctrlruntime.project.helm.conditions import Switches
 from ctrlruntime.project.helm.merging import Choice, Sometimes, merge
 from ctrlruntime.project.kustomize import render
@@ -228,9 +229,9 @@ def by_key(objects):
 
 
 def plain(node):
-    """An object without the labels that differ in charts, and with named things in the order of their names."""
+    """An object without the labels that differ in charts, and with named things and flags in the order of their names."""
     if isinstance(node, dict):
-        found = {key: plain(value) for key, value in node.items()}
+        found = {key: sorted(value) if key == "args" else plain(value) for key, value in node.items()}
         for key in ("labels", "annotations"):
             if isinstance(found.get(key), dict):
                 found[key] = {name: value for name, value in found[key].items() if name not in _OURS}
@@ -463,110 +464,95 @@ def test_lists_without_names_are_taken_as_a_whole():
 # Whose files they are
 
 
-def apply(folder: Path, files: dict[str, str], **options):
-    plan = planned(folder, files, **options)
-    plan.apply()
-    return plan
+def updated(chart: Path, files: dict[str, str], **options) -> tuple[list[str], list[str]]:
+    """What `ctrl helm` does with a chart of these files, and its warnings."""
+    warnings: list[str] = []
+    found = refresh_chart(chart, files, warn=warnings.append, **options)
+    found.apply()
+    return [line.replace(f"{chart}/", "") for line in found.lines()], [w.replace(f"{chart}/", "") for w in warnings]
 
 
-def content(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): path.read_text()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != CHECKSUMS
-    }
+@pytest.fixture
+def chart(project):
+    folder, settings = project()
+    files = chart_files(folder, settings, warn=silent)
+    updated(folder / "dist", files)
+    return folder / "dist", files
 
 
-def test_a_second_run_changes_nothing(tmp_path):
-    apply(tmp_path, {"a": "1", "b/c": "2"})
+def test_templates_are_generated_and_other_files_are_written_once(chart):
+    folder, files = chart
 
-    assert apply(tmp_path, {"a": "1", "b/c": "2"}).is_empty
-    assert content(tmp_path) == {"a": "1", "b/c": "2"}
+    marked = {name for name, text in files.items() if text.startswith("{{- /* Written by `ctrl helm`: ")}
+    assert set(files) - marked == {"Chart.yaml", "values.yaml", ".helmignore"}
+    assert updated(folder, files) == ([], [])
 
-
-def test_our_files_follow_and_go(tmp_path):
-    apply(tmp_path, {"a": "1", "b/c": "2"})
-
-    plan = apply(tmp_path, {"a": "3"})
-
-    assert (plan.changed, plan.removed) == ({"a": "3"}, ("b/c",))
-    assert content(tmp_path) == {"a": "3"}
-    assert not (tmp_path / "b").exists()
-
-
-def test_what_a_person_edited_added_or_deleted_stays_and_is_told_each_time(tmp_path):
-    apply(tmp_path, {"edited": "1", "deleted": "1", "gone": "1"})
-    (tmp_path / "edited").write_text("mine")
-    (tmp_path / "deleted").unlink()
-    (tmp_path / "gone").write_text("mine")
-    (tmp_path / "added").write_text("mine")
-
-    for _ in range(2):
-        plan = apply(tmp_path, {"edited": "2", "deleted": "2", "added": "2"})
-        assert (plan.kept, plan.deleted) == (("added", "edited"), ("deleted",))
-        assert content(tmp_path) == {"edited": "mine", "gone": "mine", "added": "mine"}
+    for name in ("Chart.yaml", ".helmignore", "templates/mine.yaml"):
+        (folder / name).write_text("mine: true\n")
+    fewer = {name: text for name, text in files.items() if name != "templates/manager/manager.yaml"}
+    assert updated(folder, fewer, force=True) == (["removed templates/manager/manager.yaml"], [])
+    assert updated(folder, files) == (["created templates/manager/manager.yaml"], [])
+    for name in ("Chart.yaml", ".helmignore", "templates/mine.yaml"):
+        assert (folder / name).read_text() == "mine: true\n"
 
 
-def test_what_is_generated_no_more_and_edited_is_told_and_left(tmp_path):
-    apply(tmp_path, {"gone": "1"})
-    (tmp_path / "gone").write_text("mine")
+def test_a_template_without_its_first_line_is_kept_until_it_is_forced(chart):
+    folder, files = chart
+    edited = folder / "templates/_helpers.tpl"
+    edited.write_text("mine\n")
 
-    assert planned(tmp_path, {}).left == ("gone",)
-    assert planned(tmp_path, {}, force=True).removed == ("gone",)
+    lines, (warning,) = updated(folder, files)
 
-
-def test_force_takes_ours(tmp_path):
-    apply(tmp_path, {"edited": "1", "deleted": "1"})
-    (tmp_path / "edited").write_text("mine")
-    (tmp_path / "deleted").unlink()
-
-    plan = apply(tmp_path, {"edited": "2", "deleted": "2"}, force=True)
-
-    assert (plan.kept, plan.deleted) == ((), ())
-    assert content(tmp_path) == {"edited": "2", "deleted": "2"}
-
-
-def test_an_edit_that_is_what_we_would_write_is_ours_again(tmp_path):
-    apply(tmp_path, {"a": "1"})
-    (tmp_path / "a").write_text("2")
-    apply(tmp_path, {"a": "2"})
-
-    assert apply(tmp_path, {"a": "3"}).changed == {"a": "3"}
-
-
-def test_what_is_written_once_is_never_written_again(tmp_path):
-    apply(tmp_path, {"once": "1"}, once=["once"])
-
-    assert apply(tmp_path, {"once": "2"}, once=["once"], force=True).is_empty
-    assert content(tmp_path) == {"once": "1"}
-
-
-@pytest.mark.parametrize("line", ["nonsense", "0" * 64 + "  ../outside", "0" * 64 + "  /etc/passwd"])
-def test_checksums_that_are_none_are_refused(tmp_path, line):
-    (tmp_path / CHECKSUMS).write_text(line + "\n")
-
-    with pytest.raises(ConfigError, match="line 1: expected the checksum of a file in the folder"):
-        planned(tmp_path, {})
-
-
-def test_when_a_file_cannot_be_written_none_is(tmp_path):
-    folder = tmp_path / "chart"
-    apply(folder, {"a": "1"})
-    (folder / "b").write_text("a file, and no folder")
-    before = content(folder)
-
-    with pytest.raises(ConfigError, match="cannot write "):
-        apply(folder, {"a": "2", "b/c": "1"})
-
-    assert content(folder) == before
-    assert [path.name for path in tmp_path.iterdir()] == ["chart"]
-
-
-def test_checksums_are_those_sha256sum_checks(tmp_path):
-    apply(tmp_path, {"a": "1", "b/c": "2"})
-
-    done = subprocess.run(
-        ["sha256sum", "--check", CHECKSUMS], cwd=tmp_path, capture_output=True, text=True, check=False
+    assert (lines, edited.read_text()) == ([], "mine\n")
+    assert warning == (
+        "templates/_helpers.tpl: not changed, because its first line does not say that it is generated. "
+        "Delete it to get the generated one, or use --force"
     )
+    assert updated(folder, files, force=True) == (["changed templates/_helpers.tpl"], [])
 
-    assert (done.returncode, done.stdout) == (0, "a: OK\nb/c: OK\n")
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda values: values["manager"].update(mine=1), ""),
+        (lambda values: values["manager"].update(replicas=3), "the project has other values for manager.replicas"),
+        (lambda values: values["manager"]["image"].update(tag="v0"), "the project has other values for manager.image"),
+        (lambda values: values.pop("webhook"), "the templates require webhook.enabled, webhook.port"),
+        (
+            lambda values: values.update(metrics=7, nameOverride="x"),
+            "the templates require metrics.enabled, metrics.port, metrics.secure, and the project has other values for nameOverride",
+        ),
+    ],
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_values_of_the_user_stay_and_what_they_lack_is_named(chart, change, said, force):
+    folder, files = chart
+    values = yaml.safe_load((folder / "values.yaml").read_text())
+    change(values)
+    (folder / "values.yaml").write_text(yaml.safe_dump(values))
+
+    done = updated(folder, files, force=force)
+
+    advice = "Edit it, or delete it to get the generated one"
+    assert done == ([], [f"values.yaml: not changed, but {said}. {advice}"] if said else [])
+    assert yaml.safe_load((folder / "values.yaml").read_text()) == values
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"a: [\n", "values.yaml, line 2: "), (b"\xff", "it is not UTF-8 text")])
+def test_values_that_cannot_be_read_are_one_line(chart, content, said):
+    folder, files = chart
+    (folder / "values.yaml").write_bytes(content)
+
+    with pytest.raises(ConfigError, match=said):
+        updated(folder, files)
+
+
+def test_files_of_config_that_the_user_keeps_are_in_the_chart(project):
+    folder, settings = project()
+    role = folder / "config/rbac/role.yaml"
+    role.write_text(role.read_text().partition("\n")[2].replace("carts", "mine"))
+
+    template = chart_files(folder, settings, warn=silent)["templates/rbac/manager-role.yaml"]
+
+    assert "- mine\n" in template
+    assert "- carts\n" not in template

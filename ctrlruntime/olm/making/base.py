@@ -21,8 +21,8 @@ from ctrlruntime.olm.picture import is_picture, media_type_of
 from ctrlruntime.olm.reference import Reference
 from ctrlruntime.olm.trees import mapping, maps
 from ctrlruntime.project.config.olm import base_file, base_text
+from ctrlruntime.project.generated import Change
 from ctrlruntime.project.settings import Settings
-from ctrlruntime.project.tree import Change
 
 __all__ = ["Answers", "BaseFile", "base_of", "current_answers"]
 

@@ -38,7 +38,7 @@ __all__ = [
     "dockerfile",
     "dockerignore",
     "manifest_files",
-    "marked",
+    "with_mark",
 ]
 
 MARK: Final = "# Written by `ctrl bundle`: change what it is made from, not this file.\n"
@@ -60,7 +60,7 @@ _ANNOTATIONS_HEAD: Final = (
 _PLAIN: Final = re.compile(r"[-A-Za-z0-9._/+:,=@]+")
 
 
-def marked(text: str) -> str:
+def with_mark(text: str) -> str:
     """Return a text with the mark of generated files."""
     return MARK + text
 
@@ -79,7 +79,7 @@ def manifest_files(assembled: Assembled, package: str) -> dict[str, str]:
                 f"Rename one {each['kind']} {each['metadata']['name']}"
             )
         names[name] = each
-    return {f"{MANIFESTS}/{name}": marked(dump(each)) for name, each in names.items()}
+    return {f"{MANIFESTS}/{name}": with_mark(dump(each)) for name, each in names.items()}
 
 
 def _name_of_definition(each: Document) -> str:

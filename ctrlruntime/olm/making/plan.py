@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,15 +21,14 @@ from ctrlruntime.olm.making.files import (
     dockerfile,
     dockerignore,
     manifest_files,
-    marked,
+    with_mark,
 )
 from ctrlruntime.olm.making.folder import refuse_foreign
 from ctrlruntime.olm.making.identity import BundleIdentity, Given, identity_of
 from ctrlruntime.olm.making.omissions import omitted
 from ctrlruntime.olm.making.pinning import images_of, pinned
 from ctrlruntime.olm.making.sources import Material
-from ctrlruntime.project.config import Refresh
-from ctrlruntime.project.tree import Change, Tree
+from ctrlruntime.project.generated import Refresh, changes, marked, refreshed
 
 __all__ = ["EPOCH", "Plan", "Request", "planned"]
 
@@ -64,9 +63,6 @@ class Plan:
     assembled: Assembled
     strangers: tuple[Path, ...]
     """Files of `manifests/` that are not generated: they are kept, and are part of the bundle."""
-
-    replaced: tuple[Path, ...]
-    """Files of other origin that generated files replace."""
 
     is_rewritten: bool
     """The annotations could not be edited in place: their comments are lost."""
@@ -128,24 +124,25 @@ def _plan(
 ) -> Plan:
     files = manifest_files(assembled, identity.package)
     if material.scorecard is not None:
-        files[CONFIG_FILE] = marked(dump(_without_namespace(material.scorecard)))
-    with_tests = CONFIG_FILE in files or _has_own_tests(folder / Path(CONFIG_FILE).parent)
+        files[CONFIG_FILE] = with_mark(dump(_without_namespace(material.scorecard)))
+    paths = {folder / name: text for name, text in files.items()}
+    own_tests = _files(folder / Path(CONFIG_FILE).parent) - set(marked(folder, MARK))
+    with_tests = CONFIG_FILE in files or bool(own_tests)
     name, text = _annotations(folder, existing)
-    edited = annotations_edited(text, identity, assembled.csv, with_tests=with_tests, where=str(folder / name))
-    files[name] = edited.text
-    image = f"{folder.resolve().name}.Dockerfile"
-    beside = {
-        image: dockerfile(folder.resolve().name, annotations_in(edited.text), with_tests=with_tests),
-        f"{image}.dockerignore": dockerignore(folder.resolve().name),
-    }
-    changes = [*Tree(folder).changes(files), *Tree(folder.parent).changes(beside)]
-    others = [path for path in _manifests(folder) if str(path.relative_to(folder)) not in files]
-    leftovers = [path for path in others if _is_ours(path)]
+    annotations = folder / name
+    edited = annotations_edited(text, identity, assembled.csv, with_tests=with_tests, where=str(annotations))
+    image = folder.resolve().name
+    docker = folder.parent / f"{image}.Dockerfile"
+    paths[annotations] = edited.text
+    paths[docker] = dockerfile(image, annotations_in(edited.text), with_tests=with_tests)
+    paths[docker.with_name(f"{docker.name}.dockerignore")] = dockerignore(image)
+    # Files of another tool are replaced: users edit the base, and the annotations, which have no mark.
+    found = refreshed(folder, paths, mark=MARK, force=True)
+    every = [each for each in found.changes if each.path != annotations] + changes({annotations: edited.text})
     return Plan(
-        refresh=Refresh(tree=Tree(folder), files=len(files) + len(beside), changes=changes, leftovers=leftovers),
+        refresh=replace(found, changes=sorted(every, key=lambda each: (each.after is None, each.path))),
         assembled=assembled,
-        strangers=tuple(path for path in others if path not in leftovers),
-        replaced=tuple(_replaced(changes, folder / name)),
+        strangers=tuple(sorted(_files(folder / MANIFESTS) - {*paths, *found.removed})),
         is_rewritten=edited.is_rewritten,
     )
 
@@ -160,30 +157,8 @@ def _annotations(folder: Path, existing: Bundle | None) -> tuple[str, str | None
     return name, path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-def _manifests(folder: Path) -> Iterator[Path]:
-    root = folder / MANIFESTS
-    yield from sorted(path for path in root.iterdir() if path.is_file()) if root.is_dir() else ()
-    config = folder / CONFIG_FILE
-    if config.is_file() and _is_ours(config):
-        yield config
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.readline() == MARK.encode()
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def _replaced(changes: Sequence[Change], annotations: Path) -> Iterator[Path]:
-    for change in changes:
-        if change.path != annotations and change.before is not None and not change.before.startswith(MARK):
-            yield change.path
-
-
-def _has_own_tests(folder: Path) -> bool:
-    return folder.is_dir() and any(path.is_file() and not _is_ours(path) for path in folder.iterdir())
+def _files(folder: Path) -> set[Path]:
+    return {path for path in folder.iterdir() if path.is_file()} if folder.is_dir() else set()
 
 
 def _without_namespace(document: Document) -> Document:

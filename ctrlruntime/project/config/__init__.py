@@ -6,14 +6,13 @@ settings adds or removes whole files, and patches find what they change by name.
 
 from ctrlruntime.project.config.files import derived_files, first_files
 from ctrlruntime.project.config.layout import DERIVED_MARK, OWN_NAMESPACE, SERVICE
-from ctrlruntime.project.config.refresh import CONFIG, Refresh, made_by, refresh
+from ctrlruntime.project.config.refresh import CONFIG, made_by, refresh
 
 __all__ = [
     "CONFIG",
     "DERIVED_MARK",
     "OWN_NAMESPACE",
     "SERVICE",
-    "Refresh",
     "derived_files",
     "first_files",
     "made_by",

@@ -16,6 +16,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Document, Warn
 from ctrlruntime.project.config import DERIVED_MARK, derived_files, first_files
 from ctrlruntime.project.config.refresh import CONFIG, made_by
+from ctrlruntime.project.generated import marked
 from ctrlruntime.project.helm.conditions import Case, Switches
 from ctrlruntime.project.kustomize import render
 from ctrlruntime.project.manifests import Manifests
@@ -113,14 +114,13 @@ class _Tree:
         try:
             if config.is_dir():
                 shutil.copytree(config, self._folder)
-            for path in self._folder.rglob("*.yaml"):
-                if path.read_text(encoding="utf-8").startswith(DERIVED_MARK):
-                    path.unlink()
-        except (OSError, shutil.Error, UnicodeDecodeError) as error:
+            for path in marked(self._folder, DERIVED_MARK):
+                path.unlink()
+        except (OSError, shutil.Error) as error:
             raise ConfigError.unreadable(config, error) from error
+        self._own = set(self._folder.rglob("*"))
         for name, text in first_files(settings).items():
-            if not (self._folder / name).exists():
-                self._write(name, text)
+            self._write(name, text)
 
     def rendered(
         self, case: Mapping[str, bool], *, prometheus: bool = True, network_policy: bool = True
@@ -158,9 +158,11 @@ class _Tree:
         return found
 
     def _write(self, name: str, text: str) -> None:
+        """Write a file, unless the user has an own version."""
         path = self._folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        if path not in self._own:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
 
 def _without_schemas(made: Manifests) -> Manifests:

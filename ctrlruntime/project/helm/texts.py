@@ -12,9 +12,12 @@ from ctrlruntime.project.helm.forms import CERTIFICATES, WEBHOOKS, Forms
 from ctrlruntime.project.helm.templates import manager_of
 from ctrlruntime.project.settings import Settings
 
-__all__ = ["CHART", "HELMIGNORE", "chart_text", "helpers_text", "notes_text", "values_text"]
+__all__ = ["HELMIGNORE", "MARK", "chart_text", "helpers_text", "notes_text", "values_text"]
 
-CHART: Final = "Chart.yaml"
+MARK: Final = "{{- /* Written by `ctrl helm`: change the classes or files it is generated from, not this file. */ -}}\n"
+"""The first line of each template. It is a comment of Helm, so the output does not have it, and a template that is off stays empty."""
+
+_ONCE: Final = "# Edit this file as you like: `ctrl helm` writes it once.\n"
 
 HELMIGNORE: Final = """\
 # What is not part of the packaged chart.
@@ -23,7 +26,6 @@ HELMIGNORE: Final = """\
 .gitignore
 .idea/
 .vscode/
-.checksums
 *.bak
 *.orig
 *.swp
@@ -173,7 +175,6 @@ networkPolicy:
 
 
 def chart_text(settings: Settings, app_version: str) -> str:
-    """Return the text of Chart.yaml, which is written once."""
     chart = {
         "apiVersion": "v2",
         "name": settings.project_name,
@@ -182,9 +183,7 @@ def chart_text(settings: Settings, app_version: str) -> str:
         "version": "0.1.0",
         "appVersion": app_version,
     }
-    return "# Edit this file as you like: `ctrl helm` writes it once.\n" + "".join(
-        f"{key}: {_inline(value)}\n" for key, value in chart.items()
-    )
+    return _ONCE + "".join(f"{key}: {_inline(value)}\n" for key, value in chart.items())
 
 
 def helpers_text(settings: Settings) -> str:
@@ -211,7 +210,7 @@ def values_text(forms: Forms, settings: Settings) -> str:
         parts.append(_CERTIFICATES.format(enabled=_inline(features.cert_manager)))
     parts.append(_PROMETHEUS.format(enabled=_inline(features.prometheus)))
     parts.append(_NETWORK.format(enabled=_inline(features.network_policy)))
-    return "\n".join(parts)
+    return _ONCE + "\n".join(parts)
 
 
 def _manager(deployment: Document | None) -> str:
