@@ -106,11 +106,11 @@ def pytest_collection():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Two workers a core, as tests wait half of their time; none for the tests of one file or of a `-k`, which are few."""
+    """Two workers a core and one more, as tests wait half of their time; none for one file or for a `-k`: those tests are few."""
     paths = {arg.partition("::")[0] for arg in config.args}
     if config.option.keyword or (len(paths) == 1 and all(Path(path).is_file() for path in paths)):
         return 0
-    return 2 * (os.cpu_count() or 1)
+    return 2 * (os.cpu_count() or 1) + 1
 
 
 if os.environ.get("CTRLRUNTIME_TEST_LOOP") == "uvloop":

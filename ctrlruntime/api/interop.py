@@ -49,6 +49,8 @@ def from_kubernetes_asyncio(obj: object) -> dict[str, Any]:
 
 
 def _wire(value: Any, name: str) -> Any:
+    if isinstance(value, (str, int, float)):  # most values, and the next question costs much more
+        return value
     if isinstance(value, V1Model):
         items = ((wire, getattr(value, attribute)) for attribute, wire in value.attribute_map.items())
         return {wire: _wire(inner, wire) for wire, inner in items if inner is not None}
