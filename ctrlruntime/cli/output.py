@@ -87,4 +87,6 @@ def _on_terminal(part: str | Coloured) -> str:
 
 
 def _as_data(part: str | Coloured) -> str:
-    return part.text if isinstance(part, Coloured) else part
+    text = part.text if isinstance(part, Coloured) else part
+    # Half a surrogate pair, which JSON can hold, cannot be written.
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -51,8 +51,14 @@ def test_what_is_no_control_character_stays(text):
     assert escaped(text) == text
 
 
-def test_half_a_surrogate_pair_can_be_written():
+def test_half_a_surrogate_pair_can_be_written(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+
+    say("\ud800")
+
     assert escaped("\ud800") == r"\ud800"
+    assert stream.getvalue() == "\\ud800\n"
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
