@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ctrlruntime.cli.output import ask, say, warn
+from ctrlruntime.cli.output import ask, read_text, say, warn
 from ctrlruntime.cli.words import words, words_of
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.olm.capabilities import LEVELS
@@ -102,14 +102,14 @@ def _several(_context: click.Context, _option: click.Parameter, texts: tuple[str
 def kustomize_manifests(
     *, project: Path | None, interactive: bool | None, description_file: Path | None, **answers: Any
 ) -> None:
-    from ctrlruntime.olm.making import Answers, base_of, read_text
+    from ctrlruntime.olm.making import Answers, base_of
     from ctrlruntime.project.generated import apply
     from ctrlruntime.project.settings import find_project, read_settings
 
     if description_file is not None:
         if answers["description"] is not None:
             raise click.UsageError("use --description or --description-file, not both")
-        answers["description"] = read_text(description_file)
+        answers["description"] = read_text(str(description_file))
     folder = project if project is not None else Path(os.path.relpath(find_project(Path.cwd())))
     settings = read_settings(folder)
     said = Answers(**answers)

@@ -12,6 +12,7 @@ import click
 
 from ctrlruntime.cli.output import say
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_text
 from ctrlruntime.project.image import TOOLS, Build, Tool, base_of, commands, find_tool, run, with_base
 from ctrlruntime.project.settings import find_project, read_settings
 
@@ -82,10 +83,7 @@ def pin(*, digest: str | None) -> None:
     if digest is not None and not DIGEST.fullmatch(digest):
         raise click.UsageError(f"--digest must be sha256: and 64 hexadecimal digits, not {digest!r}")
     path = Path(os.path.relpath(find_project(Path.cwd()))) / "Dockerfile"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
+    text = read_text(path)
     base = base_of(text)
     if digest is None:
         digest = Registries(os.environ).digests_of([base])[base].rpartition("@")[2]

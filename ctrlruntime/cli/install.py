@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,7 +18,7 @@ from ctrlruntime.project.package import load
 
 if TYPE_CHECKING:
     from ctrlruntime.client.interfaces import Client
-    from ctrlruntime.project.deployment.ownership import Uninstallation
+    from ctrlruntime.project.deployment.applyset import Member
     from ctrlruntime.project.settings import Settings
 
 __all__ = ["install", "uninstall"]
@@ -103,11 +103,11 @@ def uninstall(
     definitions, _ = _definitions(module)
 
     async def work(client: Client) -> None:
-        from ctrlruntime.project.deployment.ownership import planned_uninstall
+        from ctrlruntime.project.deployment.ownership import check_uninstall
 
-        plan = await planned_uninstall(client, definitions, take_over=take_over)
-        if plan.objects and not yes:
-            _ask(plan)
+        objects = await check_uninstall(client, definitions, take_over=take_over)
+        if objects and not yes:
+            _ask(objects)
         await uninstall_crds(client, *definitions)
 
     with_client(kubeconfig, context, work)
@@ -115,10 +115,10 @@ def uninstall(
         say(f"uninstalled {definition['metadata']['name']}")
 
 
-def _ask(plan: Uninstallation) -> None:
-    """Ask before objects are deleted. Raises: click.Abort."""
-    for name, objects in plan.objects.items():
-        say_objects(name, objects)
+def _ask(objects: Mapping[str, Sequence[Member]]) -> None:
+    """Ask before the objects of CRDs are deleted. Raises: click.Abort."""
+    for name, members in objects.items():
+        say_objects(name, members)
     sys.stdout.flush()
     click.confirm("Continue?", abort=True, err=True)
 

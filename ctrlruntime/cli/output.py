@@ -72,7 +72,7 @@ def source_name(name: str) -> str:
 def read_text(name: str) -> str:
     """Return the text of a file; - is standard input. Raises: ConfigError."""
     try:
-        with click.open_file(name, encoding="utf-8") as file:
+        with click.open_file(name, encoding="utf-8-sig") as file:
             return str(file.read())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError.unreadable(source_name(name), error) from error

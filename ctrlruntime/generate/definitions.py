@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import opened, read_documents
+from ctrlruntime.generate.documents import opened, read_documents, read_text
 from ctrlruntime.generate.options import Document
 from ctrlruntime.generate.shape import misshapen
 
@@ -44,14 +44,7 @@ def read_definitions(source: DefinitionSource) -> list[Document]:
     if not path.exists():
         raise ConfigError(f"cannot read CRDs from {path}: no such file or folder")
     files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES) if path.is_dir() else [path]
-    return [definition for file in files for definition in definitions_in(_text(file), str(file))]
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(file, error) from error
+    return [definition for file in files for definition in definitions_in(read_text(file), str(file))]
 
 
 def _definitions(documents: Iterable[Any], where: str) -> Iterator[Document]:

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 from ctrlruntime.api.yaml_nodes import MeaningError, compose
@@ -18,7 +19,7 @@ from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.generate.text import dump
 
-__all__ = ["opened", "plain", "read_documents", "read_one", "scalar", "written"]
+__all__ = ["opened", "plain", "read_documents", "read_one", "read_text", "scalar", "written"]
 
 _BOOL = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 _NULL = re.compile(r"(?:~|null|Null|NULL|)$")
@@ -31,6 +32,14 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 _LONGEST = 100
 """Digits beyond which a number is not a whole one of 64 bits, in any base."""
 _TAG = "tag:yaml.org,2002:"
+
+
+def read_text(path: Path, where: str = "") -> str:
+    """Return the text of a file, without a byte order mark. Raises: ConfigError, which names it as `where`, by default its path."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.unreadable(where or path, error) from error
 
 
 def read_documents(text: str, where: str) -> list[Any]:

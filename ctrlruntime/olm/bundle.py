@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_documents
+from ctrlruntime.generate.documents import read_documents, read_text
 from ctrlruntime.generate.options import Document
 
 __all__ = [
@@ -215,7 +215,7 @@ def _documents(folder: Path, below: str, unreadable: list[Unreadable]) -> Iterat
             continue
         name = f"{below}/{path.name}"
         try:
-            trees = read_documents(_text(path, name), name)
+            trees = read_documents(read_text(path, name), name)
         except ConfigError as error:
             unreadable.append(
                 Unreadable(name, str(error).removeprefix(f"cannot read {name}").removeprefix(name).lstrip(",: "))
@@ -223,13 +223,6 @@ def _documents(folder: Path, below: str, unreadable: list[Unreadable]) -> Iterat
             continue
         for tree in trees:
             yield name, tree
-
-
-def _text(path: Path, name: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(name, error) from error
 
 
 def _is_object(file: str, tree: Any, unreadable: list[Unreadable]) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_text
 from ctrlruntime.generate.options import Warn, warn
 from ctrlruntime.project.config import refresh
 from ctrlruntime.project.generated import Change, Refresh
@@ -24,10 +25,7 @@ def edit(folder: Path, wanted: Settings, *, warn: Warn = warn) -> Refresh:
     _refuse_moves(present, wanted)
     _refuse_contradictions(wanted)
     path = folder / PYPROJECT
-    try:
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
+    before = read_text(path) if path.exists() else ""
     after = write_settings(before, wanted)
     tree = refresh(folder, wanted, warn=warn)
     return tree if after == before else replace(tree, changes=[Change(path, before, after), *tree.changes])

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_documents
+from ctrlruntime.generate.documents import read_documents, read_text
 
 __all__ = ["manifest_files"]
 
@@ -44,10 +43,7 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 def _named(kustomization: Path) -> set[Path]:
     """Return the files that a kustomization names as patches, replacements, configurations or values."""
-    try:
-        text = kustomization.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(kustomization, error) from error
+    text = read_text(kustomization)
     texts: set[str] = set()
     objects: set[str] = set()
     for document in read_documents(text, str(kustomization)):

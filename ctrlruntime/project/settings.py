@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_text
 from ctrlruntime.project import names
 from ctrlruntime.spelling import did_you_mean
 
@@ -271,19 +272,12 @@ def write_settings(text: str, settings: Settings) -> str:
 # Reading
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
-
-
 def _table(folder: Path) -> Mapping[str, Any] | None:
     path = folder / PYPROJECT
     if not path.is_file():
         return None
     try:
-        document = tomllib.loads(_text(path))
+        document = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     table = document.get("tool", {}).get("ctrlruntime")

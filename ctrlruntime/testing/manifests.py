@@ -21,13 +21,10 @@ def read_objects(file: str | PathLike[str]) -> list[Unstructured]:
     """
     # pytest loads this package for its plugin in every run.
     from ctrlruntime.api.object import Unstructured
-    from ctrlruntime.generate.documents import opened, read_documents
+    from ctrlruntime.generate.documents import opened, read_documents, read_text
 
     path = Path(file)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
+    text = read_text(path)
     found: list[Unstructured] = []
     for document in opened(read_documents(text, str(path))):
         if not isinstance(document, dict) or not document.get("apiVersion") or not document.get("kind"):

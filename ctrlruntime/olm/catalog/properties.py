@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_one
+from ctrlruntime.generate.documents import read_one, read_text
 from ctrlruntime.generate.options import Document
 from ctrlruntime.olm.api import ClusterServiceVersion, ClusterServiceVersionSpec
 from ctrlruntime.olm.bundle import Bundle
@@ -89,7 +89,7 @@ def _others(bundle: Bundle, csv: ClusterServiceVersion) -> Iterator[Document]:
     yield from _listed(listed, bundle, f"the annotation {_ANNOTATION}")
     file = bundle.folder / _FILE
     if file.is_file():
-        tree = read_one(file.read_text(encoding="utf-8"), str(file))
+        tree = read_one(read_text(file), str(file))
         yield from _listed(tree.get("properties") if isinstance(tree, dict) else None, bundle, _FILE)
 
 

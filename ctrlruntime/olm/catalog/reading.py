@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_documents
+from ctrlruntime.generate.documents import read_documents, read_text
 from ctrlruntime.olm.bundle import SUFFIXES
 
 __all__ = ["BUNDLE", "CHANNEL", "DEPRECATIONS", "PACKAGE", "Blob", "Catalog", "blobs_in", "read_catalog"]
@@ -75,7 +75,7 @@ def read_catalog(path: Path) -> Catalog:
             f"file or folder {path} does not exist. Create a catalog with `ctrl catalog BUNDLE... > {path}`"
         )
     files = sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES) if path.is_dir() else [path]
-    return blobs_in((str(each), _text(each)) for each in files)
+    return blobs_in((str(each), read_text(each)) for each in files)
 
 
 def blobs_in(texts: Iterable[tuple[str, str]]) -> Catalog:
@@ -88,13 +88,6 @@ def blobs_in(texts: Iterable[tuple[str, str]]) -> Catalog:
     if not blobs:
         raise ConfigError("the catalog is empty: no document in any YAML or JSON file")
     return Catalog(blobs)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(file, error) from error
 
 
 def _trees(text: str, file: str) -> list[Any]:

@@ -5,7 +5,6 @@ from ctrlruntime.olm.making.identity import Given
 from ctrlruntime.olm.making.pinning import read_digests
 from ctrlruntime.olm.making.plan import Plan, Request, planned
 from ctrlruntime.olm.making.presentation import unsaid
-from ctrlruntime.olm.making.reading import read_text
 from ctrlruntime.olm.making.registry import Registries
 from ctrlruntime.olm.making.sources import Material, of_folder, of_project, of_text, read_base, with_classes
 
@@ -25,7 +24,6 @@ __all__ = [
     "planned",
     "read_base",
     "read_digests",
-    "read_text",
     "unsaid",
     "with_classes",
 ]

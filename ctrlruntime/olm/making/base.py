@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_one
+from ctrlruntime.generate.documents import read_one, read_text
 from ctrlruntime.generate.options import Document
 from ctrlruntime.olm import semver
 from ctrlruntime.olm.making.editing import Keys, with_values
 from ctrlruntime.olm.making.presentation import PLACEHOLDERS
-from ctrlruntime.olm.making.reading import read_text
 from ctrlruntime.olm.making.sources import MANIFESTS_FOLDER
 from ctrlruntime.olm.picture import is_picture, media_type_of
 from ctrlruntime.olm.reference import Reference

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError, GenerateError
+from ctrlruntime.generate.documents import read_text
 from ctrlruntime.generate.options import Document
 from ctrlruntime.olm.csv.deployments import containers_of
 from ctrlruntime.olm.csv.images import RELATED_IMAGE, with_own_images
@@ -27,9 +28,7 @@ _CONTAINER_IMAGE: Final = "containerImage"
 def read_digests(path: Path) -> dict[str, str]:
     """Return the reference with a digest for each image of a file. Raises: ConfigError for another file."""
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
+        tree = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not JSON: {error}") from error
     if not isinstance(tree, dict):

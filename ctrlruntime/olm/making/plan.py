@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_text
 from ctrlruntime.generate.options import Document, Warn
 from ctrlruntime.generate.text import dump
 from ctrlruntime.olm.bundle import ANNOTATIONS_FILE, CONFIG_FILE, MANIFESTS, METADATA, Bundle, read_bundle
@@ -154,7 +155,7 @@ def _annotations(folder: Path, existing: Bundle | None) -> tuple[str, str | None
         if broken.file.startswith(f"{METADATA}/"):
             raise ConfigError(f"{folder / broken.file}: {broken.text}")
     path = folder / name
-    return name, path.read_text(encoding="utf-8") if path.is_file() else None
+    return name, read_text(path) if path.is_file() else None
 
 
 def _files(folder: Path) -> set[Path]:

@@ -13,10 +13,9 @@ from typing import Any, Final, cast
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import opened, read_documents
+from ctrlruntime.generate.documents import opened, read_documents, read_text
 from ctrlruntime.generate.options import Document, Warn
 from ctrlruntime.olm.bundle import SUFFIXES
-from ctrlruntime.olm.making.reading import read_text
 from ctrlruntime.olm.release import package_of
 from ctrlruntime.project.config import CONFIG, refresh
 from ctrlruntime.project.config.olm import base_file

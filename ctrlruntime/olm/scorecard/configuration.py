@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ctrlruntime.api.model import Model
 from ctrlruntime.errors import ConfigError, DecodeError
-from ctrlruntime.generate.documents import read_one
+from ctrlruntime.generate.documents import read_one, read_text
 from ctrlruntime.olm.bundle import CONFIG_FILE, Bundle
 
 __all__ = ["API_VERSION", "Configuration", "Stage", "Test", "configuration_of", "read_configuration"]
@@ -69,10 +69,7 @@ def configuration_of(bundle: Bundle) -> Configuration:
 
 def read_configuration(file: Path) -> Configuration:
     """Return the configuration in a file. Raises: ConfigError."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(file, error) from error
+    text = read_text(file)
     return _decoded(read_one(text, str(file)), file)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_text
 from ctrlruntime.olm.api import ClusterServiceVersion
 from ctrlruntime.olm.bundle import Bundle, BundleObject
 from ctrlruntime.olm.finding import Finding
@@ -41,12 +42,12 @@ class Subject:
 
 def read_json(path: str, setting: str) -> Any:
     """Return the JSON in the file of a setting. Raises: ConfigError if the file cannot be read, or is not JSON."""
+    where = f"{path}, set in {setting}"
+    text = read_text(Path(path), where)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(f"{path}, set in {setting}", error) from error
+        return json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{path}, set in {setting}, is not JSON: {error}") from error
+        raise ConfigError(f"{where}, is not JSON: {error}") from error
 
 
 Run: TypeAlias = Callable[[Subject], Iterator[Finding]]

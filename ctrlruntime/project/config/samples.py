@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import opened, read_documents
+from ctrlruntime.generate.documents import opened, read_documents, read_text
 from ctrlruntime.generate.options import Warn
 from ctrlruntime.project.config.layout import KUSTOMIZATION
 from ctrlruntime.project.manifests import Manifests
@@ -57,10 +57,7 @@ def added_samples(
 
 def _keys(path: Path, warn: Warn) -> list[_Key | None]:
     """Return the key of each document, None for what is not a whole object."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
+    text = read_text(path)
     try:
         return [_key(each) for each in opened(read_documents(text, str(path)))]
     except ConfigError as error:

@@ -6,7 +6,6 @@ A CRD belongs to the field managers that applied its versions. It belongs to a d
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ctrlruntime.api.metadata import NamespacedName
@@ -18,7 +17,7 @@ from ctrlruntime.project.deployment.applyset import OWNER, PART_OF, Member
 from ctrlruntime.project.deployment.objects import Document, Named
 from ctrlruntime.project.deployment.pruning import CustomResourceDefinition, custom_objects
 
-__all__ = ["EXTERNAL", "OWN_MANAGERS", "Uninstallation", "check_install", "other_managers", "planned_uninstall"]
+__all__ = ["EXTERNAL", "OWN_MANAGERS", "check_install", "check_uninstall", "other_managers"]
 
 OWN_MANAGERS: Final = frozenset((OWNER, INSTALL_OWNER, "ctrlruntime"))
 """The field managers of this package: `ctrl deploy`, `ctrl install` and operators that install their CRDs."""
@@ -47,25 +46,17 @@ async def check_install(
     _refuse("install", {name: _owners(each, {deployment}) for name, each in found.items()}, take_over)
 
 
-@dataclass(frozen=True, slots=True)
-class Uninstallation:
-    """What an uninstall deletes: CRDs, and the objects of each."""
-
-    definitions: Sequence[str]
-    objects: Mapping[str, Sequence[Member]]
-
-
-async def planned_uninstall(
+async def check_uninstall(
     client: Client, definitions: Iterable[Document], *, take_over: Collection[str] = ()
-) -> Uninstallation:
-    """Return what an uninstall of these CRDs deletes.
+) -> dict[str, Sequence[Member]]:
+    """Return the objects that an uninstall of these CRDs deletes, by CRD; CRDs without objects are left out.
 
     Raises: ConfigError for CRDs of others and of deployments, except those that `take_over` names.
     """
     found = await _present(client, definitions)
     _refuse("uninstall", {name: _owners(each, ()) for name, each in found.items()}, take_over)
     objects = {name: await custom_objects(client, Named.of(each.to_dict())) for name, each in found.items()}
-    return Uninstallation(list(found), {name: members for name, members in objects.items() if members})
+    return {name: members for name, members in objects.items() if members}
 
 
 async def _present(client: Client, definitions: Iterable[Document]) -> dict[str, Object]:

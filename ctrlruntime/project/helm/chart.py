@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_one
+from ctrlruntime.generate.documents import read_one, read_text
 from ctrlruntime.generate.options import Warn
 from ctrlruntime.project.generated import Refresh, refreshed
 from ctrlruntime.project.helm.deployment import manager_values
@@ -63,10 +62,7 @@ def refresh(chart: Path, files: Mapping[str, str], *, warn: Warn, force: bool = 
 
 def _compare_values(path: Path, files: Mapping[str, str], warn: Warn) -> None:
     """Warn if the templates read values that the user's file does not have, or that are different from those of the project."""
-    try:
-        given = read_one(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
+    given = read_one(read_text(path), str(path))
     generated = read_one(files[_VALUES], _VALUES)
     read = sorted({name for text in files.values() for name in _READ.findall(text)})
     # Prose in a template can name a value, too.

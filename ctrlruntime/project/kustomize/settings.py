@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_one
+from ctrlruntime.generate.documents import read_one, read_text
 from ctrlruntime.generate.options import Document
 from ctrlruntime.project.kustomize.resources import Kind
 from ctrlruntime.project.kustomize.selecting import Selector
@@ -132,10 +132,7 @@ def read_kustomization(folder: Path) -> Entry:
     if len(found) != 1:
         which = f"several of {', '.join(FILES)}" if found else f"no {FILES[0]}"
         raise ConfigError(f"cannot render {folder}: it has {which}, but must have exactly one")
-    try:
-        tree: Any = read_one(found[0].read_text(encoding="utf-8"), str(found[0]))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(found[0], error) from error
+    tree: Any = read_one(read_text(found[0]), str(found[0]))
     if not isinstance(tree, dict) or not tree:
         raise ConfigError(f"{found[0]}: {'the kustomization must be a map' if tree else 'the kustomization is empty'}")
     return _checked(Entry(tree, str(found[0])))

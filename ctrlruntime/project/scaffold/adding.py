@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_text
 from ctrlruntime.project.config import first_files
 from ctrlruntime.project.config.refresh import CONFIG
 from ctrlruntime.project.scaffold.files import kind_files, scaffold_files, with_packages
 from ctrlruntime.project.scaffold.lookup import Addition
-from ctrlruntime.project.scaffold.writing import Written, existing, read_text, refresh, refuse_existing, staged
+from ctrlruntime.project.scaffold.writing import Written, existing, refresh, refuse_existing, staged
 from ctrlruntime.project.settings import PYPROJECT, Settings, has_table, write_settings
 from ctrlruntime.project.upgrade import RECORD, record
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError, NotRegisteredError
+from ctrlruntime.generate.documents import read_text
 from ctrlruntime.generate.options import Warn
 from ctrlruntime.project.importing import chosen, importable, source_of
 from ctrlruntime.project.package import what_failed
@@ -58,10 +59,7 @@ def from_file(
 
     Raises: ConfigError for a file without this kind and version.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
+    text = read_text(path)
     (definition,) = chosen(importable(text, str(path)), kind)[:1]
     spec = definition["spec"]
     versions = {each["name"]: each for each in spec["versions"]}

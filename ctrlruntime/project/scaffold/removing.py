@@ -16,12 +16,13 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_text
 from ctrlruntime.project import staging
 from ctrlruntime.project.config import first_files
 from ctrlruntime.project.config.refresh import CONFIG
 from ctrlruntime.project.scaffold.files import kind_files, parts_of, scaffold_files, with_packages
 from ctrlruntime.project.scaffold.lookup import find
-from ctrlruntime.project.scaffold.writing import read_text, refresh
+from ctrlruntime.project.scaffold.writing import refresh
 from ctrlruntime.project.settings import PYPROJECT, Resource, Settings, write_settings
 from ctrlruntime.project.upgrade import RECORD, record, recorded
 

@@ -14,7 +14,7 @@ from typing import Final
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project import staging
 
-__all__ = ["Written", "existing", "read_text", "refresh", "refuse_existing", "staged"]
+__all__ = ["Written", "existing", "refresh", "refuse_existing", "staged"]
 
 _LISTED: Final = 10
 
@@ -38,14 +38,6 @@ def refuse_existing(folder: Path, paths: Iterable[str]) -> None:
     if found:
         more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
         raise ConfigError(f"cannot overwrite {', '.join(found[:_LISTED])}{more}. Move them, or add --force")
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a file. Raises: ConfigError for one that cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.unreadable(path, error) from error
 
 
 @contextlib.contextmanager
