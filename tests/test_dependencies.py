@@ -134,3 +134,17 @@ def test_an_extra_that_names_others_of_the_package_adds_nothing():
         "a==1",
         "b==2.0.1",
     ]
+
+
+def test_msgspec_reads_types_only_with_decoders_of_modules():
+    # `decode(…, type=…)` prepares the type at its first call. Two threads that do this at once crash the process (msgspec 0.22).
+    # A decoder that a module makes is ready when its import ends.
+    typed = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted((ROOT / "ctrlruntime").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and any(keyword.arg == "type" for keyword in node.keywords)
+        if ast.unparse(node.func).startswith("msgspec.")
+    ]
+
+    assert typed == []

@@ -29,6 +29,9 @@ PATIENCE: Final = 10.0
 
 _OTHER: Final = f"For another operator, {forward_port()}"
 
+_decode_why = msgspec.json.Decoder(facts.Why).decode
+_decode_refusal = msgspec.json.Decoder(facts.Refusal).decode
+
 
 class AnswerError(CtrlError):
     """The operator could not be asked, or refused to answer; the message says what to do."""
@@ -91,7 +94,7 @@ def why(
         say(body.decode().rstrip("\n"))
         return
     try:
-        answer = msgspec.json.decode(body, type=facts.Why)
+        answer = _decode_why(body)
     except msgspec.DecodeError as error:
         raise AnswerError(
             f"the response from {origin} is not that of an operator of this version ({error}). Check that it is the debug address"
@@ -200,7 +203,7 @@ def _host_and_port(address: str) -> str:
 
 def _refused(address: str, status: int, body: bytes) -> str:
     try:
-        refusal = msgspec.json.decode(body, type=facts.Refusal)
+        refusal = _decode_refusal(body)
     except msgspec.DecodeError:
         if status == 404:
             return f"no debug pages at {address}. Use the address of --debug-bind-address, not of metrics or probes"

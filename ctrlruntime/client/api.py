@@ -589,11 +589,16 @@ class _Leaving(msgspec.Struct, gc=False, rename="camel"):
     metadata: _Grace | None = None
 
 
+_decode_delete = msgspec.json.Decoder(_DeleteAnswer).decode
+_decode_deleted = msgspec.json.Decoder(_DeletedList).decode
+_decode_leaving = msgspec.json.Decoder(_Leaving).decode
+
+
 def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> Metadata | None:
     """End a ticket as its answer says; return the metadata of the answer if that is the object as it is stored now."""
     if verb != "delete" and not subresource:
         return _settle_stored(ticket, metadata_of(body), body)
-    answer = msgspec.json.decode(body, type=_DeleteAnswer)
+    answer = _decode_delete(body)
     if answer.kind == "Status":
         if verb == "delete" and answer.details is not None and answer.details.uid:
             ticket.deleted(answer.details.uid)
@@ -612,7 +617,7 @@ def _settle(ticket: Ticket, verb: str, subresource: str, body: bytes) -> Metadat
 def _settle_collection(ticket: Ticket, body: bytes) -> None:
     """End a ticket by the answer to a collection delete: a list of the objects as they were before it."""
     try:
-        answer = msgspec.json.decode(body, type=_DeletedList)
+        answer = _decode_deleted(body)
     except UNREADABLE:
         ticket.lost()
         return
@@ -658,7 +663,7 @@ def _is_last(meta: Metadata, body: bytes) -> bool:
     """Whether the object was deleted by the write that took its last finalizer away."""
     if meta.deletion_timestamp is None or meta.finalizers:
         return False
-    answer = msgspec.json.decode(body, type=_Leaving)
+    answer = _decode_leaving(body)
     if (answer.api_version, answer.kind) == ("v1", "Namespace"):
         return False  # its finalizers stand in its spec
     return answer.metadata is None or not answer.metadata.deletion_grace_period_seconds

@@ -85,7 +85,7 @@ class Codec(Generic[T]):
 
     def is_kind_of(self, raw: bytes) -> bool:
         """Return whether a response is an object of this kind, and not a Status."""
-        return msgspec.json.decode(raw, type=_Kind).kind == self.gvk.kind
+        return _decode_kind(raw).kind == self.gvk.kind
 
     def refuse_metadata_only(self, done: str) -> None:
         if self.metadata_only:
@@ -97,6 +97,9 @@ class Codec(Generic[T]):
 
 class _Kind(msgspec.Struct, gc=False):
     kind: str = ""
+
+
+_decode_kind = msgspec.json.Decoder(_Kind).decode
 
 
 class Codecs:
@@ -237,10 +240,13 @@ class _Discovery(msgspec.Struct):
     aggregated: dict[str, _GroupList]
 
 
+_decode_discovery = msgspec.json.Decoder(_Discovery).decode
+
+
 @functools.cache
 def _builtin_groups() -> dict[tuple[str, str], list[str]]:
     """Return {(version, kind): groups} of the built-in kinds, those of subresources too, from the recorded discovery."""
-    discovery = msgspec.json.decode(gzip.decompress(open_data("kubernetes-1.36/discovery.json.gz")), type=_Discovery)
+    discovery = _decode_discovery(gzip.decompress(open_data("kubernetes-1.36/discovery.json.gz")))
     groups: dict[tuple[str, str], list[str]] = {}
     for listed in discovery.aggregated.values():
         for group in listed.items:

@@ -237,7 +237,7 @@ class RESTMapper:
     async def _load_version(self, group: str, version: str) -> _Served | None:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         body = await self._get(path, JSON)
-        return None if body is None else _legacy_resources(group, version, _decode(path, body, _LegacyResourceList))
+        return None if body is None else _legacy_resources(group, version, _decode(path, body, _decode_resources))
 
     async def _get(self, path: str, accept: str) -> bytes | None:
         status, body = await self._fetch(path, accept)
@@ -285,7 +285,7 @@ class _Known:
             self.stale.discard((group, version))
 
     def read(self, body: bytes) -> None:
-        document = _decode("/api and /apis", body, _Root)
+        document = _decode("/api and /apis", body, _decode_groups)
         match document.kind:
             case "APIGroupDiscoveryList":
                 for group in document.items or ():
@@ -383,9 +383,13 @@ class _LegacyResourceList(_Document):
     resources: tuple[_LegacyResource, ...] | None = ()
 
 
-def _decode(path: str, body: bytes, kind: type[T]) -> T:
+_decode_groups = msgspec.json.Decoder(_Root).decode
+_decode_resources = msgspec.json.Decoder(_LegacyResourceList).decode
+
+
+def _decode(path: str, body: bytes, decode: Callable[[bytes], T]) -> T:
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decode(body)
     except UNREADABLE as error:
         raise TransportError(
             f"GET {path}: the response is not a discovery document: {unreadable(error, body)}"

@@ -260,7 +260,10 @@ def started(*command):
             yield process
         finally:
             process.terminate()
-            process.wait(TIME_LIMIT)
+            try:
+                process.wait(TIME_LIMIT)
+            finally:
+                process.kill()  # otherwise `Popen` waits without a limit
 
 
 def said(process, words):
@@ -566,6 +569,21 @@ def test_a_client_that_says_nothing_does_not_hold_etcd_up(programs):
         said(process, "serving client traffic")
         with socket.create_connection(("127.0.0.1", port)):
             assert get(port, "/health")[0] == 200
+
+
+def test_etcd_sees_a_signal_that_does_not_interrupt_the_main_thread():
+    # In a process of its own, because signal handlers are those of the whole process.
+    code = """if True:
+        import signal, threading
+        from ctrlruntime.apiserver.shim.etcd import stop_signal
+
+        arrived = stop_signal()
+        arrived.settimeout(60)
+        other = threading.Thread(target=lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM))
+        other.start()
+        assert arrived.recv(1) == bytes([signal.SIGTERM])
+    """
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=TIME_LIMIT).returncode == 0
 
 
 # Installation

@@ -166,13 +166,27 @@ def tls_context(values: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
+def stop_signal() -> socket.socket:
+    """Return a socket that can be read as soon as SIGTERM or SIGINT has arrived.
+
+    An exception of the handler would not do: a signal that arrives just before `select` begins does not interrupt it.
+    """
+    read, written = socket.socketpair()
+    written.setblocking(False)
+    signal.set_wakeup_fd(written.detach())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: None)
+    return read
+
+
 def serve(values: Mapping[str, str]) -> None:
-    """Answer on the client URLs until a signal ends the process. Raises: UsageError."""
+    """Answer on the client URLs until SIGTERM or SIGINT. Raises: UsageError."""
     urls = values.get("listen-client-urls", "http://localhost:2379").split(",")
     urls += values["listen-client-http-urls"].split(",") if values.get("listen-client-http-urls") else []
     if values.get("data-dir"):
         os.makedirs(values["data-dir"], mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib takes longer to import than we to start
     selector = selectors.DefaultSelector()
+    selector.register(stop_signal(), selectors.EVENT_READ)
     context: ssl.SSLContext | None = None
     for url in urls:
         listener, is_tls = listen(url)
@@ -182,6 +196,8 @@ def serve(values: Mapping[str, str]) -> None:
     _say(f"serving client traffic on {', '.join(urls)}", sys.stderr)
     while True:
         for key, _ in selector.select():
+            if key.data is None:
+                return
             listener, tls = key.data
             connection, _ = listener.accept()
             threading.Thread(target=serve_one, args=(connection, tls), daemon=True).start()
@@ -199,8 +215,6 @@ def help_text() -> str:
 
 def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
     """Run instead of etcd; return the exit code."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: sys.exit(0))
     try:
         values, unknown = read_flags(arguments, environ)
         if values.keys() & {"help", "h"}:
