@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ from click.testing import CliRunner
 
 from ctrlruntime.cli import ctrl
 
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_IN_PAGES = {"generate kustomize manifests"}  # operator-sdk's words for `generate kustomize-manifests`
 HEAVY = (
     "aiohttp",
     "cel_expr_python",
@@ -80,6 +84,44 @@ def test_every_option_of_every_command_has_a_help_text():
     }
 
     assert silent == set()
+
+
+def shown_calls():
+    """Every call of `ctrl` in the pages, in a code block or between backticks: (page, command, options)."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
+    for page in pages:
+        text = page.read_text()
+        spans = [line for block in BLOCK.findall(text) for line in block.splitlines()]
+        spans += re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+        for span in spans:
+            for call in re.findall(r"(?:^|[\s;&|(])ctrl ([^|;&#\n]+)", span):
+                # `ctrl run … -- COMMAND`: those after `--` are not ours.
+                words = call.partition(" -- ")[0].split()
+                named = [" ".join(words[: count + 1]) for count in range(len(words))]
+                command = next((name for name in reversed(named) if name in COMMANDS), "")
+                command = "catalog render" if command == "catalog" else command
+                options = [
+                    word.strip("[](),.").partition("=")[0] for word in words if word.lstrip("[(").startswith("--")
+                ]
+                yield page.relative_to(ROOT), command, options
+
+
+def options_of(command):
+    return {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {"--help"}
+
+
+def test_pages_show_options_that_exist_and_every_command():
+    calls = list(shown_calls())
+    unknown = {
+        f"{page}: ctrl {command} {option}"
+        for page, command, options in calls
+        for option in options
+        if option not in options_of(COMMANDS[command] if command else ctrl)
+    }
+
+    assert unknown == set()
+    commands = {name for name, command in COMMANDS.items() if not isinstance(command, click.Group)}
+    assert commands - {command for _, command, _ in calls} == NOT_IN_PAGES
 
 
 def test_help_comes_without_what_only_the_work_needs():
