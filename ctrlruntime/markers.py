@@ -48,6 +48,7 @@ __all__ = [
     "PrinterColumn",
     "RBACRule",
     "RawExtension",
+    "Required",
     "SchemaType",
     "Schemaless",
     "Title",
@@ -281,6 +282,11 @@ MapGranular = MapType("granular")
 """Each entry of the map or object has its own field manager."""
 Nullable = Flag("Nullable")
 """A null is a value, and is kept."""
+Required = Flag("Required")
+"""The field is required in the schema, although it has a default in Python.
+
+The API server sets the default of the schema before it checks that a required field is there.
+"""
 Immutable = Flag("Immutable")
 """The value cannot be changed or removed once it is set, and neither can the objects that contain it be removed.
 

@@ -762,11 +762,18 @@ def _converting(kind: type[Any]) -> _ByClass:
     return _ByClass(lambda cls: _encoders[kind] if cls is kind else convert, expected=kind.__name__)
 
 
+def _encode_float(value: float) -> float | int:
+    """Return a number as Go writes a float64: `2` and not `2.0`, which would differ from what was read."""
+    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+
+
+_EXACT = 2**53  # up to here a float64 holds every int
 _NONE = _allowing("None", (type(None),))
+_NUMBER = _allowing("float", (int, float, Enum))
 _SCALARS: Mapping[type[Any], _ByClass] = {
     str: _allowing("str", (str, Enum)),
     int: _allowing("int", (int, Enum)),
-    float: _allowing("float", (int, float, Enum)),
+    float: _ByClass(lambda cls: _encode_float if issubclass(cls, float) else _NUMBER[cls], expected="float"),
     bool: _allowing("bool", (bool,)),
     bytes: _allowing("bytes", (bytes, bytearray)),
     **{kind: _converting(kind) for kind in (Time, MicroTime, Quantity, Duration)},

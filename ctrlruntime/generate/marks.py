@@ -33,6 +33,7 @@ __all__ = ["RULES", "add_rule", "apply_class_marks", "apply_marks"]
 RULES: Final = "x-kubernetes-validations"
 _ON_FIELDS: Final = {
     "Nullable",
+    "Required",
     "Immutable",
     "Schemaless",
     "EmbeddedResource",

@@ -35,7 +35,7 @@ from ctrlruntime.generate.limits import apply_limits
 from ctrlruntime.generate.marks import add_rule, apply_class_marks, apply_marks
 from ctrlruntime.generate.options import Document, Options, Place, Warn, warn
 from ctrlruntime.generate.texts import Text, text_of
-from ctrlruntime.markers import Flag, NoDescriptions, PreserveUnknownFields, Schemaless, SchemaType
+from ctrlruntime.markers import Flag, NoDescriptions, PreserveUnknownFields, Required, Schemaless, SchemaType
 
 __all__ = ["SchemaWalker"]
 
@@ -157,7 +157,8 @@ class SchemaWalker:
         annotation.examples = info.examples or annotation.examples
         schema = self._schema(annotation, place)
         self._defaults.apply(info, annotation, schema, place)
-        return schema, info.is_required() and not annotation.optional
+        is_required = info.is_required() and not annotation.optional
+        return schema, is_required or Required in annotation.markers
 
     # Types
 

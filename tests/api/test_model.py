@@ -84,6 +84,19 @@ def test_what_is_read_is_written(content: dict[str, Any]) -> None:
     assert wire({"size": 0, **content}) == expected
 
 
+def test_numbers_are_written_as_go_writes_them() -> None:
+    class Numbers(Model):
+        one: float = 0.0
+        many: list[float] = Field(default_factory=list[float])
+        either: float | str = ""
+
+    read = b'{"one":2,"many":[1,2.5,1e300],"either":3}'
+
+    assert Numbers.model_validate_json(read).to_json() == read
+    assert Numbers(one=4.0, many=[5.0]).to_apply_dict() == {"one": 4, "many": [5]}
+    assert Numbers(one=4.0).to_json() == b'{"one":4}'
+
+
 def test_zeros_that_are_defaults_are_left_out() -> None:
     thing = Thing(size=0, pod_name="", port=0, tags=[], part=Part(name=""), limit=Quantity("0Gi"))
 

@@ -91,7 +91,6 @@ FIELDS: dict[str, dict[str, Any]] = {
         "x-kubernetes-preserve-unknown-fields": True,
     },
     "emptyObject": {"type": "object"},
-    "anyValues": {"type": "object", "additionalProperties": True},
     "embedded": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
     "embeddedFields": {
         "type": "object",
@@ -408,6 +407,28 @@ def test_objects_are_read_and_written_by_their_names_on_the_wire():
     assert wire["spec"].items() <= found.to_dict()["spec"].items()
 
 
+def test_a_required_field_with_a_default_can_be_left_out():
+    # As in the API server, which sets defaults before it checks required fields.
+    spec = {
+        "mode": {"type": "string", "enum": ["A", "B"], "default": "A"},
+        "text": {"type": "string", "default": "x"},
+        "count": {"type": "integer", "default": 3},
+        "off": {"type": "boolean", "default": False},
+        "part": {"type": "object", "default": {}, "properties": {"size": {"type": "integer"}}},
+        "names": {"type": "array", "items": {"type": "string"}, "default": []},
+        "known": {"type": "array", "items": {"type": "string"}, "default": ["a"]},
+    }
+    root = {"type": "object", "properties": {"spec": {"type": "object", "required": sorted(spec), "properties": spec}}}
+
+    text, warnings = imported(definition(root=root))
+    crontab = module(text)["CronTab"]
+
+    assert warnings == []
+    head = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "a"}}
+    found = crontab.from_dict({**head, "spec": {}}).spec
+    assert (found.mode, found.text, found.count, found.off, found.names, found.known) == ("A", "x", 3, False, [], None)
+
+
 @pytest.mark.parametrize(
     ("wire", "attribute"),
     [
@@ -446,6 +467,8 @@ def test_a_class_prefix_stands_before_each_name():
         ({"type": "string", "minimum": 3}, "v1 .spec.a: limits"),
         ({"type": "array", "items": {"type": "string", "default": "x"}}, "v1 .spec.a[]: default"),
         ({"type": "string", "description": "TODO say it"}, "v1 .spec.a: description"),
+        # The API server prunes objects in such values, and the dict of the class keeps them.
+        ({"type": "object", "additionalProperties": True}, "v1 .spec.a{}: the CRD has true"),
     ],
 )
 def test_what_no_class_can_say_is_told_with_its_path(schema: dict[str, Any], told: str):
@@ -454,6 +477,21 @@ def test_what_no_class_can_say_is_told_with_its_path(schema: dict[str, Any], tol
     assert len(warnings) == 1
     assert warnings[0].startswith(f"crontabs.stable.example.com: {told}")
     assert regenerated(text)
+
+
+def test_columns_of_one_name_are_told_apart_by_their_paths():
+    whole = definition(
+        {"size": {"type": "integer"}},
+        additionalPrinterColumns=[
+            {"name": "Size", "jsonPath": ".spec.gone", "type": "string"},
+            {"name": "Size", "jsonPath": ".spec.size", "type": "integer"},
+        ],
+    )
+
+    _, warnings = imported(whole)
+
+    (line,) = warnings
+    assert line.startswith("crontabs.stable.example.com: v1.additionalPrinterColumns: Size (.spec.gone) {")
 
 
 def test_columns_metadata_and_conversion_that_cannot_be_said_are_told():

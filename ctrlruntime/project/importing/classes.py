@@ -232,7 +232,8 @@ class _Field:
 
     def lines(self, name: str) -> list[str]:
         default, marker, optional = self._default()
-        around = [call("crd.Default", value(self._schema["default"]))] if marker else []
+        around: list[Expression] = [Atom("crd.Required")] if self._is_required and default else []
+        around += [call("crd.Default", value(self._schema["default"]))] if marker else []
         said = self._said
         annotation = said.annotated(*around, optional=optional)
         named = {**default, **self._types.named(self._schema, said)}
@@ -246,8 +247,6 @@ class _Field:
         if "default" not in schema or schema["default"] is None:
             return self._absent(base)
         given = schema["default"]
-        if self._is_required:
-            return {}, True, False
         optional = bool(schema.get("nullable"))
         if isinstance(given, (str, int, float)) and base in {"str", "int", "bool", "float", *_INTS.values()}:
             return {"default": value(given)}, not given and not optional, optional

@@ -8,6 +8,7 @@ outside of it, so both are one set.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -40,7 +41,7 @@ _SHOWN = 80
 
 def differences(source: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
     """Return the differences of two CRDs: a line for each place, which starts with version and path."""
-    return list(_compared(_normal(source), _normal(made), ""))
+    return list(_compared(_normal(source), _normal(made, _repeated_columns(source)), ""))
 
 
 def _compared(source: Any, made: Any, path: str) -> Iterator[str]:
@@ -113,7 +114,18 @@ def _key(tree: Any) -> str:
 # A definition
 
 
-def _normal(definition: Mapping[str, Any]) -> Document:
+def _repeated_columns(definition: Mapping[str, Any]) -> frozenset[str]:
+    """The names that several columns of a version have."""
+    counts = (
+        Counter(str(column.get("name")) for column in version.get("additionalPrinterColumns") or ())
+        for version in definition["spec"]["versions"]
+    )
+    return frozenset(name for counted in counts for name, count in counted.items() if count > 1)
+
+
+def _normal(definition: Mapping[str, Any], repeated: frozenset[str] | None = None) -> Document:
+    """Return the CRD with one form for each meaning. Columns with `repeated` names (default: those here) are told apart by their paths."""
+    repeated = _repeated_columns(definition) if repeated is None else repeated
     spec: Mapping[str, Any] = definition["spec"]
     names: Mapping[str, Any] = spec["names"]
     kind = names["kind"]
@@ -125,21 +137,22 @@ def _normal(definition: Mapping[str, Any]) -> Document:
         "group": spec["group"],
         "names": _without_empty({"singular": kind.lower(), "listKind": f"{kind}List", **names}),
         "scope": spec.get("scope"),
-        "versions": {version["name"]: _version(version) for version in spec["versions"]},
+        "versions": {version["name"]: _version(version, repeated) for version in spec["versions"]},
         "conversion": {} if conversion.get("strategy", "None") == "None" else conversion,
         "preserveUnknownFields": spec.get("preserveUnknownFields"),
     }
     return _without_empty(said)
 
 
-def _version(version: Mapping[str, Any]) -> Document:
+def _version(version: Mapping[str, Any], repeated: frozenset[str]) -> Document:
     subresources: Mapping[str, Any] = version.get("subresources") or {}
     scale = subresources.get("scale")
     said: Document = {
         **version,
         "schema": _root(version["schema"]["openAPIV3Schema"]),
         "additionalPrinterColumns": {
-            str(column.get("name")): _without_empty(column) for column in version.get("additionalPrinterColumns") or ()
+            _column_name(column, repeated): _without_empty(column)
+            for column in version.get("additionalPrinterColumns") or ()
         },
         "subresources": {
             **({"status": "yes"} if "status" in subresources else {}),
@@ -148,6 +161,11 @@ def _version(version: Mapping[str, Any]) -> Document:
         "selectableFields": sorted(field["jsonPath"] for field in version.get("selectableFields") or ()),
     }
     return _without_empty(said)
+
+
+def _column_name(column: Mapping[str, Any], repeated: frozenset[str]) -> str:
+    name = str(column.get("name"))
+    return f"{name} ({column.get('jsonPath')})" if name in repeated else name
 
 
 def _without_empty(tree: Mapping[str, Any]) -> Document:
@@ -199,8 +217,6 @@ def _keyword(key: str, found: Any) -> Any:
             return sorted(set(found))
         case "enum":
             return [json.loads(text) for text in sorted({_key(_number_free(one)) for one in found})]
-        case "additionalProperties":
-            return {_PRESERVE: True} if found is True else found
         case "allOf" | "anyOf" | "oneOf":
             return [normal_schema(one) for one in found]
         case _ if key == _RULES:
