@@ -7,19 +7,21 @@ everywhere in Kubernetes, with keys sorted.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from ctrlruntime.api.yaml_nodes import MeaningError, compose
+from ctrlruntime.api import yaml_text
+from ctrlruntime.api.yaml_nodes import FILE, MeaningError, compose
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.generate.options import Document
 from ctrlruntime.generate.text import dump
 
-__all__ = ["opened", "plain", "read_documents", "read_one", "read_text", "scalar", "written"]
+__all__ = ["opened", "plain", "read_documents", "read_one", "read_settings", "read_text", "scalar", "written"]
 
 _BOOL = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 _NULL = re.compile(r"(?:~|null|Null|NULL|)$")
@@ -42,15 +44,44 @@ def read_text(path: Path, where: str = "") -> str:
         raise ConfigError.unreadable(where or path, error) from error
 
 
-def read_documents(text: str, where: str) -> list[Any]:
-    """Return the documents of a text that are not empty. Raises: ConfigError, which names `where`."""
+def read_documents(text: str, where: str, prepare: Callable[[Any], None] | None = None) -> list[Any]:
+    """Return the documents of a text that are not empty. `prepare` may change each node of YAML before it is read.
+
+    Raises: ConfigError, which names `where`.
+    """
+
+    def trees() -> Iterator[Any]:
+        resolver, constructor = _tools()
+        for node in list(compose(text, resolve=resolver().resolve)):
+            if prepare is not None:
+                prepare(node)
+            yield constructor().construct_document(node)
+
+    with _one_line(where):
+        return [tree for tree in trees() if tree is not None]
+
+
+def read_settings(text: str, where: str) -> Any:
+    """Return the single document of a text that Go reads into a type, None without one.
+
+    Such a text is read by sigs.k8s.io/yaml: `yes` is true, and a date is a text. Raises: ConfigError, also for a duplicate key.
+    """
+
+    def repeated(key: str, line: int, _: object) -> None:
+        raise MeaningError(f"duplicate key {key!r}", line)
+
+    with _one_line(where):
+        documents = list(yaml_text.read_documents(text, repeated, FILE))
+    return _single(documents, where)
+
+
+@contextlib.contextmanager
+def _one_line(where: str) -> Generator[None]:
+    """Raise errors of YAML as ConfigErrors."""
     import yaml
 
     try:
-        resolver, constructor = _tools()
-        nodes = list(compose(text, resolve=resolver().resolve))
-        trees = [constructor().construct_document(node) for node in nodes]
-        return [tree for tree in trees if tree is not None]
+        yield
     except MeaningError as error:
         raise ConfigError(f"{where}, line {error.line}: {error.problem}") from error
     except yaml.MarkedYAMLError as error:
@@ -62,7 +93,10 @@ def read_documents(text: str, where: str) -> list[Any]:
 
 def read_one(text: str, where: str) -> Any:
     """Return the single document of a text, None without one. Raises: ConfigError."""
-    documents = read_documents(text, where)
+    return _single(read_documents(text, where), where)
+
+
+def _single(documents: list[Any], where: str) -> Any:
     if len(documents) > 1:
         raise ConfigError(f"{where}: {len(documents)} documents where one is expected")
     return documents[0] if documents else None

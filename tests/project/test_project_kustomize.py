@@ -248,6 +248,50 @@ TREES = {
         "kustomization.yaml": "resources: [a.yaml]\ncommonLabels: {q: r}\ncommonAnnotations: {s: t}",
         "a.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {selector: {matchLabels: {}}, template: {metadata: null, spec: {topologySpreadConstraints: [{labelSelector: {matchLabels: {a: b}}}], affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{podAffinityTerm: {labelSelector: {matchLabels: {a: b}}}}]}}}}}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: e}\n",
     },
+    "texts of annotations": {
+        "kustomization.yaml": "resources: [a.yaml, b.yaml]\nreplacements: [{source: {kind: ConfigMap, name: a, fieldPath: metadata.annotations.a}, targets: [{select: {kind: ConfigMap, name: b}, fieldPaths: [data.a]}]}]\npatches:\n- patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {w: 1.20, x: yes}}}'\n- target: {name: b}\n  patch: '[{\"op\": \"add\", \"path\": \"/metadata/annotations/q\", \"value\": null}]'\n",
+        "a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations: {a: 1.10, b: 2024-01-01, c: 010, d: ~, e: true, f: 0x10, g: 1e3, h: 1_000, i: .5, j: null, l: on, m: '1', n: !!str 5}\n  labels: {a: 1.10}\ndata: {a: 1.10, b: 2024-01-01}\n",
+        "b.yaml": "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: b, annotations: {a: on}}\n  data: {a: x}\n",
+    },
+    "annotations that are nothing": {
+        "kustomization.yaml": "resources: [a.yaml]",
+        "a.yaml": "apiVersion: v1\nkind: A\nmetadata: {name: a, annotations: null, labels: {}}\n---\napiVersion: v1\nkind: A\nmetadata: {name: b, annotations: {}, labels: null}\n",
+    },
+    "generators that change objects of files": {
+        "kustomization.yaml": "resources: [a.yaml, b]\nconfigMapGenerator:\n- {name: a, behavior: merge, literals: [c=d], options: {immutable: true, labels: {e: f}}}\n- {name: b, behavior: replace, literals: [c=d]}\n- {name: c, behavior: merge, literals: [c=d]}\n- {name: d, behavior: merge, literals: [c=d], options: {disableNameSuffixHash: true}}\n",
+        "a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {g: h}}\ndata: {a: b}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {a: b}\n",
+        "b/kustomization.yaml": "configMapGenerator: [{name: c, options: {disableNameSuffixHash: true}}, {name: d, literals: [a=b]}]",
+    },
+    "generators of nothing, and lines without a sign": {
+        "kustomization.yaml": "secretGenerator: [{name: a}, {name: b, options: {disableNameSuffixHash: yes}}]\nconfigMapGenerator: [{name: c, envs: [e]}]", "e": "A\n  B=x y \n#C=1\n",
+    },
+    "configurations of the namespace": {
+        "kustomization.yaml": "namespace: shop\nresources: [a.yaml]\nconfigurations: [c.yaml]",
+        "a.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: s}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: b}\nroleRef: {name: x, kind: Role, apiGroup: rbac.authorization.k8s.io}\nsubjects: [{kind: ServiceAccount, name: a, namespace: y}, {kind: ServiceAccount, name: default, namespace: y}]\n",
+        "c.yaml": "namespace: [{path: metadata/namespace, kind: Namespace, create: true}, {path: subjects/namespace, kind: RoleBinding}]",
+    },
+    "references of newer kinds": {
+        "kustomization.yaml": "namePrefix: my-\nresources: [a.yaml, c.yaml]", "c.yaml": SERVICE,
+        "a.yaml": "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: p}\n---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\nspec: {policyName: p}\n---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r, namespace: system}\nspec: {rules: [{backendRefs: [{name: web}]}]}\n",
+    },
+    "older versions of kinds without a namespace": {
+        "kustomization.yaml": "namespace: shop\nresources: [a.yaml]",
+        "a.yaml": "".join(f"---\napiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n" for version, kind in (("policy/v1beta1", "PodSecurityPolicy"), ("rbac.authorization.k8s.io/v1beta1", "ClusterRole"), ("storage.k8s.io/v1beta1", "StorageClass"), ("apps/v1beta1", "Deployment"))),
+    },
+    "images by regular expression": {
+        "kustomization.yaml": "resources: [a.yaml]\nimages: [{name: 'r[.]io/(a|b)', newTag: v2}, {name: 'x.z', newName: other}, {name: 'q|s', newTag: v4}]\n",
+        "a.yaml": "apiVersion: q.com/v1\nkind: Z\nmetadata: {name: d}\nspec: {containers: [{image: r.io/a}, {image: r.io/b:1}, {image: rxio/b:1}, {image: xyz}, {image: quite}, {image: less}, {image: 's:2'}]}\n",
+    },
+    "lists with several keys": {
+        "kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}]",
+        "a.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 1, protocol: TCP}, {port: 2, protocol: TCP}, {port: 2, protocol: UDP}, {port: 3, protocol: TCP}]}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {topologySpreadConstraints: [{topologyKey: a, whenUnsatisfiable: X}, {topologyKey: b, whenUnsatisfiable: X}]}\n",
+        "p.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 2, protocol: UDP, name: u}, {port: 9, protocol: TCP}, {port: 1, protocol: TCP, $patch: delete}]}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {topologySpreadConstraints: [{topologyKey: c, whenUnsatisfiable: X}, {topologyKey: b, whenUnsatisfiable: X, maxSkew: 2}]}\n",
+    },
+    "operations that add": {
+        "kustomization.yaml": "resources: [a.yaml, d.yaml]\npatches:\n- {target: {kind: Deployment}, path: p.json}\n- {target: {kind: Cart}, path: p.yaml}\n", "a.yaml": DEPLOYMENT, "d.yaml": CUSTOM,
+        "p.json": '[{"op": "replace", "path": "/spec/replicas", "value": 3}, {"op": "add", "path": "/spec/paused"}]',
+        "p.yaml": "- op: replace\n  path: /spec/items/0/x\n  value: {a: 1.10, b: yes, c: 2024-01-01, d: 010, e: 12:30, f: n, y: on}\n",
+    },
     "webhooks": {
         "kustomization.yaml": "namePrefix: p-\nnamespace: shop\nresources: [c.yaml, d.yaml]", "c.yaml": SERVICE,
         "d.yaml": "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: v}\nwebhooks: [{name: a, clientConfig: {service: {name: web, namespace: system}}}, {name: b, clientConfig: {service: {name: other, namespace: system}}}]",
@@ -273,10 +317,10 @@ REFUSED = {
     "a JSON patch that does not apply": ({}, RESOURCES + "patches: [{path: p.json, target: {kind: Deployment}}]", "/spec/owner"),
     "a patch that is neither": ({}, RESOURCES + "patches: [{patch: 'a: b', target: {kind: Cart}}]", "must be a list of JSON patch operations, or an object"),
     "a missing patch file": ({}, RESOURCES + "patches: [{path: no.yaml}]", "no.yaml does not exist"),
-    "replicas of nobody": ({}, RESOURCES + "replicas: [{name: no, count: 1}]", "no object 'no'"),
+    "replicas of nobody": ({}, RESOURCES + "replicas: [{name: none, count: 1}]", "no object 'none'"),
     "a transformer that does not exist": ({}, RESOURCES + "transformers: [gone.yaml]", "transformers: gone.yaml does not exist"),
     "a transformer without its source": ({"t.yaml": "apiVersion: builtin\nkind: ReplacementTransformer\nmetadata: {name: t}\nreplacements: [{source: {kind: No}, targets: [{select: {kind: Cart}}]}]"}, RESOURCES + "transformers: [t.yaml]", "must be one object, but 0 match"),
-    "a replacement without its source": ({}, RESOURCES + "replacements: [{source: {kind: No}, targets: [{select: {kind: Cart}}]}]", "must be one object, but 0 match"),
+    "a replacement without its source": ({}, RESOURCES + "replacements: [{source: {kind: None}, targets: [{select: {kind: Cart}}]}]", "must be one object, but 0 match"),
     "a replacement of several sources": ({}, RESOURCES + "replacements: [{source: {name: web}, targets: [{select: {kind: Cart}}]}]", "must be one object, but 5 match"),
     "a replacement without its field": ({}, RESOURCES + "replacements: [{source: {kind: Cart}, targets: [{select: {kind: Service}, fieldPaths: [spec.no]}]}]", "has no field spec.no"),
     "merging into nothing": ({}, "configMapGenerator: [{name: s, behavior: merge, literals: [a=b]}]", "requires one object of that name, but matches no object"),
@@ -291,6 +335,10 @@ REFUSED = {
     "two kustomizations in a folder": ({"kustomization.yml": "resources: [a.yaml]"}, "resources: [a.yaml]", "several of"),
     "an empty kustomization": ({}, "", "is empty"),
     "a namespace that makes two objects one": ({"x.yaml": CUSTOM.replace("name: cart", "name: cart, namespace: b")}, "namespace: c\nresources: [d.yaml, x.yaml]", "the identity"),
+    "a word that YAML takes for true": ({}, RESOURCES + "commonLabels: {x: y}", "commonLabels must be a map of strings. Quote numbers, and words such as"),
+    "a name that YAML takes for false": ({}, RESOURCES + "namePrefix: no", "namePrefix must be a string. Quote it: YAML takes yes, no, on and off for true or false"),
+    "one field with and without create": ({"c.yaml": "commonLabels: [{path: metadata/labels}]"}, "resources: [d.yaml]\nconfigurations: [c.yaml]", "with and without `create`"),
+    "a namespace in the place of a map": ({"c.yaml": "namespace: [{path: spec/items, kind: Cart}]"}, "namespace: a\nresources: [d.yaml]\nconfigurations: [c.yaml]", "must be a text"),
     "the wrong version": ({}, "apiVersion: v1\nkind: Kustomization\nresources: [a.yaml]", "must be kustomize.config.k8s.io/v1beta1"),
 }  # fmt: skip
 

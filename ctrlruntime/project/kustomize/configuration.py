@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_one
+from ctrlruntime.generate.documents import read_settings
 from ctrlruntime.project.kustomize.fields import ANNOTATIONS, NAMES, NAMESPACES, REPLICAS, SELECTORS, Field, field_of
 from ctrlruntime.project.kustomize.files import read_text
 from ctrlruntime.project.kustomize.references import REFERENCES, Reference
@@ -56,16 +57,26 @@ _WITHOUT_EFFECT: Final = (
 def with_files(base: Configuration, said: Entry, folder: Path) -> Configuration:
     """Return the configuration with what the files under `configurations` add. Raises: ConfigError."""
     for name in said.texts("configurations"):
-        tree = read_one(read_text(folder, name, said.where), str(folder / name)) or {}
+        tree = read_settings(read_text(folder, name, said.where), str(folder / name)) or {}
         if not isinstance(tree, dict):
             raise ConfigError(f"{folder / name}: the configuration must be a map")
         more = Entry(tree, str(folder / name)).only((*_SECTIONS, *_WITHOUT_EFFECT, "nameReference"))
         for section, attribute in _SECTIONS.items():
-            places = tuple(_place(each) for each in more.entries(section, _FIELD))
+            places = (_place(each) for each in more.entries(section, _FIELD))
             both = tuple(dict.fromkeys((*getattr(base, attribute), *places)))
+            _refuse_conflicts(both, f"{more.where}: {section}")
             base = replace(base, **{attribute: both})
         base = replace(base, references=tuple(dict.fromkeys((*base.references, *_references(more)))))
     return base
+
+
+def _refuse_conflicts(places: Sequence[Field], where: str) -> None:
+    """Refuse one field twice, with and without `create`. Raises: ConfigError."""
+    for place, count in Counter(replace(each, create=False) for each in places).items():
+        if count > 1:
+            raise ConfigError(
+                f"{where}: {place.path} is listed with and without `create`. Write it as kustomize has it"
+            )
 
 
 def _references(more: Entry) -> Iterator[Reference]:

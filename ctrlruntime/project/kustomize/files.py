@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.generate.documents import read_documents
 
-__all__ = ["check_name", "read_bytes", "read_text"]
+__all__ = ["check_name", "read_bytes", "read_objects", "read_text"]
 
 _LONGEST_NAME: Final = 255
 """Bytes of one name on the file systems of Linux and macOS."""
+_TEXT: Final = "tag:yaml.org,2002:str"
 
 
 def read_bytes(folder: Path, name: str, where: str) -> bytes:
@@ -30,6 +32,28 @@ def read_bytes(folder: Path, name: str, where: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{where}: cannot read {name}: {error.strerror or error}") from error
+
+
+def read_objects(text: str, where: str) -> list[Any]:
+    """Return the objects of a text. Their annotations keep the text of the file: `1.10` stays so. Raises: ConfigError."""
+    return read_documents(text, where, _keep_annotations)
+
+
+def _keep_annotations(node: Any) -> None:
+    fields = _fields(node)
+    for item in fields["items"].value if _is(fields.get("items"), "sequence") else ():
+        _keep_annotations(item)
+    for value in _fields(_fields(fields.get("metadata")).get("annotations")).values():
+        if _is(value, "scalar"):
+            value.tag = _TEXT
+
+
+def _fields(node: Any) -> dict[str, Any]:
+    return {str(key.value): value for key, value in node.value} if _is(node, "mapping") else {}
+
+
+def _is(node: Any, kind: str) -> bool:
+    return node is not None and node.id == kind
 
 
 def check_name(name: str, where: str) -> None:

@@ -60,8 +60,9 @@ class _Generator:
     def secret(self) -> Resource:
         tree = self._object("Secret")
         tree["type"] = self._entry.text("type", "Opaque")
+        tree["data"] = {}
         for key, value in self._data():
-            tree.setdefault("data", {})[key] = _base64(value)
+            tree["data"][key] = _base64(value)
         return self._resource(tree)
 
     def _object(self, kind: str) -> Document:
@@ -111,9 +112,7 @@ class _Generator:
             text = line.lstrip("\ufeff" if number == 1 else "").lstrip()
             if not text or text.startswith("#"):
                 continue
-            key, sign, value = text.partition("=")
-            if not sign:
-                raise ConfigError(f"{self._entry.where}: {name}, line {number}: {line!r} must be KEY=VALUE")
+            key, _, value = text.partition("=")  # a key alone has the empty value, as in kustomize
             yield key, value.encode()
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError, PatchError
-from ctrlruntime.generate.documents import read_documents
+from ctrlruntime.generate.documents import read_settings
 from ctrlruntime.generate.options import Document
 from ctrlruntime.patch import apply_json_patch
-from ctrlruntime.project.kustomize.files import read_text
+from ctrlruntime.project.kustomize.files import read_objects, read_text
 from ctrlruntime.project.kustomize.resources import Id, Kind, Resource, Resources
 from ctrlruntime.project.kustomize.selecting import Selector
 from ctrlruntime.project.kustomize.settings import Entry, read_selector
@@ -48,7 +48,7 @@ def apply_deprecated_merges(said: Entry, folder: Path, resources: Resources) -> 
         where = f"{said.where}: patchesStrategicMerge[{at}]"
         inline = "\n" in text.strip() or text.lstrip().startswith("{")
         content = text if inline else read_text(folder, text, where)
-        documents = read_documents(content, where if inline else str(folder / text))
+        documents = read_objects(content, where if inline else str(folder / text))
         _apply(_Patch(where, documents=tuple(_checked(each, where) for each in documents)), resources)
 
 
@@ -93,7 +93,8 @@ def _read(entry: Entry, folder: Path) -> _Patch:
 def _documents(text: str, where: str) -> list[Any]:
     """The documents of a patch. What starts as a JSON list must be JSON: kustomize takes YAML's short lists for a mistake, too."""
     if not text.lstrip().startswith("["):
-        return read_documents(text, where)
+        documents = read_objects(text, where)
+        return [read_settings(text, where)] if documents and isinstance(documents[0], list) else documents
     try:
         return [json.loads(text)]
     except ValueError as error:
@@ -169,9 +170,30 @@ def _replace(patch: _Patch, resource: Resource, tree: Document) -> None:
     resource.tree = tree
 
 
+def _completed(operation: Any, tree: Any) -> Any:
+    """An operation as kustomize means it: a missing value is null, and `replace` may add a key to a map."""
+    if not isinstance(operation, dict) or operation.get("op") not in {"add", "replace"}:
+        return operation
+    parent = str(operation.get("path")).rpartition("/")[0]
+    may_add = isinstance(_at(tree, parent), dict)
+    return {"value": None, **operation, "op": "add" if may_add else operation["op"]}
+
+
+def _at(node: Any, pointer: str) -> Any:
+    """What a JSON pointer leads to, None for nothing."""
+    for token in pointer.split("/")[1:]:
+        if isinstance(node, dict):
+            node = node.get(token.replace("~1", "/").replace("~0", "~"))
+        else:
+            node = node[int(token)] if isinstance(node, list) and token.isdecimal() and int(token) < len(node) else None
+    return node
+
+
 def _operate(patch: _Patch, resource: Resource, resources: Resources) -> None:
     try:
-        tree = apply_json_patch(resource.tree, patch.operations or [])
+        tree: Any = resource.tree
+        for operation in patch.operations or ():
+            tree = apply_json_patch(tree, [_completed(operation, tree)])
     except PatchError as error:
         raise ConfigError(f"{patch.where}: {resource.id}: {error}") from error
     if not isinstance(tree, dict) or not tree.get("kind") or not (tree.get("metadata") or {}).get("name"):

@@ -210,7 +210,8 @@ def _services(to: Kind) -> Iterator[Reference]:
     yield from _in(to, "APIService", "spec/service/name", group="apiregistration.k8s.io")
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
         yield from _in(to, kind, "webhooks/clientConfig/service", group=_ADMISSION)
-    yield from _in(to, "HTTPRoute", "spec/rules/backendRefs/name")
+    to = Kind(_ADMISSION, kind="ValidatingAdmissionPolicy")
+    yield from _in(to, "ValidatingAdmissionPolicyBinding", "spec/policyName", group=_ADMISSION)
 
 
 REFERENCES: Final = tuple(_known())

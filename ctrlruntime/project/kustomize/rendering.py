@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import plain, read_documents
+from ctrlruntime.generate.documents import plain
 from ctrlruntime.generate.options import Document
 from ctrlruntime.project.kustomize.configuration import Configuration, with_files
-from ctrlruntime.project.kustomize.files import check_name, read_text
+from ctrlruntime.project.kustomize.files import check_name, read_objects, read_text
 from ctrlruntime.project.kustomize.generators import generated, hashed
 from ctrlruntime.project.kustomize.order import in_order
 from ctrlruntime.project.kustomize.patches import apply_deprecated_json, apply_deprecated_merges, apply_patches
@@ -82,7 +82,7 @@ def _resource(
             )
         raise ConfigError(f"{where}: {name} does not exist in {folder}")
     if path.is_file():
-        for each in _objects(read_documents(read_text(folder, name, where), str(path)), path):
+        for each in _objects(read_objects(read_text(folder, name, where), str(path)), path):
             into.resources.append(each)
         return
     base = _base(folder, name, said, inside)
@@ -194,10 +194,13 @@ def _sorted(said: Entry, resources: Resources) -> list[Resource]:
 
 
 def _finished(resource: Resource) -> Document:
-    """The object, with annotations that are texts: kustomize quotes numbers and booleans there."""
+    """The object, with annotations that are texts, as kustomize writes them. Without any, it has no such field."""
     annotations: Any = resource.metadata.get("annotations")
-    if isinstance(annotations, dict):
-        resource.metadata["annotations"] = {key: plain(value) for key, value in annotations.items()}
+    if annotations:
+        texts = {key: "null" if value is None else plain(value) for key, value in annotations.items()}
+        resource.metadata["annotations"] = texts
+    else:
+        resource.metadata.pop("annotations", None)
     return resource.tree
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import plain, read_one, scalar
+from ctrlruntime.generate.documents import plain, read_settings, scalar
 from ctrlruntime.project.kustomize.files import read_text
 from ctrlruntime.project.kustomize.resources import Resource, Resources
 from ctrlruntime.project.kustomize.settings import Entry, read_selector, read_selectors
@@ -45,7 +45,7 @@ def apply_replacements(said: Entry, folder: Path, resources: Resources) -> None:
 
 def _from_file(entry: Entry, folder: Path) -> list[Entry]:
     name = entry.text("path")
-    tree = read_one(read_text(folder, name, entry.where), str(folder / name))
+    tree = read_settings(read_text(folder, name, entry.where), str(folder / name))
     listed = tree if isinstance(tree, list) else [tree]
     return Entry({"replacements": listed}, str(folder / name)).entries("replacements", ("source", "targets"))
 

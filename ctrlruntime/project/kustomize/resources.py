@@ -175,23 +175,27 @@ def _merged(old: Resource, new: Resource) -> Resource:
         previous=list(old.previous),
         prefixes=list(old.prefixes),
         suffixes=list(old.suffixes),
-        needs_hash=old.needs_hash or new.needs_hash,
+        needs_hash=old.needs_hash and new.needs_hash,
     )
 
 
 def is_cluster_scoped(kind: Kind) -> bool:
-    """Tell whether objects of a built-in kind live outside of namespaces; custom kinds are taken as namespaced, as kustomize does."""
-    return kind in _cluster_kinds()
+    """Tell whether objects of a built-in kind live outside of namespaces; custom kinds are taken as namespaced, as kustomize does.
+
+    Older versions of a kind are like its version of today.
+    """
+    return kind._replace(version="") in _cluster_kinds()
 
 
 @cache
 def _cluster_kinds() -> frozenset[Kind]:
     recorded = json.loads(gzip.decompress(open_data("kubernetes-1.36/discovery.json.gz")))
-    return frozenset(
-        Kind(each["responseKind"].get("group", ""), each["responseKind"]["version"], each["responseKind"]["kind"])
+    served = frozenset(
+        Kind(each["responseKind"].get("group", ""), kind=each["responseKind"]["kind"])
         for each in _served(recorded["aggregated"])
         if each["scope"] == "Cluster" and each.get("responseKind")
     )
+    return served | {Kind("policy", kind="PodSecurityPolicy")}
 
 
 def _served(documents: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.generate.documents import read_one, read_text
+from ctrlruntime.generate.documents import read_settings, read_text
 from ctrlruntime.generate.options import Document
 from ctrlruntime.project.kustomize.resources import Kind
 from ctrlruntime.project.kustomize.selecting import Selector
@@ -41,7 +41,8 @@ class Entry:
     def text(self, name: str, default: str = "") -> str:
         value = self.tree.get(name)
         if value is not None and not isinstance(value, str):
-            raise self.wrong(name, "a string")
+            quote = ". Quote it: YAML takes yes, no, on and off for true or false" if isinstance(value, bool) else ""
+            raise self.wrong(name, f"a string{quote}")
         return value or default
 
     def flag(self, name: str) -> bool:
@@ -64,9 +65,9 @@ class Entry:
 
     def pairs(self, name: str) -> dict[str, str]:
         value = self._given(name, {})
-        if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
-            raise self.wrong(name, "a map of strings. Quote numbers and true")
-        return dict(sorted(value.items()))
+        if not isinstance(value, dict) or not all(isinstance(each, str | None) for each in value.values()):
+            raise self.wrong(name, "a map of strings. Quote numbers, and words such as true, yes and y")
+        return {key: each or "" for key, each in sorted(value.items())}
 
     def entry(self, name: str, known: Iterable[str]) -> Entry | None:
         """Return the map of this name, or None. Raises: ConfigError for an unknown field."""
@@ -132,7 +133,7 @@ def read_kustomization(folder: Path) -> Entry:
     if len(found) != 1:
         which = f"several of {', '.join(FILES)}" if found else f"no {FILES[0]}"
         raise ConfigError(f"cannot render {folder}: it has {which}, but must have exactly one")
-    tree: Any = read_one(read_text(found[0]), str(found[0]))
+    tree: Any = read_settings(read_text(found[0]), str(found[0]))
     if not isinstance(tree, dict) or not tree:
         raise ConfigError(f"{found[0]}: {'the kustomization must be a map' if tree else 'the kustomization is empty'}")
     return _checked(Entry(tree, str(found[0])))

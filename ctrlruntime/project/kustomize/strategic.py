@@ -1,5 +1,7 @@
 """Strategic merge as kustomize does it: what the patch has of a list comes first, in its order, then what the list had besides.
 
+If several keys tell the items apart (the ports of a Service), only new items come first, and merged ones keep their place.
+
 The keys that tell list items apart are those of the recorded OpenAPI documents; lists of custom kinds are replaced. It is not the merge of an
 API server, which keeps the old order and knows more directives (`ctrlruntime.apiserver.patch`).
 """
@@ -80,15 +82,18 @@ class _Merge:
             return [item for item in patch if item not in directives]
         item_schema = self._resolved(schema.get("items") or _NO_SCHEMA)
         merged: list[Any] = []
-        taken: list[Any] = []
+        taken: dict[int, Any] = {}  # what becomes of an item of the list, by its index
         for item in patch:
             _check_keys(old, item, keys)
             found = _partners(old, item, keys)
-            taken += found
-            result = self._values(found[0] if found else None, item, item_schema)
-            if result is not DELETED:
+            result = self._values(old[found[0]] if found else None, item, item_schema)
+            taken |= dict.fromkeys(found, DELETED)
+            if found and _is_kept_in_place(old, patch, keys):
+                taken[found[0]] = result
+            else:
                 merged.append(result)
-        return [*merged, *(item for item in old if not any(item is one for one in taken))]
+        merged += [taken.get(index, item) for index, item in enumerate(old)]
+        return [item for item in merged if item is not DELETED]
 
     def _field(self, schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         properties: Mapping[str, Any] = schema.get("properties") or {}
@@ -117,11 +122,21 @@ def _check_keys(old: Iterable[Any], item: Any, keys: Sequence[str]) -> None:
             raise ConfigError(f"the list item is {one}, but the patch has {item}. Set {missing} in both, or in neither")
 
 
-def _partners(old: Iterable[Any], item: Any, keys: Sequence[str]) -> list[Any]:
-    """The items of a list that a patch's item is about: equal in the keys that it has."""
+def _is_kept_in_place(old: Iterable[Any], patch: Iterable[Any], keys: Sequence[str]) -> bool:
+    """Tell whether merged items keep their place: in kustomize they do if several keys tell the items apart."""
+    items = [one for one in (*old, *patch) if isinstance(one, dict)]
+    return len([key for key in keys if any(key in one for one in items)]) > 1
+
+
+def _partners(old: Sequence[Any], item: Any, keys: Sequence[str]) -> list[int]:
+    """The indices of the items of a list that a patch's item is about: equal in the keys that it has."""
     if not isinstance(item, dict):
         return []
     given = [key for key in keys if item.get(key) is not None]
     if not given:
         return []
-    return [one for one in old if isinstance(one, dict) and all(one.get(key) == item[key] for key in given)]
+    return [
+        index
+        for index, one in enumerate(old)
+        if isinstance(one, dict) and all(one.get(key) == item[key] for key in given)
+    ]

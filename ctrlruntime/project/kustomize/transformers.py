@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.project.kustomize.configuration import Configuration
 from ctrlruntime.project.kustomize.fields import LABELS, TEMPLATE_LABELS, Field, change, field_of
@@ -16,6 +16,9 @@ from ctrlruntime.project.kustomize.settings import Entry
 __all__ = ["add_marks", "rename", "set_images", "set_namespace", "set_replicas"]
 
 _IMAGE: Final = ("name", "newName", "newTag", "digest")
+_TAG: Final = "(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?$"
+"""What may follow the name of an image."""
+_BINDINGS: Final = frozenset({"RoleBinding", "ClusterRoleBinding"})
 _KEPT_NAMES: Final = (
     Kind("apiextensions.k8s.io", kind="CustomResourceDefinition"),
     Kind("apiregistration.k8s.io", kind="APIService"),
@@ -32,13 +35,32 @@ def set_namespace(said: Entry, configuration: Configuration, resources: Resource
         resource.remember()
         if not is_cluster_scoped(resource.kind):
             resource.metadata["namespace"] = namespace
-        if resource.kind.kind in {"RoleBinding", "ClusterRoleBinding"}:
+        if resource.kind.kind in _BINDINGS:
             for subject in resource.tree.get("subjects") or ():
                 if isinstance(subject, dict) and subject.get("name") == "default":
                     subject["namespace"] = namespace
         for place in configuration.namespaces:
-            change(resource, place, lambda _: namespace, str)
+            if not _is_done(place):
+                change(resource, place, functools.partial(_put, namespace), str)
         resources.check_unique(resource, f"{said.where}: namespace")
+
+
+def _is_done(place: Field) -> bool:
+    """Tell whether kustomize changes a field by itself: a configuration for it has no effect."""
+    subjects = place.path == "subjects/namespace" and place.kind.kind in _BINDINGS
+    return subjects or place.path == "metadata/namespace"
+
+
+def _put(new: str, value: Any) -> str:
+    _scalar(value)
+    return new
+
+
+def _scalar(value: Any) -> str:
+    """Return the text of a scalar. Raises: TypeError for a map or a list."""
+    if isinstance(value, dict | list):
+        raise TypeError("is a map or a list, but must be a text")
+    return str(value)
 
 
 def rename(said: Entry, configuration: Configuration, resources: Resources) -> None:
@@ -64,7 +86,7 @@ def _rename(
             if place.path == "metadata/name":
                 resource.remember()
                 note(resource)
-            change(resource, place, lambda value: new(str(value)), str)
+            change(resource, place, lambda value: new(_scalar(value)), str)
 
 
 def add_marks(said: Entry, configuration: Configuration, resources: Resources) -> None:
@@ -142,7 +164,7 @@ def _containers(node: Any, entry: Entry) -> None:
 
 
 def _image(entry: Entry, image: Any) -> Any:
-    if not isinstance(image, str) or not _is_image(image, entry.text("name")):
+    if not isinstance(image, str) or not _is_image(image, entry):
         return image
     name, tag, digest = _divided(image)
     name = entry.text("newName", name)
@@ -151,8 +173,13 @@ def _image(entry: Entry, image: Any) -> Any:
     return f"{name}{tag and f':{tag}'}{digest and f'@{digest}'}"
 
 
-def _is_image(image: str, name: str) -> bool:
-    return re.fullmatch(rf"{re.escape(name)}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?", image) is not None
+def _is_image(image: str, entry: Entry) -> bool:
+    """Tell whether an entry is for an image: its name is a regular expression to kustomize."""
+    try:
+        pattern = compile_pattern(f"^{entry.text('name')}{_TAG}")
+    except ValueError as error:
+        raise ConfigError(f"{entry.where}: name {entry.text('name')!r} is not a regular expression: {error}") from error
+    return pattern.matches(image)
 
 
 def _divided(image: str) -> tuple[str, str, str]:
