@@ -21,7 +21,7 @@ from ctrlruntime.apiserver.failures import (
 )
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import canonical, parse
-from ctrlruntime.apiserver.registry.pod_validation import resource_name_causes
+from ctrlruntime.apiserver.registry.pod_resources import resource_name_causes
 from ctrlruntime.apiserver.registry.values import (
     NON_NEGATIVE,
     choice_causes,

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required, shown
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import parse
+from ctrlruntime.apiserver.registry.trees import items
 from ctrlruntime.apiserver.registry.values import subdomain_causes
 from ctrlruntime.errors import StatusCause
 
@@ -50,8 +51,7 @@ _NO_DOTS: Final = "must not contain '..'"
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
-def volume_causes(volume: Document, path: str, account: str) -> Iterator[StatusCause]:
-    """One volume; `account` is the Pod's service account."""
+def volume_causes(volume: Document, path: str) -> Iterator[StatusCause]:
     sources = [name for name, value in volume.items() if isinstance(value, dict)]
     for name in sources[1:]:
         yield forbidden_field(f"{path}.{name}", "may not specify more than 1 volume type")
@@ -79,7 +79,10 @@ def volume_causes(volume: Document, path: str, account: str) -> Iterator[StatusC
         case "downwardAPI":
             yield from _downward_api_causes(source, where)
         case "projected":
-            yield from _projected_causes(source, where, account)
+            yield from _projected_causes(source, where)
+        case "ephemeral":
+            if source.get("volumeClaimTemplate") is None:
+                yield required(f"{where}.volumeClaimTemplate")
         case _:
             pass
 
@@ -140,7 +143,8 @@ def _downward_causes(item: Document, path: str) -> Iterator[StatusCause]:
         yield required(path, "one of fieldRef and resourceFieldRef is required")
 
 
-def _projected_causes(source: Document, path: str, account: str) -> Iterator[StatusCause]:
+def _projected_causes(source: Document, path: str) -> Iterator[StatusCause]:
+    seen: set[str] = set()
     for index, part in enumerate(source.get("sources") or ()):
         where, token = f"{path}.sources[{index}]", part.get("serviceAccountToken")
         for name in ("secret", "configMap"):
@@ -148,11 +152,15 @@ def _projected_causes(source: Document, path: str, account: str) -> Iterator[Sta
                 yield from _needs(part[name], f"{where}.{name}", "name")
                 yield from _file_causes(part[name], f"{where}.{name}")
         yield from _downward_api_causes(part.get("downwardAPI") or {}, f"{where}.downwardAPI")
+        for name in ("secret", "configMap", "downwardAPI"):
+            for item in items(part.get(name) or {}, "items"):
+                file = item.get("path")
+                if file and file in seen:
+                    shown_as = file if name == "downwardAPI" else part[name].get("name", "")
+                    yield invalid_value(path, shown_as, "conflicting duplicate paths")
+                seen.add(str(file))
         if token is None:
             continue
-        if not account:
-            text = "must not be specified when serviceAccountName is not set"
-            yield forbidden_field(f"{where}.serviceAccountToken", text)
         if token.get("expirationSeconds", 3600) < 600:
             text = "may not specify a duration less than 10 minutes"
             yield invalid_value(f"{where}.serviceAccountToken.expirationSeconds", token["expirationSeconds"], text)
@@ -189,17 +197,22 @@ def env_causes(container: Document, path: str) -> Iterator[StatusCause]:
         where, name = f"{path}.env[{index}]", str(variable.get("name", ""))
         if not name:
             yield required(f"{where}.name")
-        elif "=" in name or not all(" " <= letter <= "~" for letter in name):
-            text = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-            yield invalid_value(f"{where}.name", name, text)
+        yield from _variable_name_causes(name, f"{where}.name")
         if variable.get("valueFrom") is not None:
             yield from _env_source_causes(variable, f"{where}.valueFrom")
     for index, source in enumerate(container.get("envFrom") or ()):
+        yield from _variable_name_causes(source.get("prefix", ""), f"{path}.envFrom[{index}].prefix")
         for kind in ("configMapRef", "secretRef"):
             if source.get(kind) is not None:
                 yield from _needs(source[kind], f"{path}.envFrom[{index}].{kind}", "name")
         if source.get("configMapRef") is None and source.get("secretRef") is None:
             yield invalid_value(f"{path}.envFrom", "", "must specify one of: `configMapRef` or `secretRef`")
+
+
+def _variable_name_causes(name: str, path: str) -> Iterator[StatusCause]:
+    if "=" in name or not all(" " <= letter <= "~" for letter in name):
+        text = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+        yield invalid_value(path, name, text)
 
 
 def _env_source_causes(variable: Document, path: str) -> Iterator[StatusCause]:

@@ -81,7 +81,8 @@ def job(document: Document) -> None:
     spec, metadata = ensure_spec(document), document["metadata"]
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if labels and not metadata.get("labels"):
-        metadata["labels"] = dict(labels)
+        # Not a copy: upstream's Job shares the map with its template, and gets the labels that the selector needs, too.
+        metadata["labels"] = labels
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     put(spec, "parallelism", 1)
