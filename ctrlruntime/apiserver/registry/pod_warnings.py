@@ -52,7 +52,7 @@ _APP_ARMOR_PROFILES: Final[Mapping[str, Document]] = {
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 _NEEDED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-_BYTES: Final = ("memory", "ephemeral-storage")
+_BYTES: Final = ("memory", "ephemeral-storage", "storage")
 
 
 def pod_warnings(document: Document) -> Iterator[str]:
@@ -76,15 +76,13 @@ def _warnings(tree: Document, prefix: str, *, is_template: bool) -> Iterator[str
     yield from _placement(spec, path)
     yield from _annotation_warnings(spec, annotations, f"{prefix}metadata.annotations", is_template=is_template)
     for index, volume in enumerate(items(spec, "volumes")):
-        for name, (shown, text) in _OLD_VOLUMES.items():
-            if volume.get(name) is not None:
-                yield f"{path}.volumes[{index}].{shown}: {text}"
+        yield from source_warnings(volume, f"{path}.volumes[{index}]")
         yield from _path_warnings(volume)
     yield from _repeated(spec, path)
-    yield from _fractions(inner(spec, "overhead") or {}, f"{path}.overhead")
+    yield from fraction_warnings(inner(spec, "overhead") or {}, f"{path}.overhead")
     for where, container in _containers(spec, path):
         for side in ("limits", "requests"):
-            yield from _fractions(amounts_of(container, side), f"{where}.resources.{side}")
+            yield from fraction_warnings(amounts_of(container, side), f"{where}.resources.{side}")
         yield from _hidden_variables(container, where)
     yield from _port_warnings(spec, path)
     grace = spec.get("terminationGracePeriodSeconds")
@@ -92,6 +90,13 @@ def _warnings(tree: Document, prefix: str, *, is_template: bool) -> Iterator[str
         text = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{path}.terminationGracePeriodSeconds: {text}"
     yield from _addresses(spec, path)
+
+
+def source_warnings(volume: Document, path: str) -> Iterator[str]:
+    """What is old of where the data of a volume is; that of a PersistentVolume, too."""
+    for name, (shown, text) in _OLD_VOLUMES.items():
+        if volume.get(name) is not None:
+            yield f"{path}.{shown}: {text}"
 
 
 def _containers(spec: Document, path: str) -> Iterator[tuple[str, Document]]:
@@ -180,7 +185,7 @@ def _repeated(spec: Document, path: str) -> Iterator[str]:
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
 
 
-def _fractions(amounts: Amounts, path: str) -> Iterator[str]:
+def fraction_warnings(amounts: Amounts, path: str) -> Iterator[str]:
     for name in _BYTES:
         if name in amounts and parse(amounts[name]) % 1:
             text = canonical(amounts[name])

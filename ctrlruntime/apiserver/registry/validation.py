@@ -13,6 +13,8 @@ from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry import admission_policy_validation as admission_policies
+from ctrlruntime.apiserver.registry import device_rules as devices
 from ctrlruntime.apiserver.registry import network_validation as network
 from ctrlruntime.apiserver.registry import pod_validation as pods
 from ctrlruntime.apiserver.registry import policy_validation as policy
@@ -72,6 +74,18 @@ def _template_warnings(*path: str, names_pods: bool = True) -> _Warning:
         yield from template_warnings(inner(document, *path), ".".join(path))
 
     return rule
+
+
+_set_template_warnings: Final = _template_warnings("spec", "template", names_pods=False)
+
+
+def _stateful_set_warnings(document: Document) -> Iterator[str]:
+    yield from _set_template_warnings(document)
+    for index, claim in enumerate(spec_of(document).get("volumeClaimTemplates") or ()):
+        yield from storage.claim_spec_warnings(spec_of(claim), f"spec.volumeClaimTemplates[{index}]")
+    if (spec_of(document).get("revisionHistoryLimit") or 0) < 0:
+        text = "a negative value retains all historical revisions; a value >= 0 is recommended"
+        yield f"spec.revisionHistoryLimit: {text}"
 
 
 def _name_warnings(document: Document) -> Iterator[str]:
@@ -152,7 +166,14 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("scheduling.k8s.io", "PriorityClass"): policy.priority_causes,
     ("storage.k8s.io", "StorageClass"): storage.storage_class_causes,
     ("storage.k8s.io", "VolumeAttachment"): storage.attachment_causes,
+    ("resource.k8s.io", "ResourceClaim"): devices.claim_causes,
+    ("resource.k8s.io", "ResourceClaimTemplate"): devices.claim_template_causes,
+    ("storage.k8s.io", "VolumeAttributesClass"): storage.attributes_class_causes,
+    (_ADMISSION, "MutatingAdmissionPolicy"): admission_policies.mutating_policy_causes,
+    (_ADMISSION, "MutatingAdmissionPolicyBinding"): admission_policies.mutating_binding_causes,
     (_ADMISSION, "MutatingWebhookConfiguration"): webhook_causes,
+    (_ADMISSION, "ValidatingAdmissionPolicy"): admission_policies.validating_policy_causes,
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): admission_policies.validating_binding_causes,
     (_ADMISSION, "ValidatingWebhookConfiguration"): webhook_causes,
     (_CERTIFICATES, "CertificateSigningRequest"): policy.signing_request_causes,
     (_FLOWCONTROL, "FlowSchema"): policy.flow_schema_causes,
@@ -173,6 +194,7 @@ _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     (_CERTIFICATES, "CertificateSigningRequest/status"): signing_requests.status_causes,
 }
 _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
+    ("", "PersistentVolume"): storage.volume_warnings,
     ("", "PersistentVolumeClaim"): storage.claim_warnings,
     ("", "Pod"): pod_warnings,
     ("", "Secret"): storage.secret_warnings,
@@ -182,7 +204,7 @@ _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
     ("apps", "DaemonSet"): _template_warnings("spec", "template", names_pods=False),
     ("apps", "Deployment"): _template_warnings("spec", "template"),
     ("apps", "ReplicaSet"): _template_warnings("spec", "template"),
-    ("apps", "StatefulSet"): _template_warnings("spec", "template", names_pods=False),
+    ("apps", "StatefulSet"): _stateful_set_warnings,
     ("batch", "CronJob"): _template_warnings("spec", "jobTemplate", "spec", "template"),
     ("batch", "Job"): _template_warnings("spec", "template"),
     ("networking.k8s.io", "Ingress"): network.ingress_warnings,
