@@ -29,7 +29,7 @@ def may_exceed(name: str) -> bool:
 
 
 def is_of_pods(name: str) -> bool:
-    """Tell whether a Pod itself, beside its containers, may ask for a resource."""
+    """Tell whether a Pod itself may ask for a resource."""
     return name in COMPUTE or is_huge_pages(name)
 
 
@@ -39,7 +39,7 @@ def amounts_of(tree: Document, side: str) -> Amounts:
 
 
 def all_containers(spec: Document, side: str) -> dict[str, str]:
-    """Return what all containers need at the same time: those that run, or an init container beside the sidecars before it.
+    """Return what all containers need at the same time: those that run, or an init container and the sidecars before it.
 
     See AggregateContainerRequests in component-helpers' resource/helpers.go.
     """

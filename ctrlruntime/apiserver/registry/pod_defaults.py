@@ -84,7 +84,7 @@ def default_pod_spec(spec: Document) -> None:
 
 
 def _own_resources(spec: Document) -> None:
-    """What a Pod asks for beside its containers (defaultPodRequests and defaultHugePagePodLimits in pkg/apis/core/v1/defaults.go)."""
+    """What a Pod itself asks for (defaultPodRequests and defaultHugePagePodLimits in pkg/apis/core/v1/defaults.go)."""
     resources = inner(spec, "resources")
     if resources is None or not (resources.get("limits") or resources.get("requests")):
         return

@@ -67,7 +67,7 @@ def container_resource_causes(container: Document, path: str) -> Iterator[Status
 
 
 def pod_resource_causes(spec: Document, path: str) -> Iterator[StatusCause]:
-    """What a Pod asks for beside its containers (validatePodResources)."""
+    """What a Pod itself asks for (validatePodResources)."""
     resources = spec.get("resources")
     if resources is None:
         return
