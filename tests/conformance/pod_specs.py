@@ -52,9 +52,46 @@ def annotated(**annotations: str) -> Document:
     return {**with_container(), "ANNOTATIONS": annotations}
 
 
-_ZONE: Final = {"topologyKey": "zone"}
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def on_nodes(key: str, operator: str, *values: str) -> Document:
+    """A spec whose Pod needs nodes with a label."""
+    requirement = {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+    term = {"matchExpressions": [requirement]}
+    return with_pod(affinity={"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [term]}}})
+
+
+def near(**term: Any) -> Document:
+    """A spec whose Pod needs to be near other Pods."""
+    return with_pod(affinity={"podAffinity": {_REQUIRED: [{"topologyKey": "zone", "labelSelector": {}, **term}]}})
+
+
+def spread(*constraints: Document) -> Document:
+    usual = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+    return with_pod(topologySpreadConstraints=[{**usual, **constraint} for constraint in constraints])
+
+
+def mounted(mount: Document | None = None, **source: Any) -> Document:
+    mounts = [{"name": "v", "mountPath": "/d", **(mount or {})}]
+    return {**with_container(volumeMounts=mounts), "volumes": [{"name": "v", **(source or {"emptyDir": {}})}]}
+
+
+def as_device(**source: Any) -> Document:
+    return {
+        **with_container(volumeDevices=[{"name": "v", "devicePath": "/dev/x"}]),
+        "volumes": [{"name": "v", **source}],
+    }
+
+
+def with_claims(*claims: Document, names: tuple[str, ...] = ()) -> Document:
+    """A spec whose Pod has claims of devices, and whose container names some."""
+    named = [{"name": name} for name in names]
+    return {**with_resources(claims=named), **({"resourceClaims": list(claims)} if claims else {})}
+
+
+_ZONE: Final = {"topologyKey": "zone"}
 _TOKEN: Final = {"serviceAccountToken": {"path": "t"}}
 
 SPECS: Final[Mapping[str, Document]] = {
@@ -243,6 +280,86 @@ SPECS: Final[Mapping[str, Document]] = {
     "overhead": with_pod(overhead={"cpu": "1"}),
     "windows": with_pod(os={"name": "windows"}),
     "an unknown system": with_pod(os={"name": "plan9"}),
+    "nodes with a greater number": on_nodes("a", "Gt", "1"),
+    "nodes with two greater numbers": on_nodes("a", "Gt", "1", "2"),
+    "nodes in nothing": on_nodes("a", "In"),
+    "nodes that exist with a value": on_nodes("a", "Exists", "b"),
+    "nodes by an unknown operator": on_nodes("a", "X"),
+    "nodes by a bad key": on_nodes("a b", "Exists"),
+    "nodes by a bad field": with_pod(
+        affinity={
+            "nodeAffinity": {
+                _REQUIRED: {
+                    "nodeSelectorTerms": [{"matchFields": [{"key": "spec.x", "operator": "In", "values": ["n"]}]}]
+                }
+            }
+        }
+    ),
+    "nodes of no weight": with_pod(
+        affinity={
+            "nodeAffinity": {
+                _PREFERRED: [{"weight": 0, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}]
+            }
+        }
+    ),
+    "near Pods of a namespace": near(namespaces=["x"], namespaceSelector={}),
+    "near Pods of a bad namespace": near(namespaces=["X_"]),
+    "spread with everything": spread(
+        {"minDomains": 2, "nodeAffinityPolicy": "Honor", "nodeTaintsPolicy": "Ignore", "matchLabelKeys": ["x"]}
+    ),
+    "spread twice": spread({}, {}),
+    "spread over no domains": spread({"whenUnsatisfiable": "ScheduleAnyway", "minDomains": 0}),
+    "spread by an unknown policy": spread({"nodeTaintsPolicy": "X"}),
+    "spread by keys without a selector": spread({"labelSelector": None, "matchLabelKeys": ["a"]}),
+    "a toleration of more than": with_pod(
+        tolerations=[{"key": "a", "operator": "Gt", "value": "5", "effect": "NoSchedule"}]
+    ),
+    "a toleration of a bad value": with_pod(tolerations=[{"key": "a", "value": "a b", "effect": "NoSchedule"}]),
+    "another host name on the host network": with_pod(hostnameOverride="a", hostNetwork=True),
+    # Devices and mounts
+    "a claim of devices": with_claims({"name": "r", "resourceClaimName": "x"}, names=("r",)),
+    "a claim that is not there": with_claims(names=("r",)),
+    "a claim of two things": with_claims({"name": "r", "resourceClaimName": "x", "resourceClaimTemplateName": "y"}),
+    "a claim of nothing": with_claims({"name": "r"}),
+    "a claim twice": with_claims(*[{"name": "r", "resourceClaimName": "x"}] * 2, names=("r", "r")),
+    "a block device": as_device(persistentVolumeClaim={"claimName": "c"}),
+    "a block device of a folder": as_device(emptyDir={}),
+    "a block device of nothing": with_container(volumeDevices=[{"name": "v", "devicePath": "/dev/x"}]),
+    "a block device that is mounted": {
+        **as_device(persistentVolumeClaim={"claimName": "c"}),
+        "containers": [
+            {
+                **CONTAINER,
+                "volumeDevices": [{"name": "v", "devicePath": "/dev/x"}],
+                "volumeMounts": [{"name": "v", "mountPath": "/d"}],
+            }
+        ],
+    },
+    "a mount by a variable": mounted({"subPathExpr": "$(X)"}),
+    "a mount that spreads": mounted({"mountPropagation": "Bidirectional"}),
+    "a mount that spreads oddly": mounted({"mountPropagation": "X"}),
+    "a mount read only all the way": mounted({"readOnly": True, "recursiveReadOnly": "Enabled"}),
+    "a mount half read only": mounted({"recursiveReadOnly": "Enabled"}),
+    "an image that is mounted": mounted(image={"reference": "a:1"}),
+    "a disk without a name": with_volume(awsElasticBlockStore={"volumeID": ""}),
+    "a disk of old without a name": with_volume(gcePersistentDisk={"pdName": ""}),
+    "a share without a name": with_volume(azureFile={"secretName": "", "shareName": ""}),
+    "two projections in one": projected({"secret": {"name": "a"}, "configMap": {"name": "b"}}),
+    "a token upwards": {**projected({"serviceAccountToken": {"path": "../a"}}), "serviceAccountName": "default"},
+    "a token for centuries": {
+        **projected({"serviceAccountToken": {"path": "a", "expirationSeconds": 9999999999}}),
+        "serviceAccountName": "default",
+    },
+    "a bad mode of files": with_volume(projected={"defaultMode": 1000, "sources": []}),
+    "the limit of another container": with_volume(
+        downwardAPI={"items": [{"path": "b", "resourceFieldRef": {"resource": "limits.cpu"}}]}
+    ),
+    "variables of two sources": with_container(envFrom=[{"configMapRef": {"name": "a"}, "secretRef": {"name": "b"}}]),
+    "variables of a bad name": with_container(envFrom=[{"configMapRef": {"name": "A_"}}]),
+    "a variable of a file": {
+        **with_env({"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}}),
+        "volumes": [{"name": "v"}],
+    },
     # Lives
     "never started again": with_pod(restartPolicy="Never"),
     "an unknown restart policy": with_pod(restartPolicy="Sometimes"),
@@ -262,7 +379,20 @@ SPECS: Final[Mapping[str, Document]] = {
     "a hook that sleeps": with_container(lifecycle={"preStop": {"sleep": {"seconds": 60}}}),
     "bad message policy": with_container(terminationMessagePolicy="Sometimes"),
     "resize policy": with_container(resizePolicy=[{"resourceName": "cpu", "restartPolicy": "NotRequired"}]),
+    "rules of restarts": with_container(
+        restartPolicy="Never",
+        restartPolicyRules=[{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}],
+    ),
+    "rules of restarts without a policy": with_container(
+        restartPolicyRules=[{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]
+    ),
     # Security
+    "policies of groups": with_pod(
+        securityContext={"fsGroupChangePolicy": "X", "supplementalGroupsPolicy": "Y", "supplementalGroups": [-1]}
+    ),
+    "AppArmor of a file": with_pod(securityContext={"appArmorProfile": {"type": "Localhost"}}),
+    "AppArmor of an unknown type": with_container(securityContext={"appArmorProfile": {"type": "X"}}),
+    "seccomp of an unknown type": with_container(securityContext={"seccompProfile": {"type": "X"}}),
     "host users": with_pod(hostUsers=False, hostNetwork=True),
     "proc mount": with_container(securityContext={"procMount": "Unmasked"}),
     "negative user": with_pod(securityContext={"runAsUser": -1}),
@@ -276,6 +406,7 @@ SPECS: Final[Mapping[str, Document]] = {
     "annotation with a bad key": annotated(**{"a/b/c": ""}),
     "DNS without a policy": with_pod(dnsPolicy="None"),
     "DNS by old addresses": with_pod(dnsConfig={"nameservers": ["::ffff:1.2.3.4"]}),
+    "DNS that searches everywhere": with_pod(dnsConfig={"searches": ["a"] * 33}),
     "three and one name servers": with_pod(dnsConfig={"nameservers": ["1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4"]}),
 }
 

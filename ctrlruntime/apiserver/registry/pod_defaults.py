@@ -130,6 +130,9 @@ def _container(container: Document) -> None:
         _http_get(inner(container, "lifecycle", hook, "httpGet"))
     for variable in items(container, "env"):
         _field_ref(inner(variable, "valueFrom", "fieldRef"))
+        file = inner(variable, "valueFrom", "fileKeyRef")
+        if file is not None and file.get("optional") is None:
+            file["optional"] = False
 
 
 @lru_cache(maxsize=256)

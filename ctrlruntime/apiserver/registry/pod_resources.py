@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.pod_amounts import (
@@ -19,8 +19,14 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
     is_of_pods,
     may_exceed,
 )
-from ctrlruntime.apiserver.registry.trees import items
-from ctrlruntime.apiserver.registry.values import NON_NEGATIVE, key_problems, qualified_name_causes
+from ctrlruntime.apiserver.registry.trees import inner, items
+from ctrlruntime.apiserver.registry.values import (
+    NON_NEGATIVE,
+    go_struct,
+    key_problems,
+    label_causes,
+    qualified_name_causes,
+)
 from ctrlruntime.errors import StatusCause
 
 _OF_CONTAINERS: Final = ("cpu", "memory", "ephemeral-storage")
@@ -85,6 +91,43 @@ def pod_resource_causes(spec: Document, path: str) -> Iterator[StatusCause]:
             if name in limits and parse(text) > parse(limits[name]):
                 where = f"{path}.resources.containers[{index}][{name}].limits"
                 yield invalid_value(where, text, f"must be less than or equal to pod limits of {limits[name]}")
+
+
+def pod_claim_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    """The claims of devices that the containers of a Pod may name."""
+    seen: set[str] = set()
+    for index, claim in enumerate(items(spec, "resourceClaims")):
+        where, name = f"{path}.resourceClaims[{index}]", claim.get("name", "")
+        if not name:
+            yield required(f"{where}.name")
+        elif name in seen:
+            yield duplicate(f"{where}.name", name)
+        else:
+            yield from label_causes(name, f"{where}.name")
+        seen.add(name)
+        given = [claim.get(field) is not None for field in ("resourceClaimName", "resourceClaimTemplateName")]
+        shown = go_struct(claim, "Name", "ResourceClaimName", "ResourceClaimTemplateName")
+        if all(given):
+            text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            yield invalid_value(where, shown, text)
+        elif not any(given):
+            yield invalid_value(where, shown, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+
+
+def claim_name_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
+    names = [claim.get("name") for claim in items(spec, "resourceClaims")]
+    seen: set[tuple[str, str]] = set()
+    for index, claim in enumerate(items(inner(container, "resources") or {}, "claims")):
+        where, name, request = f"{path}.resources.claims[{index}]", claim.get("name", ""), claim.get("request", "")
+        if not name:
+            yield required(f"{where}.name")
+        elif (name, request) in seen:
+            yield duplicate(where, f"{name}/{request}" if request else name)
+        elif name not in names:
+            text = "must be one of the names in pod.spec.resourceClaims"
+            more = "" if names else " which is empty"
+            yield StatusCause("FieldValueNotFound", f'Not found: "{name}": {text}{more}', where)
+        seen.add((str(name), str(request)))
 
 
 def _too_small_causes(spec: Document, path: str, side: str, counts: Callable[[str], bool]) -> Iterator[StatusCause]:

@@ -30,6 +30,12 @@ _FIELDS: Final = (
 )
 _SYSCTL: Final = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
 _LONGEST_SYSCTL: Final = 253
+_CHOICES: Final = {
+    "fsGroupChangePolicy": ("Always", "OnRootMismatch"),
+    "seLinuxChangePolicy": ("Recursive",),
+    "supplementalGroupsPolicy": ("Merge", "Strict"),
+}
+_PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _WITHOUT_OWN_USERS: Final = (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))
 
 
@@ -43,6 +49,10 @@ def pod_security_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid_value(f"{where}.shareProcessNamespace", True, text)
     yield from _sysctl_causes(context, f"{where}.sysctls")
+    for name, choices in _CHOICES.items():
+        if context.get(name) is not None:
+            yield from choice_causes(context[name], f"{where}.{name}", choices)
+    yield from _app_armor_causes(context.get("appArmorProfile"), f"{where}.appArmorProfile")
     yield from _seccomp_causes(context.get("seccompProfile"), f"{where}.seccompProfile")
     if spec.get("hostUsers") is False:
         for field, shown in _WITHOUT_OWN_USERS:
@@ -59,6 +69,7 @@ def container_security_causes(context: Document, path: str, *, has_host_users: b
         if has_host_users and mount == "Unmasked":
             yield invalid_value(f"{path}.procMount", mount, "`hostUsers` must be false to use `Unmasked`")
     yield from _seccomp_causes(context.get("seccompProfile"), f"{path}.seccompProfile")
+    yield from _app_armor_causes(context.get("appArmorProfile"), f"{path}.appArmorProfile")
     if context.get("allowPrivilegeEscalation") is not False:
         return
     added = (context.get("capabilities") or {}).get("add") or ()
@@ -82,8 +93,8 @@ def _seccomp_causes(profile: Document | None, path: str) -> Iterator[StatusCause
     kind, local = profile.get("type", ""), profile.get("localhostProfile")
     if not kind:
         yield required(f"{path}.type", "type is required when seccompProfile is set")
-    elif kind not in {"Localhost", "RuntimeDefault", "Unconfined"}:
-        yield not_supported(f"{path}.type", kind, ("Localhost", "RuntimeDefault", "Unconfined"))
+    elif kind not in _PROFILES:
+        yield not_supported(f"{path}.type", kind, _PROFILES)
     if kind != "Localhost":
         if local is not None:
             text = "can only be set when seccomp type is Localhost"
@@ -92,6 +103,21 @@ def _seccomp_causes(profile: Document | None, path: str) -> Iterator[StatusCause
         yield required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
     else:
         yield from relative_path_causes(local, f"{path}.localhostProfile")
+
+
+def _app_armor_causes(profile: Document | None, path: str) -> Iterator[StatusCause]:
+    if profile is None:
+        return
+    kind, local = profile.get("type", ""), profile.get("localhostProfile")
+    if not kind:
+        yield required(f"{path}.type", "type is required when appArmorProfile is set")
+    else:
+        yield from choice_causes(kind, f"{path}.type", _PROFILES)
+    if kind == "Localhost" and not (local or "").strip():
+        yield required(f"{path}.localhostProfile", "must be set when AppArmor type is Localhost")
+    elif kind != "Localhost" and local is not None:
+        text = "can only be set when AppArmor type is Localhost"
+        yield invalid_value(f"{path}.localhostProfile", local, text)
 
 
 def _sysctl_causes(context: Document, path: str) -> Iterator[StatusCause]:

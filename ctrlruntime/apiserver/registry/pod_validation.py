@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, required
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.pod_resources import container_resource_causes, pod_resource_causes
+from ctrlruntime.apiserver.registry.pod_placement import placement_causes, toleration_causes
+from ctrlruntime.apiserver.registry.pod_resources import (
+    claim_name_causes,
+    container_resource_causes,
+    pod_claim_causes,
+    pod_resource_causes,
+)
 from ctrlruntime.apiserver.registry.pod_security import container_security_causes, pod_security_causes
 from ctrlruntime.apiserver.registry.values import (
     PORT_RANGE,
@@ -19,10 +25,9 @@ from ctrlruntime.apiserver.registry.values import (
     port_name_causes,
     port_or_name_causes,
     qualified_name_causes,
-    selector_causes,
     subdomain_causes,
 )
-from ctrlruntime.apiserver.registry.volume_validation import env_causes, mount_causes, volume_causes
+from ctrlruntime.apiserver.registry.volume_validation import device_causes, env_causes, mount_causes, volume_causes
 from ctrlruntime.errors import StatusCause
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -36,6 +41,7 @@ _UNCHANGEABLE: Final = (
 
 
 _MOST_NAME_SERVERS: Final = 3
+_MOST_SEARCHES: Final = 32
 _TOLERATION_TEXT: Final = "existing toleration can not be modified except its tolerationSeconds"
 
 
@@ -110,25 +116,25 @@ def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False) -> Itera
         yield from volume_causes(volume, f"{path}.volumes[{index}]")
     if not spec.get("containers"):
         yield required(f"{path}.containers")
-    names = [volume.get("name") for volume in volumes]
     running, initial = _indexed(spec, path, "containers"), _indexed(spec, path, "initContainers")
     yield from _names([container for _, container in (*running, *initial)], "", [w for w, _ in (*running, *initial)])
     for where, container in running:
-        yield from _container_causes(container, where, names, spec)
+        yield from _container_causes(container, where, spec)
         yield from _lifecycle_causes(container, where, spec)
     yield from _host_port_causes(running)
     for where, container in initial:
         yield from _init_causes(container, where)
-        yield from _container_causes(container, where, names, spec)
+        yield from _container_causes(container, where, spec)
         yield from _lifecycle_causes(container, where, spec)
         yield from _host_port_causes([(where, container)])
     yield from pod_resource_causes(spec, path)
+    yield from pod_claim_causes(spec, path)
     if spec.get("hostNetwork"):
         yield from _host_network_causes(running, is_pod=is_pod)
     yield from _policy_causes(spec, path)
     yield from labels_causes(spec.get("nodeSelector"), f"{path}.nodeSelector")
     yield from pod_security_causes(spec, path)
-    yield from _placement_causes(spec, path)
+    yield from placement_causes(spec, path)
     yield from _host_causes(spec, path)
     if is_pod:
         yield from _only_pod_causes(spec, path)
@@ -178,6 +184,9 @@ def _dns_causes(config: Document | None, path: str, *, is_needed: bool) -> Itera
         yield invalid_value(f"{path}.nameservers", servers, text)
     for index, server in enumerate(servers):
         yield from address_causes(str(server), f"{path}.nameservers[{index}]")
+    searches = config.get("searches") or []
+    if len(searches) > _MOST_SEARCHES:
+        yield invalid_value(f"{path}.searches", searches, f"must not have more than {_MOST_SEARCHES} search paths")
     for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
             yield required(f"{path}.options[{index}]", "must not be empty")
@@ -186,7 +195,9 @@ def _dns_causes(config: Document | None, path: str, *, is_needed: bool) -> Itera
 def _host_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     if spec.get("serviceAccountName"):
         yield from subdomain_causes(spec["serviceAccountName"], f"{path}.serviceAccountName")
-    for name in ("nodeName", "priorityClassName", "runtimeClassName"):
+    if spec.get("hostnameOverride") is not None and spec.get("hostNetwork"):
+        yield forbidden_field(f"{path}.hostnameOverride", "may not be specified when hostNetwork is true")
+    for name in ("nodeName", "priorityClassName", "runtimeClassName", "hostnameOverride"):
         if spec.get(name):
             yield from subdomain_causes(spec[name], f"{path}.{name}")
     if spec.get("os") is not None:
@@ -199,7 +210,7 @@ def _host_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         if spec.get(name):
             yield from label_causes(spec[name], f"{path}.{name}")
     for index, toleration in enumerate(spec.get("tolerations") or ()):
-        yield from _toleration_causes(toleration, f"{path}.tolerations[{index}]")
+        yield from toleration_causes(toleration, f"{path}.tolerations[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         where = f"{path}.hostAliases[{index}]"
         yield from address_causes(str(alias.get("ip", "")), f"{where}.ip")
@@ -213,55 +224,6 @@ def _host_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         if gate.get("name") in seen:
             yield duplicate(f"{path}.schedulingGates[{index}]", gate["name"])
         seen.add(gate.get("name", ""))
-
-
-def _toleration_causes(toleration: Document, path: str) -> Iterator[StatusCause]:
-    operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
-    if toleration.get("key"):
-        yield from qualified_name_causes(toleration["key"], f"{path}.key")
-    elif operator != "Exists":
-        text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid_value(f"{path}.operator", operator, text)
-    if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
-        yield invalid_value(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
-    if operator == "Exists":
-        if toleration.get("value"):
-            yield invalid_value(
-                f"{path}.operator", toleration["value"], "value must be empty when `operator` is 'Exists'"
-            )
-    elif operator not in {"", "Equal"}:
-        yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
-    if effect:
-        yield from choice_causes(effect, f"{path}.effect", ("NoSchedule", "PreferNoSchedule", "NoExecute"))
-
-
-def _placement_causes(spec: Document, path: str) -> Iterator[StatusCause]:
-    affinity = spec.get("affinity") or {}
-    required_terms = "requiredDuringSchedulingIgnoredDuringExecution"
-    preferred_terms = "preferredDuringSchedulingIgnoredDuringExecution"
-    needed = (affinity.get("nodeAffinity") or {}).get(required_terms)
-    if needed is not None and not needed.get("nodeSelectorTerms"):
-        where = f"{path}.affinity.nodeAffinity.{required_terms}.nodeSelectorTerms"
-        yield required(where, "must have at least one node selector term")
-    for kind in ("podAffinity", "podAntiAffinity"):
-        for index, term in enumerate((affinity.get(kind) or {}).get(required_terms) or ()):
-            where = f"{path}.affinity.{kind}.{required_terms}[{index}]"
-            yield from selector_causes(term.get("labelSelector"), f"{where}.labelSelector")
-            if not term.get("topologyKey"):
-                yield required(f"{where}.topologyKey", "can not be empty")
-            yield from qualified_name_causes(term.get("topologyKey", ""), f"{where}.topologyKey")
-        for index, term in enumerate((affinity.get(kind) or {}).get(preferred_terms) or ()):
-            if not 0 < term.get("weight", 0) <= 100:
-                where = f"{path}.affinity.{kind}.{preferred_terms}[{index}].weight"
-                yield invalid_value(where, term.get("weight", 0), "must be in the range 1-100")
-    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        where = f"{path}.topologySpreadConstraints[{index}]"
-        if constraint.get("maxSkew", 0) <= 0:
-            yield invalid_value(f"{where}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero")
-        if not constraint.get("topologyKey"):
-            yield required(f"{where}.topologyKey", "can not be empty")
-        when = constraint.get("whenUnsatisfiable", "")
-        yield from choice_causes(when, f"{where}.whenUnsatisfiable", ("DoNotSchedule", "ScheduleAnyway"))
 
 
 def _indexed(spec: Document, path: str, name: str) -> list[tuple[str, Document]]:
@@ -284,27 +246,30 @@ def _names(items: Sequence[Document], path: str, places: Sequence[str] | None = 
 
 def _init_causes(container: Document, path: str) -> Iterator[StatusCause]:
     """Hooks and probes are for init containers that stay."""
-    policy = container.get("restartPolicy")
-    if policy is not None:
-        yield from choice_causes(policy, f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
-    if policy == "Always":
+    if container.get("restartPolicy") == "Always":
         return
     for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
         if container.get(name) is not None:
             yield forbidden_field(f"{path}.{name}", "may not be set for init containers without restartPolicy=Always")
 
 
-def _container_causes(container: Document, path: str, volumes: Sequence[Any], spec: Document) -> Iterator[StatusCause]:
+def _container_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     image = container.get("image") or ""
     if not image:
         yield required(f"{path}.image")
+    if container.get("restartPolicy") is not None:
+        yield from choice_causes(container["restartPolicy"], f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
+    elif container.get("restartPolicyRules"):
+        yield required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
     policy = container.get("imagePullPolicy", "")
     yield from choice_causes(policy, f"{path}.imagePullPolicy", ("Always", "IfNotPresent", "Never"))
     message_policy = container.get("terminationMessagePolicy", "File")
     yield from choice_causes(message_policy, f"{path}.terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
     yield from _container_port_causes(container.get("ports") or (), f"{path}.ports")
     yield from env_causes(container, path)
-    yield from mount_causes(container.get("volumeMounts") or (), f"{path}.volumeMounts", volumes)
+    yield from mount_causes(container, path, spec)
+    yield from device_causes(container, path, spec)
+    yield from claim_name_causes(container, path, spec)
     yield from container_resource_causes(container, path)
     yield from container_security_causes(
         container.get("securityContext") or {},
